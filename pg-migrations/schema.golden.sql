@@ -338,6 +338,7 @@ create table public.api_keys (
   ingest_burst integer,
   created_at timestamp with time zone not null default now(),
   deleted_at timestamp with time zone,
+  last_used_at timestamp with time zone,
   constraint api_keys_environment_check CHECK ((environment = ANY (ARRAY['dev'::text, 'stag'::text, 'prod'::text]))),
   constraint api_keys_ingest_burst_check CHECK ((ingest_burst > 0)),
   constraint api_keys_ingest_per_minute_check CHECK ((ingest_per_minute > 0)),
@@ -1425,6 +1426,7 @@ create table public.message_sends (
   constraint message_sends_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text, 'failed'::text, 'capped'::text])))
 ) with (fillfactor=80);
 CREATE INDEX message_sends_blocked ON public.message_sends USING btree (tenant_id, project_id, enqueued_at DESC, send_id DESC) WHERE (error_code = ANY (ARRAY['SKIPPED_SELF_EXCLUDED'::text, 'SKIPPED_COOLDOWN'::text, 'SKIPPED_AT_RISK'::text, 'SKIPPED_BANNED'::text]));
+CREATE INDEX message_sends_blocked_by_code ON public.message_sends USING btree (tenant_id, project_id, error_code, enqueued_at DESC, send_id DESC) WHERE (error_code = ANY (ARRAY['SKIPPED_SELF_EXCLUDED'::text, 'SKIPPED_COOLDOWN'::text, 'SKIPPED_AT_RISK'::text, 'SKIPPED_BANNED'::text]));
 CREATE INDEX message_sends_by_change ON public.message_sends USING btree (changed_xid, send_id);
 CREATE INDEX message_sends_by_player ON public.message_sends USING btree (player_id, counted_at, tenant_id, project_id);
 CREATE INDEX message_sends_by_provider_message ON public.message_sends USING btree (tenant_id, provider_id, provider_message_id) WHERE (provider_message_id IS NOT NULL);
@@ -1508,8 +1510,10 @@ create table public.player_exclusions (
   constraint player_exclusions_pkey PRIMARY KEY (tenant_id, project_id, exclusion_id),
   constraint player_exclusions_source_check CHECK ((source = ANY (ARRAY['event'::text, 'operator'::text, 'merge'::text, 'before_records'::text])))
 );
+CREATE INDEX player_exclusions_by_end ON public.player_exclusions USING btree (tenant_id, project_id, LEAST(ended_at, ends_at)) WHERE (LEAST(ended_at, ends_at) IS NOT NULL);
 CREATE INDEX player_exclusions_listed ON public.player_exclusions USING btree (tenant_id, project_id, accepted_at DESC, exclusion_id DESC) WHERE (accepted_at > '-infinity'::timestamp with time zone);
 CREATE INDEX player_exclusions_of_player ON public.player_exclusions USING btree (player_id, tenant_id, project_id);
+CREATE INDEX player_exclusions_open ON public.player_exclusions USING btree (tenant_id, project_id, accepted_at DESC, exclusion_id DESC) WHERE ((accepted_at > '-infinity'::timestamp with time zone) AND (ended_at IS NULL) AND (ends_at IS NULL));
 -- row-level security of public.player_exclusions: enabled, forced
 create policy every_tenant on player_exclusions for all to engagement_service using (true);
 create policy own_tenant on player_exclusions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
@@ -1884,6 +1888,12 @@ create table public.suppressions (
 );
 CREATE INDEX suppressions_by_age ON public.suppressions USING btree (tenant_id, created_at DESC, suppression_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE UNIQUE INDEX suppressions_by_id ON public.suppressions USING btree (suppression_id);
+CREATE INDEX suppressions_by_reason ON public.suppressions USING btree (reason, tenant_id, created_at DESC, suppression_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
+CREATE UNIQUE INDEX suppressions_dialled ON public.suppressions USING btree (COALESCE(NULLIF(
+CASE
+    WHEN (address !~ '[[:alpha:]@]'::text) THEN ltrim(regexp_replace(address, '[(]0[)]|[^0-9]'::text, ''::text, 'g'::text), '0'::text)
+    ELSE NULL::text
+END, ''::text), lower(address)), tenant_id) WHERE (channel = 'sms'::text);
 -- row-level security of public.suppressions: enabled, forced
 create policy every_tenant on suppressions for all to engagement_service using (true);
 create policy own_tenant on suppressions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));

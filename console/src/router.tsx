@@ -165,6 +165,7 @@ const bonuses = createRoute({
 const bonusTemplate = createRoute({
   getParentRoute: () => root,
   path: '/bonuses/templates/$id',
+  validateSearch: texts('tab'),
   component: lazyRouteComponent(() => import('./screens/bonuses/template-view.tsx'), 'Template'),
 });
 
@@ -177,6 +178,7 @@ const grant = createRoute({
 const bonusCampaign = createRoute({
   getParentRoute: () => root,
   path: '/bonuses/campaigns/$id',
+  validateSearch: texts('tab'),
   component: lazyRouteComponent(() => import('./screens/bonuses/campaign-view.tsx'), 'BonusCampaignPage'),
 });
 
@@ -190,6 +192,7 @@ const vip = createRoute({
 const tier = createRoute({
   getParentRoute: () => root,
   path: '/vip/$id',
+  validateSearch: texts('tab'),
   component: lazyRouteComponent(() => import('./screens/vip/view.tsx'), 'TierPage'),
 });
 
@@ -209,14 +212,14 @@ const complianceProof = createRoute({
 const developers = createRoute({
   getParentRoute: () => root,
   path: '/developers',
-  validateSearch: texts('tab', 'q', 'op', 'status'),
+  validateSearch: texts('tab', 'q', 'op', 'status', 'adapter'),
   component: lazyRouteComponent(() => import('./screens/developers/view.tsx'), 'Developers'),
 });
 
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
-  validateSearch: texts('tab', 'currency', 'channel', 'reason', 'of'),
+  validateSearch: texts('tab', 'currency', 'provider', 'channel', 'reason', 'of'),
   component: lazyRouteComponent(() => import('./screens/settings/view.tsx'), 'Settings'),
 });
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { ApiKeyAuthenticator } from '../auth/api-key.ts';
 import type { Authenticators } from '../auth/authenticators.ts';
+import type { KeyUses } from '../auth/key-uses.ts';
 import { loadInternalSecret } from '../auth/internal-secret.ts';
 import type { Config } from '../config.ts';
 import { closerOf } from '../http/close-server.ts';
@@ -33,6 +34,8 @@ export interface Service {
   ops_url: string;
   /** Present with the role `api`. */
   auth: Authenticators | undefined;
+  /** Present with one of the roles `api` and `intake`. */
+  key_uses: KeyUses | undefined;
   notifications: Notifications;
   /** Is not ready from now on; after the drain it takes no more work, lets running work end, and closes the platform. */
   close(): Promise<void>;
@@ -41,6 +44,8 @@ export interface Service {
 /** API keys and tenants' capabilities, which both hosts need and share when they run in one process. */
 interface Front {
   api_keys: ApiKeyAuthenticator;
+  /** Closed when no listener takes requests any more. */
+  key_uses: KeyUses;
   capabilities: TenantCapabilityCache;
 }
 
@@ -51,6 +56,8 @@ interface FrontOptions {
   metrics: Metrics;
   /** The service role, for look-ups. */
   sql: Db;
+  /** The service role, for what requests do not wait for. */
+  service: Db;
   notifications: Notifications;
 }
 
@@ -77,6 +84,8 @@ export async function startService(
     const notifications = openNotifications(platform.postgres.service, platform.logger);
     const openBonusPlatforms = platformsOpener(config, platform, notifications);
     const parts = await openParts(config, platform, notifications, readiness, openBonusPlatforms);
+    const { key_uses } = parts.front ?? {};
+    if (key_uses !== undefined) shutdown.add('uses of API keys', () => key_uses.close());
     // First and closed last: probes are answered while the rest starts and stops.
     const own_ops_url =
       config.ops && (await listenOn(await openOps(config, platform, parts), config.ops, shutdown));
@@ -100,7 +109,15 @@ export async function startService(
     };
     const base_url = api === undefined ? undefined : main_url;
     const ops_url = own_ops_url ?? main_url ?? '';
-    const service: Service = { base_url, ingest_url, ops_url, auth: api?.auth, notifications, close };
+    const service: Service = {
+      base_url,
+      ingest_url,
+      ops_url,
+      auth: api?.auth,
+      key_uses,
+      notifications,
+      close,
+    };
     await announce?.(service);
     stopping?.throwIfAborted();
     readiness.started();
@@ -130,7 +147,8 @@ async function openParts(
   const { roles } = config;
   const { clock, logger, metrics, postgres } = platform;
   const keys = { config, clock, logger, metrics, sql: postgres.lookups, notifications };
-  const front = roles.has('api') || roles.has('intake') ? await openFront(keys) : undefined;
+  const has_front = roles.has('api') || roles.has('intake');
+  const front = has_front ? await openFront({ ...keys, service: postgres.service }) : undefined;
   if (front === undefined || !roles.has('api')) return { readiness, front, api: undefined };
   const internal_secret = await loadInternalSecret(config);
   const { openAuthenticators } = await import('../auth/authenticators.ts');
@@ -148,7 +166,12 @@ async function openParts(
 
 async function openFront(options: FrontOptions): Promise<Front> {
   const { openApiKeys } = await import('../auth/authenticators.ts');
-  return { api_keys: await openApiKeys(options), capabilities: await openTenantCapabilities(options) };
+  const { KeyUses: Uses, keyUsesWriter } = await import('../auth/key-uses.ts');
+  const { clock, logger, service } = options;
+  const key_uses = new Uses({ write: keyUsesWriter(service), clock, logger });
+  const api_keys = await openApiKeys({ ...options, uses: key_uses });
+  const capabilities = await openTenantCapabilities(options);
+  return { api_keys, key_uses: key_uses.start(), capabilities };
 }
 
 /** The base API; in a process without it, health and metrics. */

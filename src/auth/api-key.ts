@@ -10,6 +10,7 @@ import type { Db } from '../platform/postgres/port.ts';
 import type { RatePolicy } from '../platform/rate-limit/port.ts';
 import { bearerToken } from './bearer.ts';
 import { KeyLookups, type FindKeys } from './key-lookups.ts';
+import type { KeyUses } from './key-uses.ts';
 import type { Maybe } from './maybe.ts';
 import { findKeysByPublicId, type StoredKey } from './queries.ts';
 import { UnknownKeys } from './unknown-keys.ts';
@@ -111,6 +112,8 @@ interface ApiKeyAuthenticatorOptions {
   metrics: Pick<Metrics, 'staleAnswers'>;
   /** The service role. */
   sql: Db;
+  /** Told of each request that a key is accepted for; absent: nobody asks when keys were used. */
+  uses?: Pick<KeyUses, 'note'> | undefined;
 }
 
 /**
@@ -124,9 +127,11 @@ export class ApiKeyAuthenticator {
   #headers = new LRUCache<string, PassedHeader>({ max: MAX_CACHED_KEYS });
   #unknown: UnknownKeys;
   #guesses: KeyLookups;
+  #uses: Pick<KeyUses, 'note'> | undefined;
 
-  constructor({ service_env, clock, logger, metrics, sql }: ApiKeyAuthenticatorOptions) {
+  constructor({ service_env, clock, logger, metrics, sql, uses }: ApiKeyAuthenticatorOptions) {
     this.#service_env = service_env;
+    this.#uses = uses;
     this.#unknown = new UnknownKeys(clock);
     const find: FindKeys = (public_ids) => findKeysByPublicId(sql, public_ids);
     const lookups = new KeyLookups(find);
@@ -164,7 +169,7 @@ export class ApiKeyAuthenticator {
     if (passed === undefined && this.#unknown.has(public_id)) throw unknownKey();
     const key = this.#find(public_id, from);
     if (!(key instanceof Promise))
-      return passed !== undefined && passed.key === key ? key.principal : this.#admit(header, key, given);
+      return passed !== undefined && passed.key === key ? this.#used(key) : this.#admit(header, key, given);
     return key.then((found) => {
       if (found === undefined) this.#refuse(header, public_id, from);
       return this.#admit(header, found, given);
@@ -194,7 +199,12 @@ export class ApiKeyAuthenticator {
   #admit(header: string | undefined, key: CachedKey | undefined, given: ParsedApiKey): ApiKeyPrincipal {
     if (key === undefined || !timingSafeEqual(key.secret_hash, hashSecret(given.secret))) throw unknownKey();
     if (header !== undefined) this.#headers.set(header, { given, key });
-    return key.principal;
+    return this.#used(key);
+  }
+
+  #used({ principal }: CachedKey): ApiKeyPrincipal {
+    this.#uses?.note(principal);
+    return principal;
   }
 
   #refuse(header: string | undefined, public_id: string, from: Caller): void {

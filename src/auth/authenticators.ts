@@ -9,6 +9,7 @@ import type { Db } from '../platform/postgres/port.ts';
 import { ApiKeyAuthenticator } from './api-key.ts';
 import { mayIssueSessions, openDevIssuer, type DevIssuer } from './dev-issuer.ts';
 import { createInternalSecretCheck, type CheckInternalSecret } from './internal-secret.ts';
+import type { KeyUses } from './key-uses.ts';
 import { ProjectResolver } from './project.ts';
 import { SessionAuthenticator } from './session.ts';
 import { createTokenVerifier, remoteIssuer } from './token-verifier.ts';
@@ -43,6 +44,8 @@ interface OpenOptions {
 }
 
 interface OpenKeysOptions {
+  /** Told of each use of a key. */
+  uses?: Pick<KeyUses, 'note'>;
   logger: Logger;
   metrics: Pick<Metrics, 'staleAnswers'>;
 }
@@ -51,8 +54,15 @@ interface OpenKeysOptions {
 export async function openApiKeys(
   options: Pick<OpenOptions, 'config' | 'clock' | 'sql' | 'notifications'> & OpenKeysOptions,
 ): Promise<ApiKeyAuthenticator> {
-  const { config, clock, logger, metrics, sql, notifications } = options;
-  const api_keys = new ApiKeyAuthenticator({ service_env: config.service_env, clock, logger, metrics, sql });
+  const { config, clock, logger, metrics, sql, notifications, uses } = options;
+  const api_keys = new ApiKeyAuthenticator({
+    service_env: config.service_env,
+    clock,
+    logger,
+    metrics,
+    sql,
+    uses,
+  });
   await api_keys.follow(notifications);
   return api_keys;
 }

@@ -1,4 +1,4 @@
-import { textArray } from '../platform/postgres/arrays.ts';
+import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { Role } from './roles.ts';
 
@@ -28,6 +28,36 @@ export async function findKeysByPublicId(sql: Tx, public_ids: readonly string[])
     from unnest(${textArray(public_ids)}::text::text[]) as wanted (public_id)
     cross join lateral (
       select * from api_keys a where a.public_id = wanted.public_id and a.deleted_at is null offset 0) k`;
+}
+
+/** When a key was used last. */
+export interface KeyUse {
+  tenant_id: string;
+  key_id: string;
+  at_ms: number;
+}
+
+/**
+ * Stores when the keys were used. Those that are used later already stay untouched, so that several processes write one row
+ * once a minute at most each. The rows are locked in the order of their ids, so that no two such statements block each other.
+ */
+export async function touchKeys(tx: Tx, uses: readonly KeyUse[]): Promise<void> {
+  await tx`
+    with wanted as (
+      select u.tenant_id, u.key_id, to_timestamp(u.at_ms / 1000.0) as used_at
+      from unnest(
+        ${plainArray(uses.map(({ tenant_id }) => tenant_id))}::text::uuid[],
+        ${plainArray(uses.map(({ key_id }) => key_id))}::text::uuid[],
+        ${plainArray(uses.map(({ at_ms }) => String(at_ms)))}::text::bigint[]) as u (tenant_id, key_id, at_ms)),
+    locked as (
+      select k.tenant_id, k.key_id, w.used_at
+      from wanted w join api_keys k on k.tenant_id = w.tenant_id and k.key_id = w.key_id
+      where k.last_used_at is null or k.last_used_at < w.used_at
+      order by k.tenant_id, k.key_id
+      for no key update of k)
+    update api_keys k set last_used_at = greatest(k.last_used_at, l.used_at)
+    from locked l
+    where k.tenant_id = l.tenant_id and k.key_id = l.key_id`;
 }
 
 /** The user's memberships in all tenants, oldest first: the membership names the tenant. */

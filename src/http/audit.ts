@@ -1,5 +1,6 @@
 import type { Role } from '../auth/roles.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import type { RecordImage } from './entity-tag.ts';
 import type { RecordKind, Scope } from './record.ts';
 
 /** The kinds of resources whose changes are recorded in the audit log. */
@@ -79,6 +80,8 @@ export interface AuditedChange {
   resource_id: string;
   before: object | null;
   after: object | null;
+  /** What the version of the resource before was made from, when events change more of `before` meanwhile than people do. */
+  version?: RecordImage;
   /** What happened, when it is not what the endpoint declares: the change of a resource that follows from the call. */
   as?: { resource: AuditedResource; action: AuditedAction };
 }
@@ -96,7 +99,7 @@ export interface Auditing {
 
 /**
  * Creates the function that writes the change of a resource of one kind; it resolves with `after`. `toJson` returns a
- * row as the audit log shows it; `before` is null for a new record, `after` for one that exists no more.
+ * row as the audit log shows it, `versionOf` what its version is made from if that is less; `before` is null for a new record, `after` for one that exists no more.
  */
 export function auditOf<
   Id extends string,
@@ -105,6 +108,7 @@ export function auditOf<
 >(
   { id }: Pick<RecordKind<Scope, Id>, 'id'>,
   toJson: (row: Row, ref: Ref) => object,
+  versionOf?: (row: Row) => RecordImage,
 ): <After extends Row | null>(
   audit: AuditChange,
   tx: Tx,
@@ -122,6 +126,7 @@ export function auditOf<
       resource_id: row[id],
       before: before && toJson(before, ref),
       after: after && toJson(after, ref),
+      ...(before === null || versionOf === undefined ? {} : { version: versionOf(before) }),
       ...(as === undefined ? {} : { as }),
     });
     return after;

@@ -253,7 +253,8 @@ function auditChangeOf(
   if (endpoint.versioned !== true || endpoint.method !== 'PATCH' || if_match === undefined) return write;
   // In the transaction of the change, which holds the record's row: it is rolled back when this throws.
   return async (tx, change) => {
-    if (change.as === undefined && change.before !== null) requireVersion(if_match, change.before);
+    const { as, before, version = before } = change;
+    if (as === undefined && version !== null) requireVersion(if_match, version);
     await write(tx, change);
   };
 }

@@ -6,6 +6,7 @@ import { requireReferences } from './change.ts';
 import { countConditions, countMembers } from './evaluation-queries.ts';
 import { conditionPaths, type Group } from './language/conditions.ts';
 import { readDefinition } from './language/definition.ts';
+import { harmWarnings } from './language/harm.ts';
 import type { RequestTurns } from './request-turns.ts';
 import type { PreviewBody, previewResult } from './schema.ts';
 import { compileMembers } from './sql/compile.ts';
@@ -28,15 +29,15 @@ export interface PreviewDeps extends Pick<Platform, 'postgres' | 'clickhouse' | 
 }
 
 /**
- * The size of a definition, some of its players and its query; on request also whom each condition alone matches, and
- * whom of a sample a message would reach. `turns` bound how many requests of a tenant ask for the reach at once. Rejects
+ * The size of a definition, some of its players and its query; on request also whom each condition alone matches, whom
+ * of a sample a message would reach, and which conditions select by a sign of harm. `turns` bound how many requests of a tenant ask for the reach at once. Rejects
  * with SEGMENT_DEFINITION_INVALID or SEGMENT_TOO_EXPENSIVE.
  */
 export async function preview(
   deps: PreviewDeps,
   turns: RequestTurns,
   project: ProjectRef,
-  { definition: written, per_condition = false, reach = false }: PreviewBody,
+  { definition: written, per_condition = false, reach = false, warnings = false }: PreviewBody,
 ): Promise<z.infer<typeof previewResult>> {
   const { clickhouse } = deps;
   const definition = readDefinition(written);
@@ -56,6 +57,7 @@ export async function preview(
     estimated_size: size,
     sample: player_ids,
     compiled_query: query.sql,
+    ...(warnings ? { warnings: harmWarnings(definition) } : {}),
     ...(alone === undefined ? {} : { per_condition: withPaths(definition, alone) }),
   };
   if (!reach) return result;

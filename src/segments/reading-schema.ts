@@ -6,6 +6,7 @@ import { PLAYER_STATUSES } from '../players/profile/schema.ts';
 import { CHANNELS } from '../tenants/config/channels.ts';
 import { AGGREGATES } from './language/conditions.ts';
 import { MONEY_UNIT } from './language/fields.ts';
+import { HARM_CODES } from './language/harm.ts';
 import { OPERAND_SHAPES, OPERATORS } from './language/operators.ts';
 import { REFERRING } from './references.ts';
 import { REFRESH_STRATEGIES } from './schema.ts';
@@ -53,6 +54,10 @@ export const segmentReference = z.object({
 
 const kind = z.enum(['text', 'number', 'date', 'json']);
 const operators = z.array(z.enum(OPERATORS));
+const harm = z
+  .enum(HARM_CODES)
+  .nullable()
+  .describe('The sign of gambling harm by which it can select players; null: none');
 const comparable = {
   name: z.string(),
   kind,
@@ -67,7 +72,7 @@ const comparable = {
 /** Everything that a definition may say. */
 export const segmentVocabulary = z.object({
   condition_types: z.array(z.string()),
-  fields: z.array(z.object({ ...comparable, nullable: z.boolean(), max_values: z.int() })),
+  fields: z.array(z.object({ ...comparable, harm, nullable: z.boolean(), max_values: z.int() })),
   custom_attributes: z.object({ prefix: z.string(), kind, operators }),
   operators: z.array(
     z.object({
@@ -81,6 +86,7 @@ export const segmentVocabulary = z.object({
     z.object({
       name: z.string(),
       group: z.string(),
+      harm,
       properties: z.array(z.object({ ...comparable, required: z.boolean() })),
     }),
   ),
@@ -94,6 +100,7 @@ export const segmentVocabulary = z.object({
       operators,
     }),
   ),
+  harm_signs: z.array(z.object({ code: z.enum(HARM_CODES), message: z.string() })),
   channels: z.array(z.enum(CHANNELS)),
   message_statuses: z.array(z.enum(MESSAGE_STATUSES)),
   limits: z.object({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { nameSchemas } from '../http/schema-names.ts';
 import { trimmedText } from '../http/trimmed-text.ts';
+import { HARM_CODES } from './language/harm.ts';
 import { CHANNELS } from '../tenants/config/channels.ts';
 
 export const REFRESH_STRATEGIES = ['realtime', 'scheduled', 'manual'] as const;
@@ -64,6 +65,10 @@ export const previewBody = z.strictObject({
   definition,
   per_condition: z.boolean().describe('Also count whom each condition alone matches').optional(),
   reach: z.boolean().describe('Also ask of a sample whom a message would reach now').optional(),
+  warnings: z
+    .boolean()
+    .describe('Also name the conditions that select players by a sign of gambling harm')
+    .optional(),
 });
 export type PreviewBody = z.infer<typeof previewBody>;
 
@@ -146,6 +151,10 @@ export const previewResult = z.object({
       }),
     )
     .describe('With `reach`: of all members, or of 10,000 random ones where there are more')
+    .optional(),
+  warnings: z
+    .array(z.object({ path: z.string(), code: z.enum(HARM_CODES), message: z.string() }))
+    .describe('With `warnings`: what to think about before the segment is used; nothing is refused for it')
     .optional(),
 });
 

@@ -111,6 +111,10 @@ describe('a template that two people change', () => {
       config: { match_percent: 75, cap_amount: 25_000 },
     });
     expect(await fact(page, 'Version').textContent()).toBe('3');
+    await page.getByRole('link', { name: 'Who changed it' }).click();
+    await page.getByRole('row', { name: /owner-1 update .*"name":"theirs".* → .*"name":"mine"/ }).waitFor();
+    await page.getByRole('row', { name: /owner-1 create null → / }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
   });
 
   test('shows what the API refuses at its field, guards unsaved work, and is deleted by name', async () => {
@@ -316,6 +320,10 @@ describe('a campaign', () => {
     }
     await expect.poll(() => fact(page, 'Status').textContent()).toContain('Cancelled');
     expect(await button(page, 'Go on').count()).toBe(0);
+    await page.getByRole('link', { name: 'Who changed it' }).click();
+    await page.getByRole('row', { name: /owner-1 .*"status":"paused".* → .*"status":"issuing"/ }).waitFor();
+    await page.getByRole('row', { name: /owner-1 create null → / }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
   });
 });
 
@@ -328,6 +336,9 @@ test('a viewer reads everything and changes nothing', async () => {
   await page.getByRole('heading', { name: 'read only' }).waitFor();
   expect(await field(page, 'Name').isDisabled()).toBe(true);
   for (const name of ['Save', 'Delete']) expect(await button(page, name).count()).toBe(0);
+  await page.getByRole('link', { name: 'Who changed it' }).click();
+  await page.getByText('The audit log is for compliance officers').waitFor();
+  await page.goBack();
   await page.getByRole('link', { name: 'Its grants' }).click();
   await page.getByRole('gridcell', { name: 'crm-viewed' }).waitFor();
   expect(await button(page, 'Grant a bonus').count()).toBe(0);

@@ -281,6 +281,11 @@ describe('the editor', () => {
     await button(page, 'Cancel the campaign').click();
     await dialog.getByRole('button', { name: 'Cancel the campaign' }).click();
     await page.getByText(/Cancelled$/).waitFor();
+    await link(page, 'Who changed it').click();
+    await page
+      .getByRole('row', { name: /owner-1 cancel .*"status":"draft".* → .*"status":"cancelled"/ })
+      .waitFor();
+    await page.getByRole('row', { name: /owner-1 create null → / }).waitFor();
     const other = await campaign({ name: 'superfluous' });
     await page.goto(`${console_.service.base_url}/console/campaigns/${other}`);
     await button(page, 'Delete').click();
@@ -373,6 +378,8 @@ test('a viewer sees whom it would reach, and can neither change nor send it', as
   }
   await link(page, '1 Audience').click();
   expect(await field(page, 'Name').isDisabled()).toBe(true);
+  await link(page, 'Who changed it').click();
+  await page.getByText('The audit log is for compliance officers').waitFor();
 });
 
 test('hostile names are shown as what they are', async () => {
@@ -413,9 +420,11 @@ describe.each(['light', 'dark'] as const)('in %s colours axe finds nothing', (th
       `campaigns/${draft}?step=content`,
       `campaigns/${draft}?step=time`,
       `campaigns/${draft}?step=review`,
+      `campaigns/${draft}?step=audit`,
       `campaigns/${done}`,
       `campaigns/${done}?tab=reasons`,
       `campaigns/${done}?tab=recipients`,
+      `campaigns/${done}?tab=audit`,
     ];
     const page = await console_.open('campaigns', { theme });
     for (const path of paths) {

@@ -153,6 +153,38 @@ test('email and phone are masked until an officer reveals them, which is kept', 
   expect(await button(viewer, 'Reveal…').count()).toBe(0);
 });
 
+test('an editor changes a player, and what somebody else saves meanwhile is shown, masked, and not written over', async () => {
+  const player_id = await newPlayer('edited-1');
+  const path = `/v1/players/${player_id}`;
+  const viewer = await openAs(console_, 'viewer', `players/${player_id}`);
+  await viewer.getByText('e•••@example.com').waitFor();
+  expect(await button(viewer, 'Edit…').count()).toBe(0);
+  const page = await openAs(console_, 'editor', `players/${player_id}`);
+  await button(page, 'Edit…').click();
+  const dialog = page.getByRole('dialog', { name: 'Edit edited-1' });
+  await dialog.getByText('Stays e•••@example.com while this is empty.').waitFor();
+  expect(await accessibilityFaults(page)).toEqual([]);
+  const email = dialog.getByLabel('New email');
+  await email.fill('e•••@example.com');
+  await dialog.getByText('This is masked').waitFor();
+  expect(await button(page, 'Save').isDisabled()).toBe(true);
+  await email.fill('');
+  await dialog.getByLabel('Time zone').fill('Europe/Malta');
+  await dialog.getByLabel('Remove the phone').check();
+  // Events between do not count; another editor does.
+  await operator.fold({ event: 'session_start', player_id });
+  await client.api('PATCH', path, { email: 'theirs@example.com', timezone: 'Europe/Paris' });
+  await button(page, 'Save').click();
+  const both = dialog.getByRole('alert');
+  await both.getByRole('row', { name: /timezone.*Europe\/Malta.*Europe\/Paris/ }).waitFor();
+  expect(await both.textContent()).not.toContain('+35679012345');
+  expect(await accessibilityFaults(page)).toEqual([]);
+  await button(page, 'Save mine over it').click();
+  await dialog.waitFor({ state: 'detached' });
+  const { data } = await client.api('GET', path);
+  expect(data).toMatchObject({ email: 'theirs@example.com', phone: null, timezone: 'Europe/Malta' });
+});
+
 test('KYC that waits, limits, and the licence with its rules', async () => {
   const { service } = console_;
   await setKycModel(service, service);
@@ -178,6 +210,22 @@ test('the audit log has its filters in the address, and is not for viewers', asy
   );
   await row(page, /update.*seen/).waitFor();
   expect(await page.getByLabel('Id', { exact: true }).inputValue()).toBe(excluded);
+  for (const [label, text] of [
+    ['Who', 'ada@example.com'],
+    ['Id', '+35621234567'],
+    ['Id', '35621234567'],
+    ['Who', 'Ada Lovelace'],
+  ] as const) {
+    await page.getByLabel(label, { exact: true }).fill(text);
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByText('must be an id, not an email').waitFor();
+    expect(new URL(page.url()).searchParams.get('resource')).toBe(excluded);
+    expect(page.url()).not.toContain(encodeURIComponent(text));
+    await page.getByLabel(label, { exact: true }).fill('');
+  }
+  await page.getByLabel('Who', { exact: true }).fill('auth0|5f7c');
+  await page.getByRole('button', { name: 'Show' }).click();
+  await expect.poll(() => new URL(page.url()).searchParams.get('user')).toBe('auth0|5f7c');
   const viewer = await openAs(console_, 'viewer', 'compliance?tab=audit');
   await viewer.getByText('The audit log is for compliance officers and administrators.').waitFor();
 });

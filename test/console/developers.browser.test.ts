@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { messagingClient } from '../engage/messaging/messaging-client.ts';
 import { webhookFixture } from '../engage/webhooks/webhook-fixture.ts';
 import { accessibilityFaults, openConsole, type ConsoleBrowser } from './browser.ts';
 import { HOSTILE, openAs, overflows } from './members.ts';
@@ -32,7 +34,7 @@ describe('API keys', () => {
     await dialog.waitFor({ state: 'detached' });
     const prefix = secret.slice(0, 'svc_pk_dev_12345678'.length);
     const row = page.getByRole('row').filter({ hasText: prefix });
-    await row.waitFor();
+    await row.getByText('Not yet').waitFor();
     expect(await page.content()).not.toContain(secret);
     expect(await page.title()).toBe('Developers · Console');
     await row.getByRole('button', { name: /^Revoke/ }).click();
@@ -49,7 +51,8 @@ describe('API keys', () => {
     const page = await openAs(console_, 'viewer', 'developers?tab=keys');
     await page.getByRole('heading', { name: 'Check a key' }).waitFor();
     expect(await page.getByRole('link', { name: 'API keys' }).count()).toBe(0);
-    expect(await page.getByRole('link', { name: 'Webhooks' }).count()).toBe(0);
+    for (const name of ['Webhooks', 'Adapters'])
+      expect(await page.getByRole('link', { name }).count()).toBe(0);
     await page.getByText('an administrator can make one').waitFor();
   });
 });
@@ -124,9 +127,111 @@ test('the ledger of webhooks shows what failed and why', async () => {
   await page.getByRole('alert').getByText('UNREACHABLE').waitFor();
 });
 
+describe('adapters', () => {
+  test('one is made with a secret that is shown once, changed over what somebody else has saved, and gets a new secret', async () => {
+    const api = messagingClient(console_.service);
+    const page = await console_.open('developers?tab=adapters');
+    await page.getByText('No adapters yet').waitFor();
+    await page.getByRole('button', { name: 'New adapter' }).click();
+    const dialog = page.getByRole('dialog', { name: 'New adapter' });
+    await dialog.getByLabel('Name in addresses').fill('shown-casino');
+    await dialog.getByLabel('Address of the platform').fill('http://example.com');
+    await dialog.getByLabel('Sent beside').selectOption('bearer');
+    await dialog.getByLabel('Token').fill('first-token');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Make the adapter' }).click();
+    await dialog.getByText('must begin with https://').first().waitFor();
+    await dialog.getByLabel('Address of the platform').fill('http://127.0.0.1:9');
+    await dialog.getByRole('button', { name: 'Make the adapter' }).click();
+    const made = page.getByRole('dialog', { name: 'The adapter “shown-casino” is made' });
+    const secret = (await made.locator('code').textContent()) ?? '';
+    expect(secret).toMatch(/^[\w-]{43}$/);
+    await page.keyboard.press('Escape');
+    await made.getByRole('button', { name: 'I have copied it' }).click();
+    await page
+      .getByRole('row')
+      .filter({ hasText: 'shown-casino' })
+      .getByText('HTTP', { exact: true })
+      .waitFor();
+    expect(await page.content()).not.toContain(secret);
+    await page.getByRole('row').nth(1).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'shown-casino' }).waitFor();
+    const id = new URL(page.url()).searchParams.get('adapter') ?? '';
+    const stored = async () => (await api.api('GET', `/v1/adapters/${id}`)).data;
+    await page.getByLabel('Calls a second, at most').fill('20');
+    await page.getByLabel('Cancels bonuses').selectOption('false');
+    await page.getByLabel('Token').fill('second-token');
+    await page.getByRole('link', { name: 'Webhooks' }).click();
+    await page.getByRole('dialog', { name: 'Leave without saving?' }).getByText('Stay').click();
+    const theirs = { max_rps: 30, capabilities: { kyc: false } };
+    expect((await api.api('PATCH', `/v1/adapters/${id}`, theirs)).status).toBe(200);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('row', { name: 'max_rps 20 30' }).waitFor();
+    await page.getByRole('row', { name: 'auth.token "a new token"' }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Save mine over it' }).click();
+    await expect.poll(async () => (await stored())['max_rps']).toBe(20);
+    expect(await stored()).toMatchObject({ capabilities: { cancel: false, kyc: false, grant: true } });
+    await page.getByRole('button', { name: 'Rotate the secret' }).click();
+    await page.getByRole('dialog', { name: 'Rotate the secret of “shown-casino”?' }).waitFor();
+    await page.getByRole('button', { name: 'Make a new secret' }).click();
+    const rotated = page.getByRole('dialog', { name: 'The new secret of “shown-casino”' });
+    expect(await rotated.locator('code').textContent()).not.toBe(secret);
+    await rotated.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByLabel('Longest wait').fill('1');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('alert').filter({ hasText: '500' }).first().waitFor();
+  });
+
+  test('a sandbox shows what it was given, and the built-in one when it was given nothing', async () => {
+    const api = messagingClient(console_.service);
+    // One adapter of the project is active at a time.
+    const { data: adapters } = await api.api<{ id: string; is_active: boolean }[]>('GET', '/v1/adapters');
+    for (const { id } of adapters.filter((one) => one.is_active))
+      await api.api('PATCH', `/v1/adapters/${id}`, { is_active: false });
+    const sandbox = await api.api('POST', '/v1/adapters', { slug: 'kept-bonuses', kind: 'sandbox' });
+    const [ada = ''] = await api.players(1);
+    const template = await api.api('POST', '/v1/bonus-templates', {
+      name: HOSTILE.script,
+      type: 'no_deposit',
+      config: { amount: 1234, currency: 'EUR' },
+      wagering_requirement_multiplier: 1,
+    });
+    const body = { template_id: template.data['id'], player_id: ada };
+    const grant = await api.api('POST', '/v1/bonus-grants', body, { 'idempotency-key': randomUUID() });
+    expect(grant.status, JSON.stringify(grant.error)).toBe(201);
+    const page = await console_.open(`developers?tab=adapters&adapter=${String(sandbox.data['id'])}`);
+    const row = page.getByRole('row').filter({ hasText: '€12.34' });
+    await row.getByText('Active').waitFor();
+    await row.click();
+    const drawer = page.getByRole('dialog', { name: 'Bonus in the sandbox' });
+    await drawer.getByText('"amount_subunit": 1234').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    expect(await page.getByLabel('Calls a second').count()).toBe(0);
+    await page.getByRole('button', { name: 'All adapters' }).click();
+    await page.getByRole('button', { name: 'The built-in sandbox' }).click();
+    await page.getByText('It was given no bonus yet').waitFor();
+    await page.route('**/v1/adapters?*', (route) => route.abort());
+    await page.getByRole('button', { name: 'All adapters' }).click();
+    await page.getByRole('row').filter({ hasText: 'kept-bonuses' }).waitFor();
+    await page.reload();
+    await page.getByRole('alert').getByText('UNREACHABLE').waitFor();
+  });
+});
+
 test.each(['light', 'dark'] as const)('accessible in %s, also in a narrow window', async (theme) => {
   const page = await console_.open('developers', { theme, width: 400 });
-  for (const tab of ['keys', 'snippets', 'events', 'reference', 'webhooks']) {
+  for (const tab of [
+    'keys',
+    'snippets',
+    'events',
+    'reference',
+    'adapters',
+    'adapters&adapter=sandbox',
+    'webhooks',
+  ]) {
     await page.goto(`${console_.service.base_url}/console/developers?tab=${tab}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.waitForLoadState('networkidle');

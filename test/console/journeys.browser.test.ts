@@ -309,6 +309,107 @@ describe('versions', () => {
   });
 });
 
+describe('runs on an old version', () => {
+  const wait = (id: string, next: string) => ({ id, type: 'wait', duration_ms: DAY_MS, next });
+  const versionOf = async (run_id: string, id: string) =>
+    (await client.api('GET', `/v1/journeys/${id}/runs/${run_id}`)).data['journey_version'];
+
+  test('move to another after they were counted: those without a place where somebody sends them', async () => {
+    const [ada = '', bob = ''] = await client.players(2);
+    const nodes = [...SORTS.nodes.filter(({ id }) => id !== 'day'), wait('day', 'end')];
+    const id = await makeActive('Moved', { graph: { ...SORTS, nodes } });
+    const kept = await runTo(id, ada, 9_000, 'again');
+    const mapped = await runTo(id, bob, 10, 'day');
+    const graph = {
+      start_node_id: 'size',
+      nodes: [
+        ...SORTS.nodes
+          .filter((node) => node.id !== 'day')
+          .map((node) => (node.id === 'size' ? { ...node, else_next: 'later' } : node)),
+        wait('later', 'end'),
+      ],
+    };
+    expect((await client.api('PATCH', `/v1/journeys/${id}`, { graph })).status).toBe(200);
+    const page = await front.open(`journeys/${id}?tab=versions`);
+    await page.getByRole('button', { name: 'Move runs…' }).press('Enter');
+    const form = page.getByRole('dialog', { name: 'Move runs of “Moved” to another version' });
+    expect(await form.getByLabel('From version').inputValue()).toBe('1');
+    expect(await form.getByLabel('To version').inputValue()).toBe('2');
+    await form.getByRole('row', { name: /^Wait for custom_again.* again the same step —$/ }).waitFor();
+    const act = form.getByRole('button', { name: 'Move the runs…' });
+    expect(await act.isDisabled()).toBe(true);
+    // What concerns many must be typed.
+    await page.route('**/migrate-runs', (route) =>
+      route.fulfill({ json: { data: { moved: 12_000, stayed: 0, exited: 345, by_node: { day: 12_345 } } } }),
+    );
+    await form.getByRole('button', { name: 'Count the runs' }).click();
+    await form.getByRole('row', { name: /^Wait 1 day day has no place.* 12,345$/ }).waitFor();
+    await act.click();
+    const asked = page.getByRole('dialog', { name: 'Move the runs of “Moved” from version 1 to 2?' });
+    const move = asked.getByRole('button', { name: /^Move [\d,]+ runs?$/ });
+    expect(await move.isDisabled()).toBe(true);
+    await asked.getByLabel('Type 12,345').fill('12345');
+    expect(await move.isEnabled()).toBe(true);
+    await asked.getByText('345 runs end where they stand').waitFor();
+    await asked.getByRole('button', { name: 'Not now' }).click();
+    await page.unrouteAll();
+    // Another choice has to be counted again.
+    await form.getByLabel('Runs whose step has no place').selectOption('leave the journey');
+    await form.getByText('Count the runs first').waitFor();
+    await form.getByRole('button', { name: 'Count the runs' }).click();
+    await form.getByText('1 run would move, 0 runs would stay, 1 run would leave the journey.').waitFor();
+    for (const scheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: scheme });
+      expect(await accessibilityFaults(page)).toEqual([]);
+    }
+    await page.setViewportSize({ width: 380, height: 800 });
+    expect(await overflows(page)).toBe(false);
+    await form.getByLabel('Where runs at “Wait 1 day” go').selectOption('later');
+    await form.getByLabel('Count waits anew').check();
+    await form.getByRole('button', { name: 'Count the runs' }).click();
+    await form.getByText('2 runs would move, 0 runs would stay').waitFor();
+    await act.click();
+    await asked.getByText('2 runs go on by the steps of the new version.').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    // The answer is lost: another try is the same action.
+    const keys: (string | undefined)[] = [];
+    await page.route('**/migrate-runs', async (route) => {
+      keys.push(route.request().headers()['idempotency-key']);
+      if (keys.length > 1) return route.continue();
+      await route.fetch();
+      return route.abort();
+    });
+    await move.click();
+    await asked.getByText('UNREACHABLE').waitFor();
+    await move.click();
+    await page.getByText('Done: 2 runs moved, 0 runs stayed, 0 runs left the journey.').waitFor();
+    expect(keys).toEqual([expect.any(String), keys[0]]);
+    expect([await versionOf(kept, id), await versionOf(mapped, id)]).toEqual([2, 2]);
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click();
+    await page.getByRole('row', { name: /^1 .* 0 Publish again: 1$/ }).waitFor();
+    await page.getByRole('link', { name: 'Who changed it' }).click();
+    await page.getByRole('row', { name: /owner-1 migrate null → .*"moved":2/ }).waitFor();
+    await page.getByRole('row', { name: /owner-1 create/ }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
+  test('says why the service refuses to count them', async () => {
+    const id = await makeActive('Not moved');
+    await client.api('PATCH', `/v1/journeys/${id}`, { settings: { holdout_percent: 1 } });
+    const page = await front.open(`journeys/${id}?tab=versions`);
+    await page.getByRole('button', { name: 'Move runs…' }).click();
+    const error = { error: { code: 'JOURNEY_VERSION_NOT_FOUND', message: 'no such version', details: {} } };
+    await page.route('**/migrate-runs', (route) => route.fulfill({ status: 404, json: error }));
+    const form = page.getByRole('dialog');
+    await form.getByRole('button', { name: 'Count the runs' }).click();
+    await form.getByRole('alert').getByText('no such version').waitFor();
+    await page.unrouteAll();
+    await form.getByRole('button', { name: 'Count the runs' }).click();
+    await form.getByText('0 runs would move').waitFor();
+    expect(await form.getByRole('button', { name: 'Move the runs…' }).isDisabled()).toBe(true);
+  });
+});
+
 describe('roles and ends', () => {
   test('a viewer sees everything and no button that changes something', async () => {
     const [ada = ''] = await client.players(1);
@@ -319,9 +420,10 @@ describe('roles and ends', () => {
     for (const name of ['Cancel the run', 'Cancel runs…', 'Activate', 'Pause', 'Trigger', 'Delete', 'Edit']) {
       expect([name, await page.getByRole('button', { name }).count()]).toEqual([name, 0]);
     }
+    await client.api('PATCH', `/v1/journeys/${id}`, { settings: { holdout_percent: 1 } });
     await page.goto(`${front.service.base_url}/console/journeys/${id}?tab=versions`);
-    await page.getByRole('row', { name: /^1 Live/ }).waitFor();
-    expect(await page.getByRole('button', { name: /Publish/ }).count()).toBe(0);
+    await page.getByRole('row', { name: /^2 Live/ }).waitFor();
+    expect(await page.getByRole('button', { name: /Publish|Move runs/ }).count()).toBe(0);
   });
 
   test('is deleted after having said how many runs end, and can still be read', async () => {

@@ -1,5 +1,6 @@
 import type { Request } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { accessibilityFaults } from './browser.ts';
 import {
   type Body,
   FOCUSED,
@@ -110,6 +111,24 @@ describe('the builder', () => {
     expect(await reach.getByRole('row').count()).toBe(4);
     await page.getByText('Ten players of it').click();
     expect(await page.locator('details a[href*="/players/"]').count()).toBe(10);
+  });
+
+  test('says beside a condition that it selects by a sign of harm, until it leaves these players out', async () => {
+    const page = await openBuilder();
+    const first = conditions(page).first();
+    await first.getByLabel('Field').selectOption('ggr');
+    await first.getByLabel('Comparison').selectOption({ label: 'is more than' });
+    const warning = first.getByText('Sign of harm: losses');
+    await warning.waitFor();
+    await first.getByText('or leave these players out', { exact: false }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByLabel('The group takes players for whom').selectOption('NOT');
+    await warning.waitFor({ state: 'detached' });
+    await page.getByLabel('The group takes players for whom').selectOption('AND');
+    await warning.waitFor();
+    // It warns, and does not refuse.
+    await page.getByRole('button', { name: 'Save' }).click();
+    await saved(page);
   });
 
   test('asks once when the keys rest, aborts the question before, and never blocks a key', async () => {

@@ -173,9 +173,13 @@ describe('one segment', () => {
     const id = await stored(name);
     const page = await front.open('players');
     const { data } = await client.api('GET', `/v1/segments/${id}`);
+    let answer = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
     await page.route(new RegExp(`/v1/segments/${id}$`), (route) =>
       route.request().method() === 'DELETE'
-        ? route.continue()
+        ? answered.then(() => route.continue())
         : route.fulfill({ json: { data: { ...data, estimated_size: 123_456 } } }),
     );
     await goTo(page, `segments/${id}`);
@@ -188,6 +192,12 @@ describe('one segment', () => {
     expect(await confirm.isDisabled()).toBe(true);
     await dialog.getByRole('textbox').fill('123456');
     await confirm.click();
+    // It cannot be left while nobody knows how it ends.
+    await dialog.getByRole('button', { name: 'Working…' }).waitFor();
+    expect(await dialog.getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true);
+    await page.keyboard.press('Escape');
+    expect(await dialog.isVisible()).toBe(true);
+    answer();
     await page.waitForURL(/\/segments$/);
   });
 
@@ -352,8 +362,8 @@ test('a viewer sees segments, and has nothing that changes them', async () => {
   for (const name of ['Refresh now', 'Delete'])
     expect(await page.getByRole('button', { name }).count()).toBe(0);
   expect(await page.getByRole('link', { name: 'Edit' }).count()).toBe(0);
-  await page.getByRole('link', { name: 'Audit' }).click();
-  await page.getByText('The audit log is shown to admins').waitFor();
+  await page.getByRole('link', { name: 'Who changed it' }).click();
+  await page.getByText('The audit log is for compliance officers').waitFor();
   for (const path of ['new', `${data.id}/edit`]) {
     await page.goto(`${front.service.base_url}/console/segments/${path}?project=${other.project_id}`);
     await page.getByText('You may look at segments here, not change them').waitFor();

@@ -76,6 +76,52 @@ describe('the configuration', () => {
   });
 });
 
+test('the settings of bonuses and what is changed of rules are reviewed, and what allows more needs a reason', async () => {
+  await client.api('PATCH', '/v1/tenant/config', { license_jurisdiction: 'ukgc' });
+  const page = await console_.open('settings?tab=config');
+  await page.getByText('No bonus is granted, and campaigns').click();
+  await page.getByLabel('Active bonuses of a player').selectOption('cancel');
+  await page.getByLabel('Bonuses of one player').fill('3');
+  await page.getByLabel('ukgc_max_wagering: times wagered').fill('8');
+  await page.getByText('Empty: 10, as the rule says').waitFor();
+  expect(await page.getByText('denmark_').count()).toBe(0);
+  const save = async (verb: string) => {
+    await page.getByRole('button', { name: 'Review the changes' }).click();
+    await page.getByRole('button', { name: verb }).click();
+  };
+  await page.getByRole('button', { name: 'Review the changes' }).click();
+  await page.getByRole('row', { name: 'ukgc_max_wagering: times wagered, at most — 8' }).waitFor();
+  await page.getByRole('row', { name: 'Bonuses of one player in 24 hours, at most — 3' }).waitFor();
+  await page.getByRole('row', { name: 'No bonus is granted, and campaigns stand still no yes' }).waitFor();
+  await page.getByRole('button', { name: 'Save 4 changes' }).click();
+  await expect.poll(config).toMatchObject({
+    config: {
+      bonuses: { paused: true, on_exclusion: 'cancel', grants_per_day: 3 },
+      license_rules: { ukgc_max_wagering: { params: { multiple: 8 } } },
+    },
+  });
+  // Without the stricter number the rule allows more than before.
+  await page.getByLabel('ukgc_max_wagering: times wagered').fill('');
+  await page.getByText('No bonus is granted, and campaigns').click();
+  await save('Save 2 changes');
+  await page.getByText('must be given, because the rule would allow more').last().waitFor();
+  await page.getByLabel('ukgc_max_wagering: reason').fill('The law is enough');
+  expect(await accessibilityFaults(page)).toEqual([]);
+  await client.api('PATCH', '/v1/tenant/config', {
+    config: { license_rules: { ukgc_max_wagering: { params: { multiple: 7 } } } },
+  });
+  await save('Save 3 changes');
+  await page.getByRole('row', { name: 'rule.ukgc_max_wagering.multiple "" "7"' }).waitFor();
+  await page.getByRole('button', { name: 'Save mine over it' }).click();
+  await expect
+    .poll(async () => (await config())['config'])
+    .toMatchObject({
+      bonuses: { paused: false, grants_per_day: 3 },
+      license_rules: { ukgc_max_wagering: { reason: 'The law is enough' } },
+    });
+  expect(JSON.stringify(await config())).not.toContain('"multiple":7');
+});
+
 test('a manual rate is set once by a double click, and shown to the digit', async () => {
   const rate = '11.1234567890123456789012345678901234567';
   const page = await console_.open('settings?tab=currencies');
@@ -123,6 +169,47 @@ test('a provider is made paused, activated, tested and removed', async () => {
   await row.getByRole('button', { name: 'Remove: Kept mail' }).click();
   await page.getByRole('button', { name: 'Remove the provider' }).click();
   await page.getByText('No providers yet').waitFor();
+});
+
+test('a provider is changed over what somebody else has saved, and keeps secrets that are not typed', async () => {
+  const id = await client.provider({
+    name: 'Changed texts',
+    kind: 'twilio',
+    channel: 'sms',
+    config: { account_sid: 'AC1', auth_token: 'kept-secret', from: '+356100' },
+  });
+  const path = `/v1/messaging-providers/${id}`;
+  const page = await console_.open('settings?tab=providers');
+  await page.getByRole('row').filter({ hasText: 'Changed texts' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Changed texts' }).waitFor();
+  expect(new URL(page.url()).searchParams.get('provider')).toBe(id);
+  await page.getByLabel('From').fill('+356200');
+  await page.getByLabel('Messages a second').fill('fast');
+  await page.getByText('must be a whole number').waitFor();
+  await page.getByLabel('Messages a second').fill('5');
+  await page.getByRole('link', { name: 'Members' }).click();
+  await page.getByRole('dialog', { name: 'Leave without saving?' }).getByText('Stay').click();
+  await client.api('PATCH', path, { name: 'Renamed texts', config: { from: '+356300' } });
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('row', { name: 'config.from "+356200" "+356300"' }).waitFor();
+  expect(await accessibilityFaults(page)).toEqual([]);
+  const saves = page.waitForResponse((response) => response.request().method() === 'PATCH');
+  await page.getByRole('button', { name: 'Save mine over it' }).click();
+  expect((await saves).request().postDataJSON()).toEqual({ rate_per_second: 5, config: { from: '+356200' } });
+  await page.getByRole('heading', { name: 'Renamed texts' }).waitFor();
+  expect((await client.api('GET', path)).data).toMatchObject({
+    name: 'Renamed texts',
+    rate_per_second: 5,
+    config: { account_sid: 'AC1', from: '+356200' },
+  });
+  await page.getByLabel('Auth token').fill('new-secret');
+  const replaces = page.waitForResponse((response) => response.request().method() === 'PATCH');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  expect((await replaces).request().postDataJSON()).toEqual({ config: { auth_token: 'new-secret' } });
+  await expect.poll(() => page.getByLabel('Auth token').inputValue()).toBe('');
+  expect(await page.content()).not.toContain('new-secret');
+  await client.api('DELETE', path);
 });
 
 test('an address that is suppressed here gets no message, and does when it is taken back', async () => {
@@ -191,12 +278,18 @@ test('a session is ended from another one, which goes on', async () => {
 });
 
 test('a viewer sees what a viewer may read, and no button of others', async () => {
+  const id = await client.provider({ name: 'Read only' });
   const page = await openAs(console_, 'viewer', 'settings?tab=members');
   await page.getByRole('row').filter({ hasText: 'CHF' }).click();
   await page.getByRole('heading', { name: 'Rates from EUR to CHF' }).waitFor();
   expect(await page.getByRole('button', { name: 'Set a rate' }).count()).toBe(0);
   const tabs = page.getByRole('navigation', { name: 'Settings' }).getByRole('link');
   expect(await tabs.allTextContents()).toEqual(['Currencies and rates', 'Providers', 'Sessions']);
+  await tabs.filter({ hasText: 'Providers' }).click();
+  await page.getByText('Read only').click();
+  expect(await page.getByLabel('Name').isDisabled()).toBe(true);
+  expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
+  await client.api('DELETE', `/v1/messaging-providers/${id}`);
 });
 
 test.each(['light', 'dark'] as const)('accessible in %s, also in a narrow window', async (theme) => {

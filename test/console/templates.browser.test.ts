@@ -245,7 +245,7 @@ test('who changed it and what uses it are shown, also before it is deleted', asy
   await client.api('PATCH', `/v1/templates/${id}`, { name: 'renamed' });
   const page = await console_.open(`templates/${id}?tab=usedBy`);
   await page.getByRole('link', { name: 'its campaign' }).waitFor();
-  await page.getByRole('link', { name: 'History' }).click();
+  await page.getByRole('link', { name: 'Who changed it' }).click();
   await page.getByText(/"name":"used".* → .*"name":"renamed"/).waitFor();
   await page.getByRole('button', { name: 'Delete' }).click();
   const dialog = page.getByRole('dialog', { name: 'Delete the template “renamed”?' });
@@ -264,8 +264,8 @@ test('a viewer reads everything and changes nothing', async () => {
   for (const name of ['Save', 'Delete', 'Send a test', 'New template']) {
     expect(await page.getByRole('button', { name, exact: true }).count()).toBe(0);
   }
-  await page.getByRole('link', { name: 'History' }).click();
-  await page.getByText('The history is for administrators.').waitFor();
+  await page.getByRole('link', { name: 'Who changed it' }).click();
+  await page.getByText('The audit log is for compliance officers').waitFor();
   await page.getByRole('link', { name: 'Preview' }).click();
   await page.frameLocator('iframe').getByText('Dear Alex').waitFor();
 });
@@ -275,7 +275,7 @@ test('hostile names and texts are shown as what they are', async () => {
   for (const name of Object.values(HOSTILE)) {
     const id = await client.template({ name, subject: name, body: `<p>${HOSTILE.script}</p>` });
     await client.campaign({ name, template_id: id });
-    for (const tab of ['edit', 'preview', 'usedBy', 'history']) {
+    for (const tab of ['edit', 'preview', 'usedBy', 'audit']) {
       await page.goto(`${console_.service.base_url}/console/templates/${id}?tab=${tab}`);
       await page.getByRole('heading', { level: 1, name }).waitFor();
       await page.waitForLoadState('networkidle');

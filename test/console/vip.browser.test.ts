@@ -156,6 +156,16 @@ describe('a tier', () => {
         requirements: { min_days_active: 7, lifetime_deposit_subunit: 10_000 },
         perks: { cashback_pct: 3, lounge: 'A' },
       });
+    // What is typed stays while one looks at who changed the tier.
+    await field(page, 'Name').fill('typed');
+    await page.getByRole('link', { name: 'Who changed it' }).click();
+    await page
+      .getByRole('row', { name: /owner-1 update .*"cashback_pct":1.* → .*"cashback_pct":3/ })
+      .waitFor();
+    await page.getByRole('row', { name: /owner-1 create null → / }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.goBack();
+    expect(await field(page, 'Name').inputValue()).toBe('typed');
   });
 
   test('is made not active only after asking, with the number of players who lose it', async () => {
@@ -188,6 +198,8 @@ describe('a tier', () => {
     await page.getByText('Your role is viewer').waitFor();
     expect(await field(page, 'Name').isDisabled()).toBe(true);
     expect(await button(page, 'Save').count()).toBe(0);
+    await page.getByRole('link', { name: 'Who changed it' }).click();
+    await page.getByText('The audit log is for compliance officers').waitFor();
   });
 });
 
@@ -199,7 +211,13 @@ test.each(['light', 'dark'] as const)(
     for (const [i, name] of names.entries())
       ids.push(await tier(`${theme}_${i}`, (theme === 'light' ? 100 : 200) + i, { name, glyph: '★' }));
     const page = await console_.open('vip', { theme, width: 400 });
-    for (const path of ['vip', 'vip?tab=moves', 'vip/new', ...ids.map((id) => `vip/${id}`)]) {
+    for (const path of [
+      'vip',
+      'vip?tab=moves',
+      'vip/new',
+      ...ids.map((id) => `vip/${id}`),
+      `vip/${ids[0]}?tab=audit`,
+    ]) {
       await page.goto(`${console_.service.base_url}/console/${path}`);
       await page.getByRole('heading', { level: 1 }).waitFor();
       await page.waitForLoadState('networkidle');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { messagingClient, type MessagingClient } from '../engage/messaging/messaging-client.ts';
+import { deposit, Operator, session } from '../players/identity/operator.ts';
 import { end, wait } from '../engage/journeys/journey-fixture.ts';
 
 let service: TestService;
@@ -23,6 +24,14 @@ async function made(path: string, body: Json): Promise<string> {
   expect(status, JSON.stringify(error)).toBe(201);
   return `${path}/${String(data['id'])}`;
 }
+
+async function player(): Promise<string> {
+  const [id] = await client.players(1);
+  return `/v1/players/${id}`;
+}
+
+/** Slugs are unique in the installation. */
+let adapters = 0;
 
 /** Each kind of record: how one is made, and two changes of it. */
 const KINDS: readonly [name: string, make: () => Promise<string>, one: Json, other: Json][] = [
@@ -89,6 +98,18 @@ const KINDS: readonly [name: string, make: () => Promise<string>, one: Json, oth
     { name: 'b' },
   ],
   [
+    'player',
+    () => player(),
+    { timezone: 'Europe/Malta' },
+    { email: 'other@example.com', custom_attributes: { vip: true } },
+  ],
+  [
+    'adapter',
+    () => made('/v1/adapters', { slug: `tags-${(adapters += 1)}`, kind: 'sandbox', is_active: false }),
+    { max_rps: 7 },
+    { max_in_flight: 3, timeout_ms: 900 },
+  ],
+  [
     'configuration',
     () => Promise.resolve('/v1/tenant/config'),
     { verticals: ['casino'] },
@@ -150,4 +171,51 @@ test('the version of a segment does not change when its members are computed', a
     .poll(async () => (await read(path)).data['last_computed_at'], { timeout: 20_000 })
     .not.toBeNull();
   expect((await read(path)).etag).toBe(etag);
+});
+
+describe('the version of a player', () => {
+  test('lets exactly one of many editors through, each of whom changes another field', async () => {
+    const path = await player();
+    const { etag } = await read(path);
+    const bodies: Json[] = [
+      { email: 'editor@example.com' },
+      { phone: '+35679000001' },
+      { telegram_id: 'editor' },
+      { timezone: 'Europe/Malta' },
+      { status: 'banned' },
+      { custom_attributes: { vip: true } },
+    ];
+    const answers = await Promise.all(bodies.map((body) => patch(path, body, etag)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 412)).toHaveLength(bodies.length - 1);
+    const winner = answers.findIndex(({ status }) => status === 200);
+    for (const { status, error } of answers)
+      if (status === 412) expect(error).toMatchObject({ details: { current: bodies[winner] } });
+    const { data } = await read(path);
+    const stored = bodies.map((body) =>
+      Object.entries(body).every(([name, value]) => JSON.stringify(data[name]) === JSON.stringify(value)),
+    );
+    expect(stored).toEqual(bodies.map((_body, i) => i === winner));
+  });
+
+  test('stays while events change totals, and changes when one excludes the player', async () => {
+    const operator = new Operator(service, service);
+    const { player_id } = await operator.identify({ external_id: 'edited' });
+    const path = `/v1/players/${player_id}`;
+    const before = await read(path);
+    await operator.fold(session({ player_id }), deposit({ player_id }, 'between', 700));
+    const after = await read(path);
+    expect(after.data['total_deposited']).toBe(700);
+    expect(after.data['updated_at']).not.toBe(before.data['updated_at']);
+    expect(after.etag).toBe(before.etag);
+    // The same person on another device is no edit either.
+    await operator.identify({ external_id: 'edited', anonymous_id: 'tablet' });
+    expect((await patch(path, { timezone: 'Europe/Malta' }, before.etag)).status).toBe(200);
+
+    const { etag } = await read(path);
+    await operator.fold({ event: 'self_exclusion_set', player_id });
+    const { status, error } = await patch(path, { status: 'active' }, etag);
+    expect([status, error]).toMatchObject([412, { details: { current: { status: 'self_excluded' } } }]);
+    expect((await read(path)).data['status']).toBe('self_excluded');
+  });
 });

@@ -333,7 +333,7 @@ describe('a preview', () => {
   it('without further wishes answers as ever', async () => {
     const asked = await preview({ definition });
     expect(Object.keys(asked)).toEqual(['estimated_size', 'sample', 'compiled_query']);
-    const declined = await preview({ definition, per_condition: false, reach: false });
+    const declined = await preview({ definition, per_condition: false, reach: false, warnings: false });
     expect(Object.keys(declined)).toEqual(Object.keys(asked));
   });
 
@@ -383,8 +383,35 @@ describe('a preview', () => {
     );
   });
 
+  it('warns of conditions that select by a sign of harm, and makes the segment all the same', async () => {
+    const risk = { type: 'trait', field: 'custom_attributes.rg_risk', op: 'eq', value: 'strong' };
+    const losers = { type: 'trait', field: 'ggr', op: 'gt', value: 100 };
+    const harmful = {
+      operator: 'AND',
+      conditions: [losers, { operator: 'NOT', conditions: [risk] }],
+    };
+    const { warnings } = await preview({ definition: harmful, warnings: true });
+    expect(warnings).toEqual([
+      {
+        path: 'definition.conditions.0',
+        code: 'LOSSES',
+        message: expect.stringMatching(/lose.+sign of harm/),
+      },
+    ]);
+    const turned = await preview({
+      definition: { operator: 'NOT', conditions: [harmful] },
+      warnings: true,
+    });
+    expect(turned['warnings']).toMatchObject([
+      { path: 'definition.conditions.0.conditions.1.conditions.0', code: 'AT_RISK' },
+    ]);
+    expect((await preview({ definition, warnings: true }))['warnings']).toEqual([]);
+    const body = { name: 'losers', definition: harmful };
+    expect((await client.api('POST', '/v1/segments', body)).status).toBe(201);
+  });
+
   it('refuses other wishes and bad definitions', async () => {
-    for (const rest of [{ per_condition: 1 }, { reach: 'yes' }, { sample: 5 }]) {
+    for (const rest of [{ per_condition: 1 }, { reach: 'yes' }, { warnings: null }, { sample: 5 }]) {
       const { error } = await client.api('POST', '/v1/segments/preview', { definition, ...rest });
       expect(error, JSON.stringify(rest)).toMatchObject({ code: 'VALIDATION_ERROR' });
     }
@@ -402,4 +429,7 @@ it('the vocabulary is served, also to a viewer', async () => {
   const { status, data } = await client.api('GET', '/v1/segments/fields');
   expect(status).toBe(200);
   expect((data['events'] as unknown[]).length).toBeGreaterThan(40);
+  expect(data['fields']).toContainEqual(expect.objectContaining({ name: 'ggr', harm: 'LOSSES' }));
+  expect(data['events']).toContainEqual(expect.objectContaining({ name: 'login', harm: null }));
+  expect(data['harm_signs']).toContainEqual({ code: 'AT_RISK', message: expect.any(String) as string });
 });

@@ -50,6 +50,8 @@ beforeAll(async () => {
   spare = more;
   theirs.markers.push(theirs.tenant_id, theirs.provider_id, theirs.tier_id);
   guest = await newGuest(service.tenant_id, other.tenant_id);
+  // Uses of their keys while they were filled are written at some time: before, not between.
+  await service.service.key_uses?.flush();
   victims = [
     { kind: 'tenant', project: theirs, before: await digestOf(service, theirs, 'tenant') },
     { kind: 'project', project: sibling, before: await digestOf(service, sibling, 'project') },

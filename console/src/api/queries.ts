@@ -86,7 +86,6 @@ export function useList<O extends ListOperation>(
   });
   return {
     ...result,
-    error: result.error as ApiError | null,
     rows: result.data?.pages.flatMap(({ data }) => (data as Page<RowOf<O>>).data),
   };
 }

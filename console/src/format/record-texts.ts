@@ -120,6 +120,17 @@ export function wireAmount(amount: bigint): number | string {
   return amount <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(amount) : String(amount);
 }
 
+/** A merge patch of the fields at these paths and of no others; null: the field has no value any more. */
+export function patchAt(paths: readonly string[], values: Readonly<Values>): Values {
+  const body: Values = {};
+  for (const path of paths) {
+    const [name = '', inner] = path.split('.');
+    const value = valueAt(values, path) ?? null;
+    body[name] = inner === undefined ? value : { ...(body[name] as Values | undefined), [inner]: value };
+  }
+  return body;
+}
+
 /** Of the values after a change those that differ from the ones before. */
 export function differing(before: Values, after: Values): Values {
   const changed = Object.entries(after).filter(

@@ -2,12 +2,12 @@ import { useDeferredValue, useState } from 'react';
 import { usePlayerSearch } from '../api/player-search.ts';
 import { useRead } from '../api/queries.ts';
 import { playerName } from '../format/mask.ts';
+import { isUuid } from '../format/uuid.ts';
 import { t } from '../messages/t.ts';
 import { Button } from './button.tsx';
 import { Field } from './field.tsx';
 import { Buttons } from './form.tsx';
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const m = t.playerChoice;
 
 /** How a player is called: by the operator's own id before anything personal. */
@@ -45,13 +45,13 @@ export function PlayerChoice({ label, value, onChoose, error }: PlayerChoiceProp
 function Search({ label, onChoose, error }: Omit<PlayerChoiceProps, 'value'>) {
   const [text, setText] = useState('');
   const asked = useDeferredValue(text.trim());
-  const is_id = UUID.test(asked);
+  const is_id = isUuid(asked);
   const found = usePlayerSearch(is_id ? '' : asked);
   const rows = is_id || asked.length < 3 ? [] : (found.data?.data ?? []);
   const none = !is_id && asked.length >= 3 && found.data !== undefined && rows.length === 0;
   const change = (next: string) => {
     setText(next);
-    if (UUID.test(next.trim())) onChoose(next.trim().toLowerCase());
+    if (isUuid(next.trim())) onChoose(next.trim().toLowerCase());
   };
   return (
     <div>

@@ -46,6 +46,30 @@ export function Input({ form, path, label, hint, lines, mode = 'text', max = 200
   );
 }
 
+/** A secret that is typed, and never shown again. */
+export function SecretInput({
+  form,
+  path,
+  label,
+  hint,
+}: Pick<InputProps, 'form' | 'path' | 'label' | 'hint'>) {
+  const { texts, change } = form;
+  return (
+    <Field label={label} hint={hint} error={issueAt(form, path)}>
+      {(control) => (
+        <input
+          {...control}
+          type="password"
+          autoComplete="new-password"
+          maxLength={20_000}
+          value={texts[path] ?? ''}
+          onChange={({ target }) => change({ [path]: target.value })}
+        />
+      )}
+    </Field>
+  );
+}
+
 interface SelectProps {
   form: RecordForm;
   path: string;

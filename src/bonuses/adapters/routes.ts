@@ -31,7 +31,7 @@ export function adapterEndpoints(deps: ChangeDeps): AnyEndpoint[] {
   return [...readingEndpoints(deps), ...changingEndpoints(deps)];
 }
 
-const shown = ({ row, secret }: WithSecret) => envelope({ ...adapterResourceOf(row), secret });
+const withSecret = ({ row, secret }: WithSecret) => envelope({ ...adapterResourceOf(row), secret });
 
 function changingEndpoints(deps: ChangeDeps): AnyEndpoint[] {
   return [
@@ -47,11 +47,12 @@ function changingEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       response: adapterWithSecret,
       errors: ['ADAPTER_SLUG_TAKEN', 'ADAPTER_ALREADY_ACTIVE', 'CONFLICT', 'FIELD_NOT_WRITABLE'],
       handle: async ({ caller: { tenant_id, project_id }, body, audit }) =>
-        shown(await createAdapter({ ...deps, audit }, { tenant_id, project_id }, body)),
+        withSecret(await createAdapter({ ...deps, audit }, { tenant_id, project_id }, body)),
     }),
     endpoint({
       method: 'PATCH',
       path: '/v1/adapters/:id',
+      versioned: true,
       summary:
         'Changes an adapter; capabilities that are not named are kept, and one adapter of a project is active',
       access: admin,
@@ -61,12 +62,12 @@ function changingEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       status: 200,
       response: adapterResource,
       errors: ['ADAPTER_NOT_FOUND', 'ADAPTER_ALREADY_ACTIVE', 'FIELD_NOT_WRITABLE'],
-      handle: async ({ caller, params, body, audit }) =>
-        envelope(
-          adapterResourceOf(
-            await changeAdapter({ ...deps, audit }, refOf(ADAPTER, caller, params['id']), body),
-          ),
-        ),
+      handle: async ({ caller, params, body, audit, sendVersion }) => {
+        const changed = await changeAdapter({ ...deps, audit }, refOf(ADAPTER, caller, params['id']), body);
+        const shown = adapterResourceOf(changed);
+        sendVersion(shown);
+        return envelope(shown);
+      },
     }),
     endpoint({
       method: 'POST',
@@ -78,7 +79,7 @@ function changingEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       response: adapterWithSecret,
       errors: ['ADAPTER_NOT_FOUND', 'CONFLICT'],
       handle: async ({ caller, params, audit }) =>
-        shown(await rotateSecret({ ...deps, audit }, refOf(ADAPTER, caller, params['id']))),
+        withSecret(await rotateSecret({ ...deps, audit }, refOf(ADAPTER, caller, params['id']))),
     }),
   ];
 }
@@ -115,12 +116,16 @@ function readingEndpoints({ postgres }: ChangeDeps): AnyEndpoint[] {
       method: 'GET',
       path: '/v1/adapters/:id',
       summary: 'One adapter',
+      versioned: true,
       access: admin,
       status: 200,
       response: adapterResource,
       errors: ['ADAPTER_NOT_FOUND'],
-      handle: async ({ caller, params }) =>
-        envelope(adapterResourceOf(await findAdapter(postgres, refOf(ADAPTER, caller, params['id'])))),
+      handle: async ({ caller, params, sendVersion }) => {
+        const shown = adapterResourceOf(await findAdapter(postgres, refOf(ADAPTER, caller, params['id'])));
+        sendVersion(shown);
+        return envelope(shown);
+      },
     }),
     endpoint({
       method: 'GET',

@@ -1,4 +1,4 @@
-import type { PendingQuery } from 'postgres';
+import type { PendingQuery, Row } from 'postgres';
 import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
@@ -68,23 +68,38 @@ export function listExclusions(
 ): PendingQuery<ListedExclusion[]> {
   const { tenant_id, project_id } = project;
   const nothing = tx``;
-  const is_over = tx`least(x.ended_at, x.ends_at) <= ${now}`;
   // With the ids of a player the few records of it are read first, whatever the statistics say.
   const source =
     player_id === undefined
       ? tx`player_exclusions x`
       : tx`(select * from player_exclusions y where y.player_id = any(${idsOf(tx, { ...project, player_id })})
           and y.tenant_id = ${tenant_id} and y.project_id = ${project_id} offset 0) x`;
-  const page = tx`
-    select x.* from ${source}
+  const pageOf = (of_state: PendingQuery<Row[]>, rows = source) => tx`
+    select x.* from ${rows}
     where x.tenant_id = ${tenant_id} and x.project_id = ${project_id}
       ${kind === undefined ? nothing : tx`and x.kind = ${kind}`}
-      ${state === undefined ? nothing : state === 'ended' ? tx`and ${is_over}` : tx`and not coalesce(${is_over}, false)`}
+      ${of_state}
       ${from === undefined ? nothing : tx`and x.accepted_at >= ${from}`}
       ${to === undefined ? nothing : tx`and x.accepted_at < ${to}`}
       ${beyond(tx, 'x.accepted_at', 'x.exclusion_id', after)}
     order by x.accepted_at desc, x.exclusion_id desc
     limit ${limit}`;
+  // Those without an end are read in their order, those with a coming one all, because they are few: `offset 0`, or the
+  // planner would look for them among all.
+  const ending = tx`(select * from ${source}
+    where x.tenant_id = ${tenant_id} and x.project_id = ${project_id} and least(x.ended_at, x.ends_at) > ${now} offset 0) x`;
+  const page =
+    state === 'active'
+      ? tx`
+        select x.* from (
+          (${pageOf(tx`and x.ended_at is null and x.ends_at is null`)})
+          union all
+          (${pageOf(nothing, ending)})) x
+        order by x.accepted_at desc, x.exclusion_id desc
+        limit ${limit}`
+      : pageOf(
+          state === 'ended' ? tx`and coalesce(least(x.ended_at, x.ends_at), 'infinity') <= ${now}` : nothing,
+        );
   return tx<ListedExclusion[]>`
     ${withPlayers(tx, page)} order by e.accepted_at desc, e.exclusion_id desc`;
 }

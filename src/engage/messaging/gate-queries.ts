@@ -4,6 +4,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { GateRules } from './gate.ts';
 import type { SkipCode } from './send-row.ts';
+import { isSameAddressSql } from './suppression-queries.ts';
 import { RISK_LEVELS } from '../../bonuses/licence/rule.ts';
 
 // The gate is an SQL expression that decides for many players at once. Counting, fan-out, sending and tests share it.
@@ -102,7 +103,7 @@ function barred(tx: Tx): Bar[] {
 export function isSuppressedSql(tx: Tx, { channel }: Pick<Gate, 'channel'>, recipient: Fragment): Fragment {
   return tx`exists (
       select from suppressions x
-      where x.tenant_id = p.tenant_id and x.channel = ${channel} and x.address = lower(${recipient})
+      where x.tenant_id = p.tenant_id and ${isSameAddressSql(tx, channel, recipient)}
     )`;
 }
 

@@ -1,3 +1,4 @@
+import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { SuppressionReason } from './suppressions/schema.ts';
@@ -14,4 +15,29 @@ export async function suppress(
     values (${tenant_id}, ${channel}, lower(${address}), ${reason}, ${now})
     on conflict do nothing`;
   return count > 0;
+}
+
+/** Whether the row `x` of suppressions is of the address on the channel: see {@link spelledAs}. */
+export function isSameAddressSql(
+  tx: Tx,
+  channel: Channel,
+  address: PendingQuery<Row[]>,
+): PendingQuery<Row[]> {
+  // The channel as the index suppressions_dialled has it: otherwise the planner cannot use it.
+  return channel === 'sms'
+    ? tx`x.channel = 'sms' and ${spelledAs(tx, tx`x.address`)} = ${spelledAs(tx, address)}`
+    : tx`x.channel = ${channel} and x.address = lower(${address})`;
+}
+
+/**
+ * A telephone number as it is compared, whatever its spelling: {@link dialled}. What is none, in lower case. The index
+ * suppressions_dialled is of this expression.
+ */
+function spelledAs(tx: Tx, address: PendingQuery<Row[]>): PendingQuery<Row[]> {
+  return tx`coalesce(nullif(case when ${address} !~ '[[:alpha:]@]' then ${dialled(tx, address)} end, ''), lower(${address}))`;
+}
+
+/** The digits of an international call: without separators, and without zeros that stand for `+` or a national call. */
+export function dialled(tx: Tx, phone: PendingQuery<Row[]>): PendingQuery<Row[]> {
+  return tx`ltrim(regexp_replace(${phone}, '[(]0[)]|[^0-9]', '', 'g'), '0')`;
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { recordExclusions } from '../exclusions/record-queries.ts';
-import { playerAuditOf, type PlayerRow } from './player-json.ts';
+import { playerAuditOf, playerVersionOf, type PlayerRow } from './player-json.ts';
 import { MAX_ATTRIBUTES_BYTES, isEmptyPatch, splitAttributes, type ProfilePatch } from './profile-patch.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import type { PlayerRef } from '../player-ref.ts';
@@ -88,7 +88,11 @@ async function lockAndRead(
   return [locked, before ?? null];
 }
 
-const auditPlayer = auditOf<'player_id', PlayerRef, PlayerRow>({ id: 'player_id' }, playerAuditOf);
+const auditPlayer = auditOf<'player_id', PlayerRef, PlayerRow>(
+  { id: 'player_id' },
+  playerAuditOf,
+  playerVersionOf,
+);
 
 /** Writes the patch to a player whose row is locked; VALIDATION_ERROR when its attributes grow too large. */
 export async function applyPatch(tx: Tx, ref: PlayerRef, patch: ProfilePatch, now_ms: number): Promise<void> {

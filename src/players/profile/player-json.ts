@@ -88,6 +88,19 @@ export function playerAuditOf(row: PlayerRow, { tenant_id, project_id }: Project
   };
 }
 
+/** What PATCH can change of a player: its version is made from that alone, so that events do not make an edit stale. */
+export function playerVersionOf(row: PlayerRow): object {
+  return {
+    id: row.player_id,
+    email: row.email,
+    phone: row.phone,
+    telegram_id: row.telegram_id,
+    timezone: row.timezone,
+    status: row.status,
+    custom_attributes: JSON.parse(row.custom_attributes) as unknown,
+  };
+}
+
 function time(value: Date | null): string {
   return value === null ? 'null' : `"${value.toISOString()}"`;
 }

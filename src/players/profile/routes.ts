@@ -8,7 +8,7 @@ import type { Postgres } from '../../platform/postgres/port.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import { changePlayer, deletePlayer } from './change.ts';
 import { refuseComputedFields } from './not-writable.ts';
-import { playerJson, type PlayerRow } from './player-json.ts';
+import { playerJson, playerVersionOf, type PlayerRow } from './player-json.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { listPlayers, selectPlayer, type ListedPlayer } from './queries.ts';
 import { revealPlayer } from './reveal.ts';
@@ -59,13 +59,15 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       method: 'GET',
       summary: 'One player, also a deleted one',
       access: read,
+      versioned: true,
       errors: ['PLAYER_NOT_FOUND'],
-      handle: async ({ caller, params }) => {
+      handle: async ({ caller, params, sendVersion }) => {
         const ref = refOf(caller, params);
         const player = await withSurvivor(deps.postgres, ref, async (one) => {
           const [row] = await deps.postgres.readAsTenant(one.tenant_id, (tx) => selectPlayer(tx, one));
           return row;
         });
+        sendVersion(playerVersionOf(player));
         return answer(ref, player);
       },
     }),
@@ -77,10 +79,13 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       access: write,
       body: patchPlayerBody,
       refuse: refuseComputedFields,
+      versioned: true,
       errors: ['PLAYER_NOT_FOUND', 'FIELD_NOT_WRITABLE', 'CONFLICT'],
-      handle: async ({ caller, params, body, audit }) => {
+      handle: async ({ caller, params, body, audit, sendVersion }) => {
         const ref = refOf(caller, params);
-        return answer(ref, await changePlayer({ ...deps, audit }, ref, body));
+        const player = await changePlayer({ ...deps, audit }, ref, body);
+        sendVersion(playerVersionOf(player));
+        return answer(ref, player);
       },
     }),
     endpoint({

@@ -4,13 +4,22 @@ import {
   EVENTS,
   MAX_EVENT_NAME_LENGTH,
   type EventDefinition,
+  type EventName,
   type PropertySchema,
 } from '../../ingest/events/catalogue.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
 import { MAX_LIST } from './comparison.ts';
 import { AGGREGATES, CONDITION_SCHEMAS, MAX_STEPS, MAX_WHERE, MIN_STEPS } from './conditions.ts';
 import { DATE_AGGREGATES, MAX_BYTES, MAX_CONDITIONS, MAX_DEPTH, NEEDS_PROPERTY } from './definition.ts';
-import { ATTRIBUTE_PREFIX, isMoneyProperty, MONEY_UNIT, TRAIT_FIELDS, type TraitField } from './fields.ts';
+import {
+  ATTRIBUTE_PREFIX,
+  isMoneyProperty,
+  MONEY_UNIT,
+  TRAIT_FIELDS,
+  type TraitField,
+  type TraitFieldName,
+} from './fields.ts';
+import { HARM_EVENTS, HARM_FIELDS, HARM_SIGNS } from './harm.ts';
 import {
   COMPLEMENTS,
   OPERATOR_ALIASES,
@@ -42,6 +51,7 @@ export function vocabulary() {
     condition_types: Object.keys(CONDITION_SCHEMAS),
     fields: Object.entries<TraitField>(TRAIT_FIELDS).map(([name, field]) => ({
       ...comparable(name, field.kind, field.unit, field.values),
+      harm: HARM_FIELDS[name as TraitFieldName] ?? null,
       nullable: field.nullable,
       max_values: field.max_values ?? MAX_LIST,
     })),
@@ -50,6 +60,7 @@ export function vocabulary() {
     events: Object.entries<EventDefinition>(EVENTS).map(([name, definition]) => ({
       name,
       group: definition.group,
+      harm: HARM_EVENTS[name as EventName] ?? null,
       properties: Object.entries(definition.properties).map(([property, schema]) => ({
         ...propertyOf(property, schema),
         required: definition.required.includes(property),
@@ -62,6 +73,7 @@ export function vocabulary() {
       const keeps_unit = needs_property && name !== 'distinct';
       return { name, needs_property, keeps_unit, kind, operators: OPERATORS_OF[kind] };
     }),
+    harm_signs: Object.entries(HARM_SIGNS).map(([code, message]) => ({ code, message })),
     channels: CHANNELS,
     message_statuses: MESSAGE_STATUSES,
     limits: {

@@ -5,12 +5,17 @@ import type { listedApiKey } from './schema.ts';
 
 /** An API key as in lists and in the audit log, without its secret. */
 export function listedApiKeyOf(row: ApiKeyRow): z.infer<typeof listedApiKey> {
-  const { ingest_per_minute, ingest_burst } = row;
+  const { ingest_per_minute, ingest_burst, last_used_at, deleted_at } = row;
   const ingest_rate =
     ingest_per_minute === null
       ? null
       : { per_minute: ingest_per_minute, burst: ingest_burst ?? ingest_per_minute };
-  return { ...publicFieldsOf(row), ingest_rate, deleted_at: row.deleted_at?.toISOString() ?? null };
+  return {
+    ...publicFieldsOf(row),
+    ingest_rate,
+    last_used_at: last_used_at?.toISOString() ?? null,
+    deleted_at: deleted_at?.toISOString() ?? null,
+  };
 }
 
 /** The fields that every answer about a key has. */

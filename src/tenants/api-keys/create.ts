@@ -43,7 +43,7 @@ export async function createApiKey(
         project_id,
         resource_id: key_id,
         before: null,
-        after: listedApiKeyOf({ ...row, deleted_at: null }),
+        after: listedApiKeyOf({ ...row, last_used_at: null, deleted_at: null }),
       }),
     ]),
   );

@@ -24,6 +24,8 @@ export interface ApiKeyRow {
   ingest_per_minute: number | null;
   ingest_burst: number | null;
   created_at: Date;
+  /** To about a minute; null until the key is used. */
+  last_used_at: Date | null;
   /** Null until the key is revoked. */
   deleted_at: Date | null;
 }
@@ -34,7 +36,7 @@ export interface RevokedApiKey extends ApiKeyRow {
 }
 
 function columns(tx: Tx) {
-  return tx`key_id, name, environment, public_id, ingest_per_minute, ingest_burst, created_at, deleted_at`;
+  return tx`key_id, name, environment, public_id, ingest_per_minute, ingest_burst, created_at, last_used_at, deleted_at`;
 }
 
 export async function insertApiKey(tx: Tx, key: NewApiKey): Promise<void> {

@@ -36,6 +36,10 @@ export const createdApiKey = z.object({ ...publicFields, key: z.string() });
 export const listedApiKey = z.object({
   ...publicFields,
   ingest_rate: ingestRate.nullable(),
+  last_used_at: z.iso
+    .datetime()
+    .nullable()
+    .describe('The last accepted request, to about a minute; null: none yet'),
   deleted_at: z.iso.datetime().nullable(),
 });
 

@@ -50,6 +50,45 @@ it('the gate obeys one that was entered, whatever the case of its letters, until
   expect(JSON.stringify(log.data)).not.toContain('@example.com');
 });
 
+it('the gate finds a telephone number however it is spelled, here and in the profile', async () => {
+  const number = '+49 151 2345678';
+  const { data } = await suppress(number, 'sms');
+  for (const spelling of ['+491512345678', '0049 (151) 234-56-78', '+49 (0) 151 / 2345678']) {
+    expect((await suppress(spelling, 'sms')).data, spelling).toEqual(data);
+    expect(await list(`?address=${encodeURIComponent(spelling)}`), spelling).toEqual([number]);
+    const [player_id = ''] = await client.players(1, { phone: spelling });
+    const reach = await client.api<{ channel: string }[]>('GET', `/v1/players/${player_id}/reachability`);
+    expect(reach.data.find(({ channel }) => channel === 'sms')).toMatchObject({
+      suppressed: true,
+      codes: ['SKIPPED_SUPPRESSED'],
+    });
+  }
+  const [player_id = ''] = await client.players(1, { phone: '+491512345678' });
+  const campaign_id = await client.campaign({
+    channel: 'sms',
+    segment_id: await client.segment([player_id]),
+    provider_id: await client.provider({ channel: 'sms' }),
+    template_id: await client.template({ channel: 'sms', subject: null }),
+  });
+  await client.send(campaign_id);
+  await client.reaches(campaign_id, 'sent');
+  expect(await client.recipients(campaign_id)).toMatchObject([{ error_code: 'SKIPPED_SUPPRESSED' }]);
+
+  const [other = ''] = await client.players(1, { phone: '+49 151 2345679' });
+  expect((await client.api('GET', `/v1/players/${other}/reachability`)).data).toContainEqual(
+    expect.objectContaining({ channel: 'sms', suppressed: false }),
+  );
+  // What is no number is compared as it is, and an email with digits is none.
+  await suppress('test-a', 'sms');
+  await suppress('test-b', 'sms');
+  expect(await list('?channel=sms')).toEqual(['test-b', 'test-a', number]);
+  expect(await list('?address=x491512345678%40example.com')).toEqual([]);
+  expect((await client.api('DELETE', `/v1/suppressions/${data.id}`)).status).toBe(200);
+  expect((await client.api('GET', `/v1/players/${player_id}/reachability`)).data).toContainEqual(
+    expect.objectContaining({ channel: 'sms', suppressed: false }),
+  );
+});
+
 it('the first reason stays, and nothing is recorded of a second time', async () => {
   await service.platform.postgres.service`
     insert into suppressions (tenant_id, channel, address, reason, created_at)

@@ -87,7 +87,6 @@ export const bonuses = {
     removeTitle: (name: string) => `Delete the bonus template “${name}”?`,
     removeVerb: 'Delete the template',
     removeText: 'Nothing is granted from it any more. Bonuses that run go on.',
-    money: (label: string, code: string) => (code === '' ? label : `${label} (${code})`),
     fields: {
       name: 'Name',
       type: 'Type',

@@ -1,4 +1,5 @@
 import { formatInt, formatPercent } from '../../format/number.ts';
+import { forms } from './forms.ts';
 import { counted } from './shell.ts';
 
 export const campaigns = {
@@ -37,7 +38,13 @@ export const campaigns = {
     campaign: (name: string, status: string) => `${name} (${status})`,
     zone: (name: string) => `Days and times are those of ${name}.`,
   },
-  steps: { audience: '1 Audience', content: '2 Content', time: '3 Time', review: '4 Review' },
+  steps: {
+    audience: '1 Audience',
+    content: '2 Content',
+    time: '3 Time',
+    review: '4 Review',
+    audit: forms.audit.title,
+  },
   name: 'Name',
   channel: 'Channel',
   type: 'Sent',
@@ -127,7 +134,7 @@ export const campaigns = {
   },
   failed: 'It could not be sent',
   report: {
-    tabs: { overview: 'Results', reasons: 'Not sent', recipients: 'Recipients' },
+    tabs: { overview: 'Results', reasons: 'Not sent', recipients: 'Recipients', audit: forms.audit.title },
     started: 'Sent at',
     finished: 'Finished',
     funnel: 'Funnel',

@@ -17,6 +17,8 @@ export const compliance = {
   any: 'Any',
   player: 'Player',
   playerId: 'Player id',
+  idHint: 'An id only: nothing personal gets into the address',
+  idNeeded: 'must be an id, not an email, a telephone number or a name',
   playerIdNeeded: 'must be a player id, as the page of a player shows it',
   kind: 'Kind',
   kinds: { self_exclusion: 'Self-exclusion', cooldown: 'Break' },

@@ -11,6 +11,17 @@ export const forms = {
     busy: 'Working…',
     type: (count: string) => `Type ${count} to confirm`,
   },
+  audit: {
+    title: 'Who changed it',
+    record: 'Details',
+    none: 'No change is recorded',
+    needsOfficer: 'The audit log is for compliance officers and administrators.',
+    when: 'Time',
+    who: 'Who',
+    internal: 'the service',
+    action: 'Action',
+    changes: 'From → to',
+  },
   playerChoice: {
     hint: 'Email, phone, external id, device id, Telegram id or player id',
     none: 'No player matches',
@@ -22,6 +33,7 @@ export const forms = {
   },
   form: {
     save: 'Save',
+    money: (label: string, code: string) => (code === '' ? label : `${label} (${code})`),
     viewer: (role: string) => `Your role is ${role}: you can look at everything here, and change nothing.`,
     conflict: 'Somebody else has saved this since you began. What you typed is not saved yet.',
     field: 'Field',

@@ -1,6 +1,8 @@
 import { formatInt } from '../../format/number.ts';
+import { forms } from './forms.ts';
 import { journeyActs } from './journey-acts.ts';
 import { journeyEditor } from './journey-editor.ts';
+import { journeyMoves } from './journey-moves.ts';
 import { counted } from './shell.ts';
 
 const runs = (count: number) => counted(count, 'run', 'runs');
@@ -28,7 +30,7 @@ export const journeys = {
   },
   running: (count: number, or_more: boolean) => `${or_more ? '≥ ' : ''}${formatInt(count)}`,
   countingRuns: 'counting',
-  tabs: { graph: 'Graph', runs: 'Runs', versions: 'Versions' },
+  tabs: { graph: 'Graph', runs: 'Runs', versions: 'Versions', audit: forms.audit.title },
   id: 'Journey id',
   version: 'Live version',
   versionNumber: (version: number) => `Version ${version}`,
@@ -222,6 +224,7 @@ export const journeys = {
       `${runs(count)} ${count === 1 ? 'stands' : 'stand'} ${node === undefined ? 'in this journey' : `at “${node}”`} now and will end there. What of them waits to be sent is not sent. This cannot be undone.`,
   },
   acts: journeyActs,
+  moves: journeyMoves,
   uses: {
     template: 'Message template',
     provider: 'Provider',

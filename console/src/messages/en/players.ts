@@ -50,6 +50,28 @@ export const players = {
   firstSeen: 'First seen',
   lastSeen: 'Last seen',
   timezone: 'Time zone',
+  edit: {
+    open: 'Edit…',
+    title: (player: string) => `Edit ${player}`,
+    contacts: { email: 'New email', phone: 'New phone', telegram_id: 'New Telegram id' },
+    saved: (masked: string) => `Stays ${masked} while this is empty.`,
+    noneSaved: 'None is saved.',
+    remove: {
+      email: 'Remove the email',
+      phone: 'Remove the phone',
+      telegram_id: 'Remove the Telegram id',
+    },
+    isMask: 'This is masked: type the whole one.',
+    zoneHint: 'A name such as Europe/Malta; empty: none',
+    statusHints: {
+      lifted: 'The self-exclusion ends now: the player may be sent messages and given bonuses again.',
+      active:
+        'The player may be sent messages and given bonuses again, unless a self-exclusion was set before.',
+      self_excluded: 'From now on nothing is sent to the player, and no bonus given.',
+      banned: 'From now on nothing is sent to the player, and no bonus given.',
+    } as Readonly<Record<string, string>>,
+    lift: 'End the self-exclusion',
+  },
   reachable: 'Can be reached',
   notReachable: 'Cannot be reached',
   channel: 'Channel',

@@ -1,4 +1,5 @@
 import { formatInt } from '../../format/number.ts';
+import { forms } from './forms.ts';
 import { counted } from './shell.ts';
 
 const words = (name: string) => name.replaceAll('_', ' ');
@@ -53,7 +54,7 @@ export const segments = {
     members: 'Members',
     references: 'Used by',
     explain: 'Explain',
-    audit: 'Audit',
+    audit: forms.audit.title,
   },
   id: 'Segment id',
   description: 'Description',
@@ -101,14 +102,6 @@ export const segments = {
     value: (value: string) => `the player has ${value}`,
     noValue: 'the player has no value',
   },
-  audit: {
-    none: 'No change is recorded',
-    needsAdmin: 'The audit log is shown to admins and compliance officers',
-    who: 'Who',
-    action: 'Action',
-    change: 'Change',
-    internal: 'the service',
-  },
   deletion: {
     title: (name: string) => `Delete the segment “${name}”?`,
     members: (count: number) =>
@@ -154,6 +147,18 @@ export const segments = {
     notJson: 'This is not JSON.',
     empty: 'Add a condition to this group.',
     alone: (count: number) => `${counted(count, 'player', 'players')} alone`,
+    harm: {
+      LOSSES: 'Sign of harm: losses',
+      CHASED_LOSSES: 'Sign of harm: chased losses',
+      MANY_DEPOSITS: 'Sign of harm: many deposits',
+      FAILED_DEPOSITS: 'Sign of harm: failed deposits',
+      CANCELLED_WITHDRAWALS: 'Sign of harm: cancelled withdrawals',
+      LONG_SESSIONS: 'Sign of harm: long sessions',
+      NIGHT_PLAY: 'Sign of harm: play at night',
+      LIMITS_REACHED: 'Sign of harm: limits reached',
+      AT_RISK: 'Players at risk',
+      EXCLUDED: 'Excluded players',
+    } as Readonly<Record<string, string>>,
     type: 'What is looked at',
     types: {
       trait: 'Profile of the player',

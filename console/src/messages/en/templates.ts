@@ -1,3 +1,4 @@
+import { forms } from './forms.ts';
 import { counted } from './shell.ts';
 
 export const templates = {
@@ -36,7 +37,7 @@ export const templates = {
   variables: 'Variables',
   variablesHint: 'A click inserts a variable at the end of the text.',
   create: 'Create template',
-  tabs: { edit: 'Text', preview: 'Preview', usedBy: 'Used by', history: 'History' },
+  tabs: { edit: 'Text', preview: 'Preview', usedBy: 'Used by', audit: forms.audit.title },
   previewSaved: 'The preview shows what is saved. Save to see your changes.',
   previewOf: 'Preview of the message',
   player: 'Show it for a player',
@@ -56,12 +57,6 @@ export const templates = {
   usedByNothing: 'No campaign and no journey uses this template',
   kind: 'Kind',
   kinds: { campaign: 'Campaign', journey: 'Journey' },
-  noHistory: 'No changes are recorded',
-  historyForAdmins: 'The history is for administrators.',
-  when: 'Time',
-  who: 'Who',
-  action: 'Change',
-  changes: 'From → to',
   remove: 'Delete',
   removeTitle: (name: string) => `Delete the template “${name}”?`,
   removeVerb: 'Delete the template',

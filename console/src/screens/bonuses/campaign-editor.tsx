@@ -1,5 +1,5 @@
 import type { CreateBonusCampaignBody } from '@player-engagement/client';
-import { useNavigate } from '@tanstack/react-router';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
@@ -7,6 +7,7 @@ import { useSave, type SaveOf } from '../../api/queries.ts';
 import type { Currency } from '../../format/money.ts';
 import { differing, textsOf, valuesOf, type FieldSpec, type Texts } from '../../format/record-texts.ts';
 import { t } from '../../messages/t.ts';
+import { WithAudit } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Conflict, isConflict } from '../../ui/conflict.tsx';
@@ -24,6 +25,7 @@ import {
 } from './queries.ts';
 import { CampaignStatus } from './status.tsx';
 
+const route = getRouteApi('/bonuses/campaigns/$id');
 const m = t.bonuses.campaign;
 const FIELDS: readonly FieldSpec[] = [
   ...(
@@ -54,6 +56,7 @@ interface EditorProps {
 
 /** A bonus campaign before it is issued. */
 export function Editor({ campaign, etag, currencies, saved_template }: EditorProps) {
+  const { tab } = route.useSearch();
   const { role, base_currency } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
@@ -134,32 +137,47 @@ export function Editor({ campaign, etag, currencies, saved_template }: EditorPro
           )}
         </p>
       )}
-      {isConflict(save.error) ? (
-        <Conflict
-          error={save.error}
-          changes={changes}
-          onMine={(newer) => void submit(newer)}
-          onTheirs={() => {
-            typed.reset();
-            save.reset();
+      <WithAudit
+        label={m.one}
+        type="bonus_campaign"
+        id={campaign?.id}
+        tab={tab}
+        link={(tab, props) => (
+          <Link
+            {...props}
+            to="/bonuses/campaigns/$id"
+            params={{ id: campaign?.id ?? 'new' }}
+            search={(before) => ({ ...before, tab })}
+          />
+        )}
+      >
+        {isConflict(save.error) ? (
+          <Conflict
+            error={save.error}
+            changes={changes}
+            onMine={(newer) => void submit(newer)}
+            onTheirs={() => {
+              typed.reset();
+              save.reset();
+            }}
+          />
+        ) : save.error === null ? null : (
+          <Failed error={save.error} />
+        )}
+        <CampaignForm
+          form={{
+            texts: typed.draft,
+            issues: [...issues, ...(save.error?.issues ?? [])],
+            change: typed.change,
           }}
+          disabled={!may_edit || save.isPending}
+          templates={templates}
+          template={templateOf(typed.draft)}
+          currencies={currencies}
+          currency={currencyOf(typed.draft)}
+          base={currencies.find(({ code }) => code === base_currency)}
         />
-      ) : save.error === null ? null : (
-        <Failed error={save.error} />
-      )}
-      <CampaignForm
-        form={{
-          texts: typed.draft,
-          issues: [...issues, ...(save.error?.issues ?? [])],
-          change: typed.change,
-        }}
-        disabled={!may_edit || save.isPending}
-        templates={templates}
-        template={templateOf(typed.draft)}
-        currencies={currencies}
-        currency={currencyOf(typed.draft)}
-        base={currencies.find(({ code }) => code === base_currency)}
-      />
+      </WithAudit>
       {issues_it && !is_new ? <Issue campaign={campaign} onClose={() => setIssuesIt(false)} /> : null}
     </Page>
   );

@@ -5,9 +5,9 @@ import { t } from '../../messages/t.ts';
 import { Choice } from '../../ui/choice.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, Row } from '../../ui/form.tsx';
+import { MoneyInput } from '../../ui/money-input.tsx';
 import { Input, issueAt, optionsOf, Select, type RecordForm } from '../../ui/record-field.tsx';
 import { needsDeposit, useSegmentChoice, type BonusTemplate, type useTemplateChoice } from './queries.ts';
-import { MoneyInput } from './template-form.tsx';
 
 const m = t.bonuses.campaign;
 const label = (path: string) => m.fields[path] ?? path;

@@ -3,11 +3,11 @@ import { useMoney } from '../../api/currencies.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { Filter } from '../../ui/filter.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { optionsOf } from '../../ui/record-field.tsx';
 import { Empty } from '../../ui/states.tsx';
-import { Filter } from './filter.tsx';
 import { useBonusCampaigns, type BonusCampaign } from './queries.ts';
 import { CampaignStatus } from './status.tsx';
 

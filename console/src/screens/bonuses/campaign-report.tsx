@@ -1,10 +1,11 @@
-import { Link } from '@tanstack/react-router';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useMoney } from '../../api/currencies.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { formatInt, formatPercent } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { WithAudit } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Facts } from '../../ui/facts.tsx';
@@ -14,6 +15,7 @@ import { Move, Skips } from './campaign-acts.tsx';
 import type { BonusCampaign, BonusTemplate } from './queries.ts';
 import { CampaignStatus } from './status.tsx';
 
+const route = getRouteApi('/bonuses/campaigns/$id');
 const m = t.bonuses.campaign;
 const MOVES = {
   issuing: ['paused', 'cancelled'],
@@ -27,6 +29,7 @@ interface ReportProps {
 
 /** What became of a bonus campaign: who got a bonus, who did not and why, and what it costs. */
 export function Report({ campaign, template }: ReportProps) {
+  const { tab } = route.useSearch();
   const may_edit = useMayEdit();
   const { role } = usePlace();
   const [to, setTo] = useState<'paused' | 'issuing' | 'cancelled'>();
@@ -52,45 +55,60 @@ export function Report({ campaign, template }: ReportProps) {
           <Badge tone="bad">{`${m.problem}: ${campaign.last_error}`}</Badge>
         </p>
       )}
-      <Facts
+      <WithAudit
         label={m.one}
-        facts={[
-          [t.bonuses.status, <CampaignStatus key="status" status={status} />],
-          [
-            m.fields['template_id'] ?? '',
-            <Link key="template" to="/bonuses/templates/$id" params={{ id: campaign.template_id }}>
-              <bdi>{template?.name ?? campaign.template_id}</bdi>
-            </Link>,
-          ],
-          [
-            m.fields['segment_id'] ?? '',
-            <Link key="segment" to="/segments/$id" params={{ id: campaign.segment_id }}>
-              {campaign.segment_id}
-            </Link>,
-          ],
-          [m.issuedAt, <Time key="issued" at={campaign.issued_at} />],
-          [m.finishedAt, <Time key="finished" at={campaign.finished_at} />],
-          [
-            t.bonuses.tabs.grants,
-            <Link key="grants" to="/bonuses" search={{ tab: 'grants', campaign: campaign.id }}>
-              {m.itsGrants}
-            </Link>,
-          ],
-        ]}
-      />
-      <Facts
-        label={m.members}
-        large
-        facts={(['granted', 'pending', 'skipped', 'failed'] as const).map((one) => [
-          m.stats[one],
-          formatInt(stats[one]),
-        ])}
-      />
-      <Budget campaign={campaign} />
-      <section className={css['section']} aria-label={m.skipped}>
-        <h2>{m.skipped}</h2>
-        <Skips skips={campaign.skips} />
-      </section>
+        type="bonus_campaign"
+        id={campaign.id}
+        tab={tab}
+        link={(tab, props) => (
+          <Link
+            {...props}
+            to="/bonuses/campaigns/$id"
+            params={{ id: campaign.id }}
+            search={(before) => ({ ...before, tab })}
+          />
+        )}
+      >
+        <Facts
+          label={m.one}
+          facts={[
+            [t.bonuses.status, <CampaignStatus key="status" status={status} />],
+            [
+              m.fields['template_id'] ?? '',
+              <Link key="template" to="/bonuses/templates/$id" params={{ id: campaign.template_id }}>
+                <bdi>{template?.name ?? campaign.template_id}</bdi>
+              </Link>,
+            ],
+            [
+              m.fields['segment_id'] ?? '',
+              <Link key="segment" to="/segments/$id" params={{ id: campaign.segment_id }}>
+                {campaign.segment_id}
+              </Link>,
+            ],
+            [m.issuedAt, <Time key="issued" at={campaign.issued_at} />],
+            [m.finishedAt, <Time key="finished" at={campaign.finished_at} />],
+            [
+              t.bonuses.tabs.grants,
+              <Link key="grants" to="/bonuses" search={{ tab: 'grants', campaign: campaign.id }}>
+                {m.itsGrants}
+              </Link>,
+            ],
+          ]}
+        />
+        <Facts
+          label={m.members}
+          large
+          facts={(['granted', 'pending', 'skipped', 'failed'] as const).map((one) => [
+            m.stats[one],
+            formatInt(stats[one]),
+          ])}
+        />
+        <Budget campaign={campaign} />
+        <section className={css['section']} aria-label={m.skipped}>
+          <h2>{m.skipped}</h2>
+          <Skips skips={campaign.skips} />
+        </section>
+      </WithAudit>
       {to === undefined ? null : <Move campaign={campaign} to={to} onClose={() => setTo(undefined)} />}
     </Page>
   );

@@ -4,12 +4,12 @@ import { formatPercent } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
+import { Filter } from '../../ui/filter.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { PlayerChoice } from '../../ui/player-choice.tsx';
 import { optionsOf } from '../../ui/record-field.tsx';
 import { Empty } from '../../ui/states.tsx';
-import { Filter } from './filter.tsx';
 import { useGrants, useTemplateChoice, type Grant, type GrantFilters } from './queries.ts';
 import { GrantStatus } from './status.tsx';
 import { shareOf } from './wagering.tsx';
@@ -65,7 +65,7 @@ export function Grants() {
       title: m.columns.progress,
       width: '90px',
       align: 'right',
-      cell: (row) => (BigInt(row.wagering_required) === 0n ? '—' : formatPercent(shareOf(row))),
+      cell: (row) => (row.wagering_required === 0n ? '—' : formatPercent(shareOf(row))),
     },
     {
       key: 'reason',

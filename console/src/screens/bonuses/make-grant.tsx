@@ -11,10 +11,10 @@ import { Button } from '../../ui/button.tsx';
 import { Choice } from '../../ui/choice.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Form } from '../../ui/form.tsx';
+import { MoneyInput } from '../../ui/money-input.tsx';
 import { PlayerChoice, usePlayerName } from '../../ui/player-choice.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { configCurrency, largestBonus, needsDeposit, useTemplateChoice } from './queries.ts';
-import { MoneyInput } from './template-form.tsx';
 
 const m = t.bonuses.grant.make;
 

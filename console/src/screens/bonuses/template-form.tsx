@@ -1,9 +1,8 @@
-import { useMoney, type Amount } from '../../api/currencies.ts';
 import type { Currency } from '../../format/money.ts';
-import { parseMoney } from '../../format/money.ts';
 import { t } from '../../messages/t.ts';
 import { Choice } from '../../ui/choice.tsx';
 import { Form, Row } from '../../ui/form.tsx';
+import { MoneyInput } from '../../ui/money-input.tsx';
 import { Input, issueAt, optionsOf, Select, type RecordForm } from '../../ui/record-field.tsx';
 import css from './bonuses.module.css';
 import { useSegmentChoice, type BonusType } from './queries.ts';
@@ -33,7 +32,14 @@ export function TemplateForm({ form, is_new, disabled, currencies, base }: FormP
     <Select form={form} path={path} label={label(path)} options={optionsOf(names)} />
   );
   const money = (path: string, code = currency) => (
-    <MoneyInput key={path} form={form} path={path} currency={currencies.find((one) => one.code === code)} />
+    <MoneyInput
+      key={path}
+      form={form}
+      path={path}
+      name={label(path)}
+      hint={m.hints[path]}
+      currency={currencies.find((one) => one.code === code)}
+    />
   );
   const config = CONFIG_FIELDS[type].map(({ path, kind }) => {
     if (kind === 'money') return money(path);
@@ -125,35 +131,5 @@ export function TemplateForm({ form, is_new, disabled, currencies, base }: FormP
         </Row>
       </section>
     </Form>
-  );
-}
-
-/** An amount in whole units of the currency; how it is understood is said below it. */
-export function MoneyInput({
-  form,
-  path,
-  currency,
-  name = label(path),
-  hint = m.hints[path],
-}: {
-  form: RecordForm;
-  path: string;
-  currency: Currency | undefined;
-  name?: string;
-  hint?: string | undefined;
-}) {
-  const money = useMoney();
-  const text = form.texts[path] ?? '';
-  const amount: Amount | undefined =
-    currency === undefined || text === '' ? undefined : parseMoney(text, currency.scale);
-  return (
-    <Input
-      form={form}
-      path={path}
-      label={m.money(name, currency?.code ?? '')}
-      hint={amount === undefined || currency === undefined ? hint : `= ${money.of(amount, currency.code)}`}
-      mode="decimal"
-      max={60}
-    />
   );
 }

@@ -2,11 +2,11 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useMoney } from '../../api/currencies.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { Filter } from '../../ui/filter.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { optionsOf } from '../../ui/record-field.tsx';
 import { Empty } from '../../ui/states.tsx';
-import { Filter } from './filter.tsx';
 import { configCurrency, largestBonus, useBonusTemplates, type BonusTemplate } from './queries.ts';
 import { TemplateStatus } from './status.tsx';
 

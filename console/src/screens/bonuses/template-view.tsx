@@ -9,6 +9,7 @@ import type { Currency } from '../../format/money.ts';
 import { differing, textsOf, valueAt, valuesOf, type Texts } from '../../format/record-texts.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { WithAudit } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
@@ -59,6 +60,7 @@ function savedTexts(template: BonusTemplate, scaleOf: ReturnType<typeof scalesBy
 }
 
 function Editor({ template, etag, currencies }: EditorProps) {
+  const { tab } = route.useSearch();
   const { role, base_currency } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
@@ -117,31 +119,46 @@ function Editor({ template, etag, currencies }: EditorProps) {
       }
     >
       <UnsavedGuard dirty={typed.dirty} />
-      {is_new ? null : <Summary template={template} />}
-      {isConflict(save.error) ? (
-        <Conflict
-          error={save.error}
-          changes={atPaths(values, typed.changes)}
-          onMine={(newer) => void submit(newer, current)}
-          onTheirs={() => {
-            typed.reset();
-            save.reset();
+      <WithAudit
+        label={m.one}
+        type="bonus_template"
+        id={template?.id}
+        tab={tab}
+        link={(tab, props) => (
+          <Link
+            {...props}
+            to="/bonuses/templates/$id"
+            params={{ id: template?.id ?? 'new' }}
+            search={(before) => ({ ...before, tab })}
+          />
+        )}
+      >
+        {is_new ? null : <Summary template={template} />}
+        {isConflict(save.error) ? (
+          <Conflict
+            error={save.error}
+            changes={atPaths(values, typed.changes)}
+            onMine={(newer) => void submit(newer, current)}
+            onTheirs={() => {
+              typed.reset();
+              save.reset();
+            }}
+          />
+        ) : save.error === null ? null : (
+          <Failed error={save.error} />
+        )}
+        <TemplateForm
+          form={{
+            texts: typed.draft,
+            issues: [...issues, ...(save.error?.issues ?? [])],
+            change: typed.change,
           }}
+          is_new={is_new}
+          disabled={!may_edit || save.isPending}
+          currencies={currencies}
+          base={base_currency}
         />
-      ) : save.error === null ? null : (
-        <Failed error={save.error} />
-      )}
-      <TemplateForm
-        form={{
-          texts: typed.draft,
-          issues: [...issues, ...(save.error?.issues ?? [])],
-          change: typed.change,
-        }}
-        is_new={is_new}
-        disabled={!may_edit || save.isPending}
-        currencies={currencies}
-        base={base_currency}
-      />
+      </WithAudit>
       {removes && !is_new ? (
         <Remove
           template={template}

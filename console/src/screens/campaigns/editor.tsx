@@ -4,6 +4,7 @@ import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { useSave, type SaveOf } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
+import { AuditTab } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Conflict, isConflict } from '../../ui/conflict.tsx';
@@ -41,6 +42,7 @@ export function Editor({ campaign, etag }: { campaign?: CampaignRecord; etag?: s
   );
   const step = campaign === undefined ? 'audience' : (STEPS.find((one) => one === asked) ?? 'audience');
   const next = STEPS[STEPS.indexOf(step) + 1];
+  const shown = campaign !== undefined && asked === 'audit' ? 'audit' : step;
   const show = (id: string, to: Step) =>
     void navigate({
       to: '/campaigns/$id',
@@ -88,11 +90,10 @@ export function Editor({ campaign, etag }: { campaign?: CampaignRecord; etag?: s
       )}
       <Tabs
         label={m.one}
-        current={step}
-        tabs={STEPS.filter((one) => campaign !== undefined || one === 'audience').map((key) => ({
-          key,
-          title: m.steps[key],
-        }))}
+        current={shown}
+        tabs={(campaign === undefined ? (['audience'] as const) : ([...STEPS, 'audit'] as const)).map(
+          (key) => ({ key, title: m.steps[key] }),
+        )}
         link={(key, props) => (
           <Link
             {...props}
@@ -115,16 +116,17 @@ export function Editor({ campaign, etag }: { campaign?: CampaignRecord; etag?: s
         ) : save.error === null ? null : (
           <Failed error={save.error} />
         )}
-        {step === 'audience' ? <AudienceStep {...fields} /> : null}
-        {step === 'content' ? <ContentStep {...fields} /> : null}
-        {step === 'content' && campaign !== undefined ? (
+        {shown === 'audience' ? <AudienceStep {...fields} /> : null}
+        {shown === 'content' ? <ContentStep {...fields} /> : null}
+        {shown === 'content' && campaign !== undefined ? (
           <Variants campaign={campaign} disabled={!may_edit} />
         ) : null}
-        {step === 'time' ? <TimeStep {...fields} /> : null}
-        {step === 'review' && campaign !== undefined ? (
+        {shown === 'time' ? <TimeStep {...fields} /> : null}
+        {shown === 'review' && campaign !== undefined ? (
           <ReviewStep campaign={campaign} dirty={dirty} may_edit={may_edit} onSend={() => setOpen('send')} />
         ) : null}
-        {may_edit && next !== undefined ? (
+        {shown === 'audit' && campaign !== undefined ? <AuditTab type="campaign" id={campaign.id} /> : null}
+        {may_edit && shown !== 'audit' && next !== undefined ? (
           <Buttons>
             <Button
               kind="primary"

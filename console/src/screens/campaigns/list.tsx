@@ -3,7 +3,7 @@ import { useMayEdit } from '../../api/place.tsx';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
-import { Field } from '../../ui/field.tsx';
+import { Filter } from '../../ui/filter.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -92,25 +92,13 @@ function List() {
   return (
     <>
       <search>
-        <Field label={m.status}>
-          {(control) => (
-            <select
-              {...control}
-              value={status ?? ''}
-              onChange={({ target }) => {
-                const chosen = target.value === '' ? undefined : target.value;
-                void navigate({ search: (before) => ({ ...before, status: chosen }) });
-              }}
-            >
-              <option value="">{m.anyStatus}</option>
-              {STATUSES.map((one) => (
-                <option key={one} value={one}>
-                  {m.statuses[one]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Filter
+          label={m.status}
+          value={status}
+          any={m.anyStatus}
+          options={STATUSES.map((one) => ({ value: one, name: m.statuses[one] ?? one }))}
+          onChange={(chosen) => void navigate({ search: (before) => ({ ...before, status: chosen }) })}
+        />
       </search>
       <Listed
         pages={useCampaigns(status)}

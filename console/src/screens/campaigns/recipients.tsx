@@ -2,9 +2,10 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
-import { Field } from '../../ui/field.tsx';
+import { Filter } from '../../ui/filter.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
+import { optionsOf } from '../../ui/record-field.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { useRecipients, type CampaignRecord, type Recipient } from './queries.ts';
 
@@ -44,25 +45,13 @@ export function Recipients({ campaign }: { campaign: CampaignRecord }) {
   ];
   return (
     <>
-      <Field label={m.filter}>
-        {(control) => (
-          <select
-            {...control}
-            value={code ?? ''}
-            onChange={({ target }) => {
-              const chosen = target.value === '' ? undefined : target.value;
-              void navigate({ search: (before) => ({ ...before, code: chosen }) });
-            }}
-          >
-            <option value="">{m.allReasons}</option>
-            {Object.entries(t.codes).map(([key, words]) => (
-              <option key={key} value={key}>
-                {words}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <Filter
+        label={m.filter}
+        value={code}
+        any={m.allReasons}
+        options={optionsOf(t.codes)}
+        onChange={(chosen) => void navigate({ search: (before) => ({ ...before, code: chosen }) })}
+      />
       <Listed
         pages={useRecipients(campaign.id, code)}
         label={m.tabs.recipients}

@@ -7,6 +7,7 @@ import { formatInt, formatPercent } from '../../format/number.ts';
 import { formatTime } from '../../format/time.ts';
 import { Time, useZone } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { AuditTab } from '../../ui/audit.tsx';
 import { Bars } from '../../ui/bars.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Facts } from '../../ui/facts.tsx';
@@ -33,7 +34,7 @@ import { Status } from './status.tsx';
 
 const route = getRouteApi('/campaigns/$id');
 const m = t.campaigns.report;
-const TABS = ['overview', 'reasons', 'recipients'] as const;
+const TABS = ['overview', 'reasons', 'recipients', 'audit'] as const;
 const STAGES = ['recipients_total', 'sent', 'delivered', 'opened', 'clicked'] as const;
 
 /** What became of a campaign that was sent. */
@@ -87,6 +88,7 @@ export function Report({ campaign }: { campaign: CampaignRecord }) {
         {shown === 'overview' ? <Overview campaign={campaign} /> : null}
         {shown === 'reasons' ? <Reasons campaign={campaign} /> : null}
         {shown === 'recipients' ? <Recipients campaign={campaign} /> : null}
+        {shown === 'audit' ? <AuditTab type="campaign" id={campaign.id} /> : null}
       </Tabs>
       {cancels ? (
         <Cancel campaign={campaign} onClose={() => setCancels(false)} onDone={() => setCancels(false)} />

@@ -15,9 +15,9 @@ const route = getRouteApi('/compliance');
 const m = t.compliance.audit;
 
 const FILTERS: readonly Filter[] = [
-  { name: 'user', label: m.who, type: 'text' },
+  { name: 'user', label: m.who, type: 'id' },
   { name: 'action', label: m.action, type: 'text' },
-  { name: 'resource', label: m.resourceId, type: 'text' },
+  { name: 'resource', label: m.resourceId, type: 'id' },
   ...TIMES,
 ];
 

@@ -1,18 +1,29 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
+import { isUuid } from '../../format/uuid.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 
 const m = t.compliance;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const isIdOrNone = (text: string | undefined) => text === undefined || UUID.test(text);
+/**
+ * The ids of users and of what people change: UUIDs, the `sub` of identity providers, pairs of currencies. An email, a
+ * telephone number and a name of two words have other forms.
+ */
+const ID = /^(?!\d{6,15}$)[\w.:|/-]{1,200}$/;
 
-/** A filter: a choice, a text, the id of a player, or a time in UTC. */
+/** What is wrong with a text of the filter; undefined: nothing. */
+function faultOf({ type }: Filter, text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  if (type === 'player') return isUuid(text) ? undefined : m.playerIdNeeded;
+  return type === 'id' && !ID.test(text) ? m.idNeeded : undefined;
+}
+
+/** A filter: a choice, a text, an id, the id of a player, or a time in UTC. */
 export interface Filter {
   name: 'state' | 'kind' | 'player' | 'code' | 'user' | 'action' | 'resource' | 'from' | 'to';
   label: string;
-  type: 'text' | 'player' | 'time';
+  type: 'text' | 'id' | 'player' | 'time';
   /** The choices by value; absent: any text. */
   choices?: Readonly<Record<string, string>>;
 }
@@ -23,7 +34,7 @@ export const TIMES: readonly Filter[] = [
   { name: 'to', label: m.to, type: 'time' },
 ];
 
-/** The filters of a list; the address holds what was asked. Nothing personal gets there: of players only their ids. */
+/** The filters of a list; the address holds what was asked. Nothing personal gets there: of people only their ids. */
 export function Filters({
   filters,
   values,
@@ -33,15 +44,20 @@ export function Filters({
 }) {
   const navigate = useNavigate({ from: '/compliance' });
   const address = filters.map(({ name }) => values[name]).join('\n');
-  /** The address that stayed, because something else than an id was given. */
-  const [refused_at, setRefusedAt] = useState<string>();
+  /** What is no id, by the name of its filter, and the address that stayed because of it. */
+  const [refused, setRefused] = useState<{ at: string; faults: ReadonlyMap<string, string> }>();
   const ask = (submitted: FormEvent<HTMLFormElement>) => {
     submitted.preventDefault();
     const form = new FormData(submitted.currentTarget);
     const asked = Object.fromEntries(filters.map(({ name }) => [name, textOf(form.get(name))]));
-    const is_refused = filters.some(({ name, type }) => type === 'player' && !isIdOrNone(asked[name]));
-    setRefusedAt(is_refused ? address : undefined);
-    if (is_refused) return;
+    const faults = new Map(
+      filters.flatMap((filter) => {
+        const fault = faultOf(filter, asked[filter.name]);
+        return fault === undefined ? [] : [[filter.name, fault] as const];
+      }),
+    );
+    setRefused({ at: address, faults });
+    if (faults.size > 0) return;
     void navigate({ search: (before) => ({ ...before, ...asked }) });
   };
   return (
@@ -52,7 +68,8 @@ export function Filters({
           <Field
             key={name}
             label={label}
-            error={type === 'player' && refused_at === address ? m.playerIdNeeded : undefined}
+            hint={type === 'id' ? m.idHint : undefined}
+            error={refused?.at === address ? refused.faults.get(name) : undefined}
           >
             {(control) =>
               choices === undefined ? (

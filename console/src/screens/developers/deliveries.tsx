@@ -7,7 +7,7 @@ import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Facts } from '../../ui/facts.tsx';
-import { Field } from '../../ui/field.tsx';
+import { Filter } from '../../ui/filter.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
@@ -52,29 +52,13 @@ export function Deliveries() {
   return (
     <>
       <search>
-        <Field label={m.status}>
-          {(control) => (
-            <select
-              {...control}
-              value={shown ?? ''}
-              onChange={({ target }) =>
-                void navigate({
-                  search: (before) => ({
-                    ...before,
-                    status: target.value === '' ? undefined : target.value,
-                  }),
-                })
-              }
-            >
-              <option value="">{m.anyStatus}</option>
-              {DELIVERY_STATUSES.map((one) => (
-                <option key={one} value={one}>
-                  {m.deliveryStatuses[one]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Filter
+          label={m.status}
+          value={shown}
+          any={m.anyStatus}
+          options={DELIVERY_STATUSES.map((one) => ({ value: one, name: m.deliveryStatuses[one] ?? one }))}
+          onChange={(chosen) => void navigate({ search: (before) => ({ ...before, status: chosen }) })}
+        />
       </search>
       <Listed
         pages={useDeliveries(shown)}

@@ -7,14 +7,13 @@ import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Copy } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty, Failed } from '../../ui/states.tsx';
-import css from './developers.module.css';
 import { KEY_STATUSES, useApiKeys, type ApiKeyRecord } from './queries.ts';
+import { Secret } from './secret.tsx';
 
 const route = getRouteApi('/developers');
 const m = t.developers;
@@ -41,6 +40,12 @@ export function Keys() {
         ingest_rate === null ? m.defaultRate : m.perMinute(formatInt(ingest_rate.per_minute)),
     },
     { key: 'created', title: m.created, width: '210px', cell: (row) => <Time at={row.created_at} ago /> },
+    {
+      key: 'used',
+      title: m.lastUsed,
+      width: '210px',
+      cell: ({ last_used_at }) => (last_used_at === null ? m.neverUsed : <Time at={last_used_at} ago />),
+    },
     shown === 'active'
       ? {
           key: 'revoke',
@@ -107,22 +112,9 @@ function NewKey({ onClose }: { onClose: () => void }) {
   const made = create.data?.data;
   if (made !== undefined) {
     return (
-      <Dialog
-        title={m.made(made.name)}
-        onClose={onClose}
-        // A click beside the dialog must not take the secret away.
-        mayClose={() => false}
-        actions={
-          <Button kind="primary" onClick={onClose}>
-            {m.haveIt}
-          </Button>
-        }
-      >
+      <Secret title={m.made(made.name)} secret={made.key} what={m.secret} onClose={onClose}>
         <p>{m.onlyOnce}</p>
-        <p className={css['secret']}>
-          <code>{made.key}</code> <Copy text={made.key} what={m.secret} />
-        </p>
-      </Dialog>
+      </Secret>
     );
   }
   return (

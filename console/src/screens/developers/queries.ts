@@ -1,8 +1,14 @@
-import type { ProjectWebhookDelivery } from '@player-engagement/client';
+import type { Adapter as AdapterRecord, ProjectWebhookDelivery } from '@player-engagement/client';
 import { usePlace } from '../../api/place.tsx';
-import { useList } from '../../api/queries.ts';
+import { useList, useRead } from '../../api/queries.ts';
 
-export type { ApiKey as ApiKeyRecord, ProjectWebhookDelivery as Delivery } from '@player-engagement/client';
+export type {
+  Adapter,
+  AdapterWithSecret,
+  ApiKey as ApiKeyRecord,
+  ProjectWebhookDelivery as Delivery,
+  SandboxBonus,
+} from '@player-engagement/client';
 
 export const KEY_STATUSES = ['active', 'revoked'] as const;
 export type KeyStatus = (typeof KEY_STATUSES)[number];
@@ -23,4 +29,23 @@ const REFRESH_MS = 10_000;
 
 export function useDeliveries(status: DeliveryStatus | undefined) {
   return useList('webhookDeliveries.list', [{ status }], { refresh_ms: REFRESH_MS });
+}
+
+export const ADAPTER_KINDS = ['http', 'sandbox'] as const satisfies readonly AdapterRecord['kind'][];
+export type AdapterKind = AdapterRecord['kind'];
+
+export function useAdapters() {
+  return useList('adapters.list', []);
+}
+
+export function useAdapter(id: string) {
+  return useRead('adapters.get', [id]);
+}
+
+/** The id of the sandbox that every project has, in place of that of an adapter. */
+export const BUILT_IN = 'sandbox';
+
+/** What a sandbox was given; `id` is that of an adapter, or {@link BUILT_IN}. */
+export function useSandboxBonuses(id: string) {
+  return useList('adapters.bonuses', [id]);
 }

@@ -4,6 +4,7 @@ import { roleAllows } from '../../api/session.ts';
 import { t } from '../../messages/t.ts';
 import { Page } from '../../ui/page.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
+import { Adapters } from './adapters.tsx';
 import { Catalogue } from './catalogue.tsx';
 import { Deliveries } from './deliveries.tsx';
 import { Keys } from './keys.tsx';
@@ -13,13 +14,13 @@ import { Snippets } from './snippets.tsx';
 const route = getRouteApi('/developers');
 const m = t.developers;
 const OPEN = { snippets: Snippets, events: Catalogue, reference: Reference } as const;
-const FOR_ADMINS = { keys: Keys, webhooks: Deliveries } as const;
+const FOR_ADMINS = { keys: Keys, adapters: Adapters, webhooks: Deliveries } as const;
 
-/** What developers need: keys, snippets, the catalogue of events, the reference of the API, and the webhooks' ledger. */
+/** What developers need: keys, snippets, the catalogue of events, the reference of the API, adapters to casino platforms, and the webhooks' ledger. */
 export function Developers() {
   const { tab } = route.useSearch();
   const is_admin = roleAllows(usePlace().role, 'admin');
-  const contents = is_admin ? { keys: FOR_ADMINS.keys, ...OPEN, webhooks: FOR_ADMINS.webhooks } : { ...OPEN };
+  const contents = is_admin ? { keys: Keys, ...OPEN, adapters: Adapters, webhooks: Deliveries } : { ...OPEN };
   const names = Object.keys(contents) as (keyof typeof m.tabs)[];
   const shown = names.find((one) => one === tab) ?? names[0] ?? 'snippets';
   const Content = { ...OPEN, ...FOR_ADMINS }[shown];

@@ -2,7 +2,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useMayEdit } from '../../api/place.tsx';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
-import { Field } from '../../ui/field.tsx';
+import { Filter } from '../../ui/filter.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -67,25 +67,13 @@ export function Journeys() {
       }
     >
       <search>
-        <Field label={m.status}>
-          {(control) => (
-            <select
-              {...control}
-              value={known ?? ''}
-              onChange={({ target }) => {
-                const chosen = target.value === '' ? undefined : target.value;
-                void navigate({ search: (before) => ({ ...before, status: chosen }) });
-              }}
-            >
-              <option value="">{m.anyStatus}</option>
-              {STATUSES.map((one) => (
-                <option key={one} value={one}>
-                  {m.statuses[one]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Filter
+          label={m.status}
+          value={known}
+          any={m.anyStatus}
+          options={STATUSES.map((one) => ({ value: one, name: m.statuses[one] }))}
+          onChange={(chosen) => void navigate({ search: (before) => ({ ...before, status: chosen }) })}
+        />
       </search>
       <Listed
         pages={useJourneys(known)}

@@ -1,14 +1,16 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useMayEdit } from '../../api/place.tsx';
+import { isUuid } from '../../format/uuid.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
-import { Field } from '../../ui/field.tsx';
+import { Filter } from '../../ui/filter.tsx';
 import { Buttons } from '../../ui/form.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { PlayerChoice } from '../../ui/player-choice.tsx';
+import { optionsOf } from '../../ui/record-field.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { CancelRuns } from './cancel.tsx';
 import { graphOf, idOf } from './graph.ts';
@@ -22,7 +24,6 @@ import { titleOf } from './words.ts';
 
 const route = getRouteApi('/journeys/$id');
 const m = t.journeys.runs;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** The runs, the newest first; each opens with its steps. All that is filtered is in the address. */
 export function Runs({ journey }: { journey: JourneyRecord }) {
@@ -33,14 +34,14 @@ export function Runs({ journey }: { journey: JourneyRecord }) {
   const graph = graphOf(journey.graph);
   const nameOf = useNames(journey.trigger, graph, journey.settings);
   const titles = titlesOf(graph, (one) => titleOf(one, nameOf));
-  const filter = (name: 'status' | 'node', value: string) =>
-    void navigate({ search: (before) => ({ ...before, [name]: value === '' ? undefined : value }) });
+  const filter = (name: 'status' | 'node', value: string | undefined) =>
+    void navigate({ search: (before) => ({ ...before, [name]: value }) });
   const choosePlayer = (id: string | undefined) =>
     void navigate({ search: (before) => ({ ...before, player: id }), replace: true });
   const show = (run_id: string | undefined) =>
     void navigate({ search: (before) => ({ ...before, run: run_id }) });
   const known = RUN_STATUSES.find((one) => one === status);
-  const player_id = player !== undefined && UUID.test(player) ? player : undefined;
+  const player_id = player !== undefined && isUuid(player) ? player : undefined;
   const pages = useRuns(journey.id, {
     ...(known === undefined ? {} : { status: known }),
     ...(node === undefined ? {} : { node_id: node }),
@@ -50,35 +51,23 @@ export function Runs({ journey }: { journey: JourneyRecord }) {
   return (
     <>
       <search className={css['chosen']}>
-        <Field label={m.status}>
-          {(control) => (
-            <select
-              {...control}
-              value={known ?? ''}
-              onChange={({ target }) => filter('status', target.value)}
-            >
-              <option value="">{m.anyStatus}</option>
-              {RUN_STATUSES.map((one) => (
-                <option key={one} value={one}>
-                  {t.journeys.runStatuses[one]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Field label={m.node}>
-          {(control) => (
-            <select {...control} value={node ?? ''} onChange={({ target }) => filter('node', target.value)}>
-              <option value="">{m.anyNode}</option>
-              {node === undefined || titles.has(node) ? null : <option value={node}>{node}</option>}
-              {graph.nodes.map((one) => (
-                <option key={idOf(one)} value={idOf(one)}>
-                  {(titles.get(idOf(one)) ?? idOf(one)).slice(0, 100)}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Filter
+          label={m.status}
+          value={known}
+          any={m.anyStatus}
+          options={optionsOf(t.journeys.runStatuses)}
+          onChange={(chosen) => filter('status', chosen)}
+        />
+        <Filter
+          label={m.node}
+          value={node}
+          any={m.anyNode}
+          options={graph.nodes.map((one) => ({
+            value: idOf(one),
+            name: (titles.get(idOf(one)) ?? idOf(one)).slice(0, 100),
+          }))}
+          onChange={(chosen) => filter('node', chosen)}
+        />
         <PlayerChoice label={m.player} value={player_id} onChoose={choosePlayer} />
         {may_edit && journey.deleted_at === null ? (
           <Buttons>

@@ -9,12 +9,14 @@ import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
 import { Field } from '../../ui/field.tsx';
+import { Buttons } from '../../ui/form.tsx';
 import { Answered, Empty } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
 import { shortName } from './acts.tsx';
 import { differencesOf, type Content, type Difference } from './difference.ts';
 import { graphOf, idOf } from './graph.ts';
 import css from './journeys.module.css';
+import { MoveRuns } from './move-runs.tsx';
 import { useNames } from './names.ts';
 import { MOST_COUNTED, useVersion, useVersions, type JourneyRecord, type ListedVersion } from './queries.ts';
 import { titleOf, type NameOf } from './words.ts';
@@ -29,6 +31,7 @@ export function Versions({ journey }: { journey: JourneyRecord }) {
   const versions = useVersions(journey.id);
   const may_edit = useMayEdit() && journey.deleted_at === null;
   const [published, setPublished] = useState<number>();
+  const [moving, setMoving] = useState(false);
   const { rows, hasNextPage, fetchNextPage, isFetchingNextPage } = versions;
   return (
     <>
@@ -71,6 +74,14 @@ export function Versions({ journey }: { journey: JourneyRecord }) {
                 <Button kind="quiet" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
                   {t.grid.more}
                 </Button>
+              ) : null}
+              {may_edit && listed.length > 1 ? (
+                <Buttons>
+                  <Button onClick={() => setMoving(true)}>{t.journeys.moves.open}</Button>
+                </Buttons>
+              ) : null}
+              {moving ? (
+                <MoveRuns journey={journey} listed={listed} onClose={() => setMoving(false)} />
               ) : null}
               <Comparison journey={journey} listed={listed} />
             </>

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { useMayEdit } from '../../api/place.tsx';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { AuditTab } from '../../ui/audit.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { Facts } from '../../ui/facts.tsx';
@@ -21,7 +22,7 @@ import { Versions } from './versions.tsx';
 
 const route = getRouteApi('/journeys/$id');
 const m = t.journeys;
-const TABS = { graph: GraphTab, runs: Runs, versions: Versions };
+const TABS = { graph: GraphTab, runs: Runs, versions: Versions, audit: Audit };
 type Tab = keyof typeof TABS;
 const NAMES = Object.keys(TABS) as Tab[];
 const REFRESH_MS = 10_000;
@@ -63,6 +64,10 @@ export function Journey() {
       </Answered>
     </Page>
   );
+}
+
+function Audit({ journey: { id } }: { journey: JourneyRecord }) {
+  return <AuditTab type="journey" id={id} />;
 }
 
 function Summary({ journey }: { journey: JourneyRecord }) {

@@ -63,23 +63,25 @@ export function Overview() {
         </Field>
       }
     >
-      <Answered asked={overview} what={m.loading}>
-        {({ data }) => (
-          <>
-            {Number(data.now.events) === 0 && Number(data.week_before.events) === 0 ? (
-              <Empty title={m.nothing} call={EXAMPLE}>
-                <p>{m.nothingHelp}</p>
-              </Empty>
-            ) : null}
-            <Money data={data} money={money} />
-            <div className={css['charts']}>
-              <Chart metric="deposits" title={m.depositsOverTime} range={range} from={from} money={money} />
-              <Chart metric="ggr" title={m.ggrOverTime} range={range} from={from} money={money} />
-            </div>
-            <Work data={data} money={money} />
-          </>
-        )}
-      </Answered>
+      <div className={css['money']}>
+        <Answered asked={overview} what={m.loading}>
+          {({ data }) => (
+            <>
+              {data.now.events === 0 && data.week_before.events === 0 ? (
+                <Empty title={m.nothing} call={EXAMPLE}>
+                  <p>{m.nothingHelp}</p>
+                </Empty>
+              ) : null}
+              <Money data={data} money={money} />
+            </>
+          )}
+        </Answered>
+      </div>
+      <div className={css['charts']}>
+        <Chart metric="deposits" title={m.depositsOverTime} range={range} from={from} money={money} />
+        <Chart metric="ggr" title={m.ggrOverTime} range={range} from={from} money={money} />
+      </div>
+      {overview.data === undefined ? null : <Work data={overview.data.data} money={money} />}
     </Page>
   );
 }

@@ -8,6 +8,7 @@ import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Field } from '../../ui/field.tsx';
+import { Filter } from '../../ui/filter.tsx';
 import { Grid, type Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -46,23 +47,13 @@ export function Players() {
             />
           )}
         </Field>
-        <Field label={m.status}>
-          {(control) => (
-            <select
-              {...control}
-              value={status ?? ''}
-              onChange={({ target }) => {
-                const chosen = target.value === '' ? undefined : target.value;
-                void navigate({ search: (before) => ({ ...before, status: chosen }) });
-              }}
-            >
-              <option value="">{m.anyStatus}</option>
-              {STATUSES.map((one) => (
-                <option key={one}>{one}</option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Filter
+          label={m.status}
+          value={status}
+          any={m.anyStatus}
+          options={STATUSES.map((one) => ({ value: one, name: one }))}
+          onChange={(chosen) => void navigate({ search: (before) => ({ ...before, status: chosen }) })}
+        />
       </search>
       {asked.length >= 3 ? <Found q={asked} onOpen={open} /> : <All status={status} onOpen={open} />}
     </Page>

@@ -1,14 +1,19 @@
+import { useState } from 'react';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useMoney, type MoneyFormat } from '../../api/currencies.ts';
+import { usePlace } from '../../api/place.tsx';
+import { roleAllows } from '../../api/session.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Answered } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
+import { EditPlayer } from './edit.tsx';
 import { Audit, Journeys, Messages, Segments, Timeline } from './histories.tsx';
 import { Money } from './money.tsx';
 import { Personal } from './personal.tsx';
@@ -45,9 +50,10 @@ export function Player() {
   return (
     <Page title={m.columns.player}>
       <Answered asked={player} what={m.loading}>
-        {({ data }) => (
+        {({ data, etag }) => (
           <>
             <Summary player={data} money={money} />
+            <Edit key={id} player={data} etag={etag} />
             <Tabs
               label={m.columns.player}
               current={shown}
@@ -67,6 +73,18 @@ export function Player() {
         )}
       </Answered>
     </Page>
+  );
+}
+
+function Edit({ player, etag }: { player: PlayerRecord; etag: string | undefined }) {
+  const { role } = usePlace();
+  const [is_open, setOpen] = useState(false);
+  if (!roleAllows(role, 'editor') || player.status === 'deleted') return null;
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>{m.edit.open}</Button>
+      {is_open ? <EditPlayer player={player} etag={etag} onClose={() => setOpen(false)} /> : null}
+    </>
   );
 }
 

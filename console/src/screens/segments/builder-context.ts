@@ -1,6 +1,7 @@
 import { createContext, use } from 'react';
 import type { Issue } from '@player-engagement/client';
 import type { Currency } from '../../format/money.ts';
+import type { Warning } from './queries.ts';
 import type { Node } from './tree.ts';
 import type { Vocabulary } from './vocabulary.ts';
 import type { Sayer } from './words.ts';
@@ -26,6 +27,8 @@ export interface BuilderTools {
   change: (next: (root: Node) => Node, options?: { tag?: string; focus?: FindFocus }) => void;
   /** What the service refuses, by the path of the node that it names. */
   issues: ReadonlyMap<string, readonly Issue[]>;
+  /** What to think about before the segment is used, by the path of the condition. */
+  warnings: ReadonlyMap<string, Warning>;
   /** How many players each condition alone matches, by path; empty while it is counted. */
   sizes: ReadonlyMap<string, number>;
 }

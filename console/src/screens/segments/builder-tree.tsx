@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import { t } from '../../messages/t.ts';
+import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { useTools } from './builder-context.ts';
 import css from './builder.module.css';
@@ -159,6 +160,7 @@ function Card({
     <div role="group" aria-label={label} className={css['card']} data-node={node.id}>
       <div className={css['controls']}>{children}</div>
       <Issues path={path} />
+      <Harm path={path} />
       <div className={css['head']}>
         <span className={css['soft']} data-size={path}>
           {size === undefined ? '' : m.alone(size)}
@@ -209,6 +211,20 @@ function Tools({ node }: { node: Node }) {
         {m.remove}
       </Button>
     </span>
+  );
+}
+
+/** Says that the condition selects players by a sign of harm; it can be saved all the same. */
+function Harm({ path }: { path: string }) {
+  const warning = useTools().warnings.get(path);
+  return (
+    <div role="status">
+      {warning === undefined ? null : (
+        <p className={css['harm']}>
+          <Badge tone="warn">{m.harm[warning.code] ?? warning.code}</Badge> {warning.message}
+        </p>
+      )}
+    </div>
   );
 }
 

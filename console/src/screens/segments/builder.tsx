@@ -78,7 +78,7 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
   const written = problems.some(({ path }) => path.startsWith(ROOT)) ? undefined : definitionText(draft.root);
   const json = definitionText(draft.root, 2);
   const asked = useLater(written, DEBOUNCE_MS);
-  const size = usePreview(asked, { per_condition: true });
+  const size = usePreview(asked, { per_condition: true, warnings: true });
   const is_current = asked === written && asked !== undefined && !size.isPlaceholderData;
   const issues = [
     ...(checked > 0 ? problems : problems.filter(({ why }) => why === 'text')),
@@ -121,6 +121,7 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
       set({ root }, tag);
     },
     issues: issuesByNode(draft.root, issues),
+    warnings: new Map(is_current ? size.data?.data.warnings?.map((one) => [one.path, one]) : []),
     sizes: new Map(is_current ? size.data?.data.per_condition?.map((one) => [one.path, one.size]) : []),
   };
 

@@ -40,11 +40,14 @@ export function Deletion({ segment, onClose }: { segment: SegmentRecord; onClose
     <Dialog
       title={m.title(name)}
       onClose={onClose}
+      mayClose={() => !remove.isPending}
       actions={
         <>
-          <Button onClick={onClose}>{t.segments.build.cancel}</Button>
+          <Button onClick={onClose} disabled={remove.isPending}>
+            {t.segments.build.cancel}
+          </Button>
           <Button kind="danger" disabled={!may_delete} onClick={run}>
-            {m.confirm(name)}
+            {remove.isPending ? t.confirm.busy : m.confirm(name)}
           </Button>
         </>
       }

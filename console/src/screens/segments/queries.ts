@@ -1,4 +1,4 @@
-import type { Segment } from '@player-engagement/client';
+import type { Segment, SegmentPreview } from '@player-engagement/client';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { ask } from '../../api/client.ts';
 import { asDoubles, parseExactly } from '../../api/json.ts';
@@ -14,6 +14,9 @@ export type {
   SegmentReference as Reference,
   SegmentSize as SizePoint,
 } from '@player-engagement/client';
+
+/** A condition that selects players by a sign of gambling harm, why that matters, and what to do. */
+export type Warning = NonNullable<SegmentPreview['warnings']>[number];
 
 export type Strategy = Segment['refresh_strategy'];
 export const STRATEGIES = ['realtime', 'scheduled', 'manual'] as const satisfies readonly Strategy[];
@@ -56,17 +59,16 @@ export function useExplanation(id: string, player_id: string) {
   return useRead('segments.explain', [id, { player_id }]);
 }
 
-export function useSegmentAudit(id: string) {
-  return useList('auditLog.list', [{ resource_type: 'segment', resource_id: id }]);
-}
-
 const KEPT_MS = 60_000;
 
 /**
  * The audience of a definition, given as JSON; undefined: nothing is asked. The question before it is aborted. Kept apart
  * from what a change of the project makes old: saving a segment changes no audience.
  */
-export function usePreview(json: string | undefined, counts: { per_condition?: true; reach?: true }) {
+export function usePreview(
+  json: string | undefined,
+  counts: { per_condition?: true; warnings?: true; reach?: true },
+) {
   const place = usePlace();
   return useQuery({
     queryKey: ['segment preview', place.project_id, counts, json],

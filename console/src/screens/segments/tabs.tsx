@@ -1,25 +1,15 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { writeExactly } from '../../api/json.ts';
-import { usePlace } from '../../api/place.tsx';
-import { roleAllows } from '../../api/session.ts';
-import { formatValue } from '../../format/value.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { AuditTab } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Copy } from '../../ui/copy.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Answered, Empty } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
-import {
-  useMembers,
-  useReferences,
-  useSegmentAudit,
-  type AuditEntry,
-  type Member,
-  type Reference,
-  type SegmentRecord,
-} from './queries.ts';
+import { useMembers, useReferences, type Member, type Reference, type SegmentRecord } from './queries.ts';
 import { ReadOnlyTree } from './read-only-tree.tsx';
 import { useSayer } from './sayer.ts';
 import css from './segments.module.css';
@@ -138,34 +128,5 @@ export function ReferenceTable({ references }: { references: readonly Reference[
 
 /** Who changed the segment, and what. */
 export function Audit({ segment: { id } }: TabProps) {
-  const { role } = usePlace();
-  return roleAllows(role, 'compliance') ? <Changes id={id} /> : <Empty title={m.audit.needsAdmin} />;
-}
-
-function Changes({ id }: { id: string }) {
-  const columns: Column<AuditEntry>[] = [
-    { key: 'at', title: t.chart.when, width: '210px', cell: ({ occurred_at }) => <Time at={occurred_at} /> },
-    {
-      key: 'who',
-      title: m.audit.who,
-      width: '180px',
-      cell: ({ actor }) => (actor.kind === 'session' ? actor.user_id : m.audit.internal),
-    },
-    { key: 'action', title: m.audit.action, width: '120px', cell: ({ action }) => action },
-    {
-      key: 'change',
-      title: m.audit.change,
-      width: 'minmax(300px, 1fr)',
-      cell: ({ before, after }) => <code>{`${formatValue(before)} → ${formatValue(after)}`}</code>,
-    },
-  ];
-  return (
-    <Listed
-      pages={useSegmentAudit(id)}
-      label={m.tabs.audit}
-      columns={columns}
-      keyOf={(row) => row.id}
-      empty={<Empty title={m.audit.none} />}
-    />
-  );
+  return <AuditTab type="segment" id={id} />;
 }

@@ -2,7 +2,7 @@ import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, Row } from '../../ui/form.tsx';
-import { CAP_FIELDS, listed, valuesOf, type Draft } from './draft.ts';
+import { CAP_FIELDS, listed, valuesOf, type CapField, type Draft } from './draft.ts';
 import type { TenantConfig } from './queries.ts';
 import css from './settings.module.css';
 
@@ -38,7 +38,11 @@ export function ConfigForm({ draft, catalogue, onChange }: FormProps) {
       )}
     </Field>
   );
-  const text = (field: Exclude<keyof Draft, 'consent_required'>, type = 'text', hint?: string) => (
+  const text = (
+    field: CapField | 'quiet_start' | 'quiet_end' | 'quiet_zone',
+    type = 'text',
+    hint?: string,
+  ) => (
     <Field key={field} label={m.fields[field]} hint={hint}>
       {(control) => (
         <input

@@ -11,8 +11,10 @@ import { Answered, Failed } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { ConfigForm } from './config-form.tsx';
+import { BonusSettings, LicenceRules } from './bonus-config.tsx';
 import { draftOf, patchOf, type Draft } from './draft.ts';
-import { useConfig, type Settings, type TenantConfig } from './queries.ts';
+import { useConfig, type LicenceRule, type Settings, type TenantConfig } from './queries.ts';
+import { isRuleField, ruleLabel } from './rules.ts';
 
 const m = t.settings;
 
@@ -26,7 +28,8 @@ export function Config() {
 }
 
 function Editor({ config, etag }: { config: TenantConfig; etag: string | undefined }) {
-  const saved = draftOf(config);
+  const rules = config.catalogue.license_rules;
+  const saved = draftOf(config, rules);
   const { draft, changes, dirty, ...typed } = useDraft(saved, etag);
   const save = useChange('tenant.config.update');
   const [is_reviewed, setReviewed] = useState(false);
@@ -44,7 +47,7 @@ function Editor({ config, etag }: { config: TenantConfig; etag: string | undefin
       />
       {isConflict(save.error) ? (
         <Conflict
-          error={inFields(save.error)}
+          error={inFields(save.error, rules)}
           changes={changes}
           onMine={(newer) => void submit(newer)}
           onTheirs={() => {
@@ -56,6 +59,8 @@ function Editor({ config, etag }: { config: TenantConfig; etag: string | undefin
         <Failed error={save.error} />
       )}
       <ConfigForm draft={draft} catalogue={config.catalogue} onChange={typed.change} />
+      <BonusSettings draft={draft} onChange={typed.change} />
+      <LicenceRules draft={draft} rules={rules} issues={save.error?.issues ?? []} onChange={typed.change} />
       <Buttons>
         <Button kind="primary" disabled={!dirty} onClick={() => setReviewed(true)}>
           {m.review}
@@ -95,10 +100,15 @@ function Differences({ before, changes }: { before: Draft; changes: Partial<Draf
       head={[t.form.field, m.before, m.after]}
       rows={(Object.keys(changes) as (keyof Draft)[]).map((field) => ({
         key: field,
-        cells: [m.fields[field], shown(before[field]), shown(changes[field])],
+        cells: [labelOf(field), shown(before[field]), shown(changes[field])],
       }))}
     />
   );
+}
+
+/** The name of a field in the review. */
+function labelOf(field: keyof Draft): string {
+  return isRuleField(field) ? ruleLabel(field) : m.fields[field];
 }
 
 function shown(value: string | boolean | undefined): string {
@@ -106,9 +116,25 @@ function shown(value: string | boolean | undefined): string {
   return value === undefined || value === '' ? '—' : value;
 }
 
+/** The fields as {@link Conflict} reads them: `email.per_day` is in `email`. */
+function nested(draft: Draft): Record<string, unknown> {
+  const found: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(draft)) {
+    const names = field.split('.');
+    const last = names.pop() ?? '';
+    let place = found;
+    for (const name of names) place = (place[name] ??= {}) as Record<string, unknown>;
+    place[last] = value;
+  }
+  return found;
+}
+
 /** The conflict with the saved settings as fields of the form. */
-function inFields({ code, message, status, details, request_id }: ApiError): ApiError {
+function inFields(
+  { code, message, status, details, request_id }: ApiError,
+  rules: readonly LicenceRule[],
+): ApiError {
   const { current } = details as { current?: Settings };
-  const fields = current === undefined ? {} : { current: draftOf(current) };
+  const fields = current === undefined ? {} : { current: nested(draftOf(current, rules)) };
   return new ApiError(code, message, { status, details: { ...details, ...fields }, request_id });
 }

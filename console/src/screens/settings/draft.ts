@@ -1,4 +1,5 @@
-import { CHANNELS, type Settings } from './queries.ts';
+import { CHANNELS, type LicenceRule, type Settings } from './queries.ts';
+import { rulesOf, rulesPatch, type RuleTexts } from './rules.ts';
 
 const SPANS = ['per_day', 'per_week'] as const;
 
@@ -7,16 +8,20 @@ export const CAP_FIELDS = CHANNELS.flatMap((channel) => SPANS.map((span) => `${c
 export type CapField = (typeof CAP_FIELDS)[number];
 
 /** The settings as the form has them: lists are texts with commas, numbers are digits, nothing is empty. */
-export type Draft = Readonly<Record<CapField, string>> & {
-  license_jurisdiction: string;
-  kyc_model: string;
-  verticals: string;
-  rg_features: string;
-  consent_required: boolean;
-  quiet_start: string;
-  quiet_end: string;
-  quiet_zone: string;
-};
+export type Draft = Readonly<Record<CapField, string>> &
+  RuleTexts & {
+    license_jurisdiction: string;
+    kyc_model: string;
+    verticals: string;
+    rg_features: string;
+    consent_required: boolean;
+    quiet_start: string;
+    quiet_end: string;
+    quiet_zone: string;
+    bonuses_paused: boolean;
+    on_exclusion: string;
+    grants_per_day: string;
+  };
 
 /** The fields of the quiet hours, and their names in the API. */
 const QUIET = [
@@ -25,13 +30,17 @@ const QUIET = [
   ['quiet_zone', 'default_timezone'],
 ] as const;
 
-export function draftOf({ license_jurisdiction, kyc_model, verticals, config }: Settings): Draft {
+export function draftOf(
+  { license_jurisdiction, kyc_model, verticals, config }: Settings,
+  rules: readonly LicenceRule[],
+): Draft {
   const { quiet_hours, frequency_caps = {}, consent_required = false } = config.messaging ?? {};
   const caps = CHANNELS.flatMap((channel) =>
     SPANS.map((span) => [`${channel}.${span}`, String(frequency_caps[channel]?.[span] ?? '')] as const),
   );
   return {
     ...(Object.fromEntries(caps) as Record<CapField, string>),
+    ...rulesOf(config.license_rules ?? {}, rules),
     license_jurisdiction: license_jurisdiction ?? '',
     kyc_model,
     verticals: listed(verticals),
@@ -40,6 +49,9 @@ export function draftOf({ license_jurisdiction, kyc_model, verticals, config }: 
     quiet_start: quiet_hours?.start ?? '',
     quiet_end: quiet_hours?.end ?? '',
     quiet_zone: quiet_hours?.default_timezone ?? '',
+    bonuses_paused: config.bonuses?.paused ?? false,
+    on_exclusion: config.bonuses?.on_exclusion ?? '',
+    grants_per_day: String(config.bonuses?.grants_per_day ?? ''),
   };
 }
 
@@ -72,9 +84,13 @@ export function patchOf(changes: Partial<Draft>, draft: Draft): Record<string, u
     (caps[channel] ??= {})[span] = digits.trim() === '' ? null : Number(digits);
   }
   if (Object.keys(caps).length > 0) messaging['frequency_caps'] = caps;
+  const bonuses = bonusPatch(changes);
+  const license_rules = rulesPatch(changes, draft);
   const config = {
     ...(rg_features === undefined ? {} : { rg_features: valuesOf(rg_features) }),
     ...(Object.keys(messaging).length === 0 ? {} : { messaging }),
+    ...(Object.keys(bonuses).length === 0 ? {} : { bonuses }),
+    ...(Object.keys(license_rules).length === 0 ? {} : { license_rules }),
   };
   return {
     ...(license_jurisdiction === undefined
@@ -83,5 +99,19 @@ export function patchOf(changes: Partial<Draft>, draft: Draft): Record<string, u
     ...(kyc_model === undefined ? {} : { kyc_model }),
     ...(verticals === undefined ? {} : { verticals: valuesOf(verticals) }),
     ...(Object.keys(config).length === 0 ? {} : { config }),
+  };
+}
+
+function bonusPatch({
+  bonuses_paused,
+  on_exclusion,
+  grants_per_day,
+}: Partial<Draft>): Record<string, unknown> {
+  return {
+    ...(bonuses_paused === undefined ? {} : { paused: bonuses_paused }),
+    ...(on_exclusion === undefined ? {} : { on_exclusion: on_exclusion === '' ? null : on_exclusion }),
+    ...(grants_per_day === undefined
+      ? {}
+      : { grants_per_day: grants_per_day.trim() === '' ? null : Number(grants_per_day) }),
   };
 }

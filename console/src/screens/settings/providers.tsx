@@ -1,3 +1,4 @@
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { useChange } from '../../api/queries.ts';
@@ -11,14 +12,29 @@ import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { NewProvider, TestProvider } from './provider-dialogs.tsx';
+import { ProviderPage } from './provider-page.tsx';
 import { useProviders, type ProviderRecord } from './queries.ts';
 
+const route = getRouteApi('/settings');
 const m = t.settings;
 
 type Open = { act: 'new' } | { act: 'status' | 'test' | 'remove'; provider: ProviderRecord };
 
-/** The services that deliver messages, each with a test. */
+/** The services that deliver messages, or the one that the address names. */
 export function Providers() {
+  const { provider } = route.useSearch();
+  const navigate = useNavigate({ from: '/settings' });
+  const open = (id: string | undefined) =>
+    void navigate({ search: (before) => ({ ...before, provider: id }) });
+  return provider === undefined ? (
+    <List onOpen={open} />
+  ) : (
+    <ProviderPage key={provider} id={provider} onBack={() => open(undefined)} />
+  );
+}
+
+/** All providers, each with a test. */
+function List({ onOpen }: { onOpen: (id: string) => void }) {
   const [open, setOpen] = useState<Open>();
   const may_edit = useMayEdit();
   const is_admin = roleAllows(usePlace().role, 'admin');
@@ -84,6 +100,7 @@ export function Providers() {
         label={m.tabs.providers}
         columns={columns}
         keyOf={({ id }) => id}
+        onOpen={({ id }) => onOpen(id)}
         empty={
           <Empty title={m.noProviders}>
             <p>{m.noProvidersHelp}</p>

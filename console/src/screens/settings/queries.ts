@@ -21,6 +21,16 @@ export type LicenceDefaults = NonNullable<TenantConfig['catalogue']['license_def
 /** The settings of a tenant, as far as people change them here. */
 export type Settings = Pick<TenantConfig, 'license_jurisdiction' | 'verticals' | 'kyc_model' | 'config'>;
 
+/** A rule of a licence, or one for all. */
+export type LicenceRule = TenantConfig['catalogue']['license_rules'][number];
+
+/** What the operator changes of a rule; `params` are the numbers that differ. */
+export interface RuleOverride {
+  severity?: LicenceRule['severity'];
+  reason?: string;
+  params?: Readonly<Record<string, number>>;
+}
+
 export function useConfig() {
   return useRead('tenant.config.get', []);
 }
@@ -43,6 +53,10 @@ export const PROVIDER_KINDS = [
 
 export function useProviders() {
   return useList('messagingProviders.list', []);
+}
+
+export function useProvider(id: string) {
+  return useRead('messagingProviders.get', [id]);
 }
 
 /** Active templates, to test a provider with. */

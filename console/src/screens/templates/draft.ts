@@ -30,10 +30,10 @@ export function draftOf(record: TemplateRecord): Draft {
 }
 
 /** The fields of a change as the API takes them; those that the channel does not have are absent, and it stays. */
-export function bodyOf(
-  { channel: _, subject, preheader, ...rest }: Partial<Draft>,
-  channel: Channel,
-): PatchTemplateBody {
+export function bodyOf(changes: Partial<Draft>, channel: Channel): PatchTemplateBody {
+  // A template stays on the channel that it was made for.
+  const kept = Object.entries(changes).filter(([field]) => field !== 'channel');
+  const { subject, preheader, ...rest } = Object.fromEntries(kept) as Partial<Omit<Draft, 'channel'>>;
   const orNull = (text: string) => (text === '' ? null : text);
   return {
     ...rest,

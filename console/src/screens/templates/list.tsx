@@ -3,7 +3,7 @@ import { useMayEdit } from '../../api/place.tsx';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
-import { Field } from '../../ui/field.tsx';
+import { Filter } from '../../ui/filter.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -21,8 +21,8 @@ export function Templates() {
   const { channel, status } = route.useSearch();
   const navigate = useNavigate({ from: '/templates' });
   const may_edit = useMayEdit();
-  const filter = (name: 'channel' | 'status', value: string) =>
-    void navigate({ search: (before) => ({ ...before, [name]: value === '' ? undefined : value }) });
+  const filter = (name: 'channel' | 'status', value: string | undefined) =>
+    void navigate({ search: (before) => ({ ...before, [name]: value }) });
   const open = (id: string) => void navigate({ to: '/templates/$id', params: { id } });
   const columns: Column<TemplateRecord>[] = [
     { key: 'name', title: m.name, width: 'minmax(220px, 2fr)', cell: ({ name }) => <bdi>{name}</bdi> },
@@ -49,38 +49,20 @@ export function Templates() {
       }
     >
       <search>
-        <Field label={m.channel}>
-          {(control) => (
-            <select
-              {...control}
-              value={channel ?? ''}
-              onChange={({ target }) => filter('channel', target.value)}
-            >
-              <option value="">{m.anyChannel}</option>
-              {CHANNELS.map((one) => (
-                <option key={one} value={one}>
-                  {m.channels[one]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <Field label={m.status}>
-          {(control) => (
-            <select
-              {...control}
-              value={status ?? ''}
-              onChange={({ target }) => filter('status', target.value)}
-            >
-              <option value="">{m.anyStatus}</option>
-              {STATUSES.map((one) => (
-                <option key={one} value={one}>
-                  {m.statuses[one]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Filter
+          label={m.channel}
+          value={channel}
+          any={m.anyChannel}
+          options={CHANNELS.map((one) => ({ value: one, name: m.channels[one] }))}
+          onChange={(chosen) => filter('channel', chosen)}
+        />
+        <Filter
+          label={m.status}
+          value={status}
+          any={m.anyStatus}
+          options={STATUSES.map((one) => ({ value: one, name: m.statuses[one] }))}
+          onChange={(chosen) => filter('status', chosen)}
+        />
       </search>
       <Listed
         pages={useTemplates(channel, status)}

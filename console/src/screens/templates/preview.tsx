@@ -4,6 +4,7 @@ import { usePlayerSearch } from '../../api/player-search.ts';
 import { usePlace } from '../../api/place.tsx';
 import { usePreview } from './preview-query.ts';
 import { playerName } from '../../format/mask.ts';
+import { isUuid } from '../../format/uuid.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -16,7 +17,6 @@ import css from './templates.module.css';
 const route = getRouteApi('/templates/$id');
 const m = t.templates;
 const WIDTHS = ['desktop', 'phone'] as const;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** The saved template as a player would get it, in a frame in which nothing of it can run. */
 export function Preview({ template, dirty }: { template: TemplateRecord; dirty: boolean }) {
@@ -110,14 +110,14 @@ function PlayerChoice({
 }) {
   const [text, setText] = useState(player ?? '');
   const asked = useDeferredValue(text.trim());
-  const is_id = UUID.test(asked);
+  const is_id = isUuid(asked);
   const found = usePlayerSearch(is_id ? '' : asked);
   const rows = is_id || asked === '' ? [] : (found.data?.data ?? []);
   const change = (next: string) => {
     setText(next);
     const id = next.trim();
     if (id === '') onChoose(undefined);
-    else if (UUID.test(id)) onChoose(id.toLowerCase());
+    else if (isUuid(id)) onChoose(id.toLowerCase());
   };
   return (
     <search>

@@ -1,5 +1,4 @@
 import type { Template, TemplateReferences } from '@player-engagement/client';
-import { usePlace } from '../../api/place.tsx';
 import { oneOf, useList, useRead } from '../../api/queries.ts';
 
 export type { AuditLogEntry as AuditRecord, Template as TemplateRecord } from '@player-engagement/client';
@@ -22,9 +21,4 @@ export function useTemplate(id: string, enabled: boolean) {
 
 export function useReferences(id: string) {
   return useRead('templates.references', [id]);
-}
-
-export function useHistory(id: string) {
-  const { project_id } = usePlace();
-  return useList('auditLog.list', [{ resource_type: 'template', resource_id: id, project_id }]);
 }

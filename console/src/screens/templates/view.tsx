@@ -4,6 +4,7 @@ import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { useSave, type SaveOf } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
+import { AuditTab } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Conflict, isConflict } from '../../ui/conflict.tsx';
@@ -11,7 +12,7 @@ import { Page } from '../../ui/page.tsx';
 import { Answered, Failed } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
-import { History, UsedBy } from './about.tsx';
+import { UsedBy } from './about.tsx';
 import { Remove, SendTest } from './dialogs.tsx';
 import { bodyOf, creationOf, draftOf, NEW } from './draft.ts';
 import { Edit } from './edit.tsx';
@@ -20,7 +21,7 @@ import { useTemplate, type TemplateRecord } from './queries.ts';
 
 const route = getRouteApi('/templates/$id');
 const m = t.templates;
-const TABS = ['edit', 'preview', 'usedBy', 'history'] as const;
+const TABS = ['edit', 'preview', 'usedBy', 'audit'] as const;
 
 /** One template, or a new one. */
 export function Template() {
@@ -129,7 +130,7 @@ function Editor({ template, etag }: { template?: TemplateRecord; etag?: string |
           {shown === 'edit' ? edit : null}
           {shown === 'preview' ? <Preview template={template} dirty={dirty} /> : null}
           {shown === 'usedBy' ? <UsedBy id={template.id} /> : null}
-          {shown === 'history' ? <History id={template.id} /> : null}
+          {shown === 'audit' ? <AuditTab type="template" id={template.id} /> : null}
         </Tabs>
       )}
       {open === 'test' && !is_new ? (

@@ -1,6 +1,7 @@
-import { formatMoney, parseMoney, type Currency } from '../../format/money.ts';
+import type { Currency } from '../../format/money.ts';
 import { t } from '../../messages/t.ts';
 import { Form, Row } from '../../ui/form.tsx';
+import { MoneyInput } from '../../ui/money-input.tsx';
 import { Input, optionsOf, Select, type RecordForm } from '../../ui/record-field.tsx';
 import type { Tier } from './queries.ts';
 import css from './vip.module.css';
@@ -24,20 +25,7 @@ export function TierForm({ form, tier, disabled, base }: FormProps) {
   const text = (path: string, max = 200) => (
     <Input form={form} path={path} label={label(path)} hint={m.hints[path]} max={max} />
   );
-  const money = (path: string) => {
-    const typed = form.texts[path] ?? '';
-    const amount = typed === '' ? undefined : parseMoney(typed, base.scale);
-    return (
-      <Input
-        form={form}
-        path={path}
-        label={t.bonuses.template.money(label(path), base.code)}
-        hint={amount === undefined ? undefined : `= ${formatMoney(amount, base)}`}
-        mode="decimal"
-        max={40}
-      />
-    );
-  };
+  const money = (path: string) => <MoneyInput form={form} path={path} name={label(path)} currency={base} />;
   const yesNo = (path: string) => (
     <Select form={form} path={path} label={label(path)} options={optionsOf(m.yesNo)} />
   );

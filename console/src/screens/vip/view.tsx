@@ -1,5 +1,5 @@
 import type { CreateTierBody } from '@player-engagement/client';
-import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useBaseCurrency } from '../../api/currencies.ts';
 import { useDraft } from '../../api/draft.ts';
@@ -15,6 +15,7 @@ import {
   type Texts,
 } from '../../format/record-texts.ts';
 import { t } from '../../messages/t.ts';
+import { WithAudit } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
@@ -93,6 +94,7 @@ interface EditorProps {
 }
 
 function Editor({ tier, etag, base }: EditorProps) {
+  const { tab } = route.useSearch();
   const { role } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
@@ -148,31 +150,46 @@ function Editor({ tier, etag, base }: EditorProps) {
       }
     >
       <UnsavedGuard dirty={typed.dirty} />
-      {isConflict(save.error) ? (
-        <Conflict
-          error={save.error}
-          changes={Object.fromEntries(
-            Object.keys(typed.changes).map((path) => [path, valueAt(values, path) ?? null]),
-          )}
-          onMine={(newer) => ask(newer, save.error?.details['current'] as Tier)}
-          onTheirs={() => {
-            typed.reset();
-            save.reset();
+      <WithAudit
+        label={m.one}
+        type="vip_tier"
+        id={tier?.id}
+        tab={tab}
+        link={(tab, props) => (
+          <Link
+            {...props}
+            to="/vip/$id"
+            params={{ id: tier?.id ?? 'new' }}
+            search={(before) => ({ ...before, tab })}
+          />
+        )}
+      >
+        {isConflict(save.error) ? (
+          <Conflict
+            error={save.error}
+            changes={Object.fromEntries(
+              Object.keys(typed.changes).map((path) => [path, valueAt(values, path) ?? null]),
+            )}
+            onMine={(newer) => ask(newer, save.error?.details['current'] as Tier)}
+            onTheirs={() => {
+              typed.reset();
+              save.reset();
+            }}
+          />
+        ) : save.error === null ? null : (
+          <Failed error={save.error} />
+        )}
+        <TierForm
+          form={{
+            texts: typed.draft,
+            issues: [...issues, ...(save.error?.issues ?? [])],
+            change: typed.change,
           }}
+          tier={tier}
+          disabled={!may_edit || save.isPending}
+          base={base}
         />
-      ) : save.error === null ? null : (
-        <Failed error={save.error} />
-      )}
-      <TierForm
-        form={{
-          texts: typed.draft,
-          issues: [...issues, ...(save.error?.issues ?? [])],
-          change: typed.change,
-        }}
-        tier={tier}
-        disabled={!may_edit || save.isPending}
-        base={base}
-      />
+      </WithAudit>
       {asks === undefined ? null : (
         <Deactivate
           tier={asks.saved}

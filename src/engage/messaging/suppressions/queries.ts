@@ -1,4 +1,4 @@
-import type { Channel } from '../../../tenants/config/channels.ts';
+import { CHANNELS, type Channel } from '../../../tenants/config/channels.ts';
 import {
   beyond,
   microseconds,
@@ -7,6 +7,7 @@ import {
   type TimePosition,
 } from '../../../platform/postgres/keyset.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import { isSameAddressSql } from '../suppression-queries.ts';
 import type { SuppressionReason } from './schema.ts';
 
 /** A suppressed address of a tenant. */
@@ -33,13 +34,15 @@ export function listSuppressions(
   limit: number,
 ): PageOf<SuppressionRow> {
   const nothing = tx``;
+  const given = tx`${address ?? ''}::text`;
+  const isTheirs = CHANNELS.map((one) => isSameAddressSql(tx, one, given)).reduce((a, b) => tx`${a} or ${b}`);
   return tx<Listed<SuppressionRow>[]>`
     select suppression_id, channel, address, reason, created_at, ${microseconds(tx, 'created_at')} as created_us
-    from suppressions
+    from suppressions x
     where tenant_id = ${tenant_id}
       ${channel === undefined ? nothing : tx`and channel = ${channel}`}
       ${reason === undefined ? nothing : tx`and reason = ${reason}`}
-      ${address === undefined ? nothing : tx`and address = lower(${address}) and channel in ('email', 'sms', 'push')`}
+      ${address === undefined ? nothing : tx`and (${isTheirs})`}
       ${beyond(tx, 'created_at', 'suppression_id', after)}
     order by created_at desc, suppression_id desc limit ${limit}`;
 }
@@ -50,8 +53,8 @@ export async function findSuppression(
   { tenant_id, channel, address }: { tenant_id: string; channel: Channel; address: string },
 ): Promise<SuppressionRow | undefined> {
   const [row] = await tx<SuppressionRow[]>`
-    select suppression_id, channel, address, reason, created_at from suppressions
-    where tenant_id = ${tenant_id} and channel = ${channel} and address = lower(${address})`;
+    select suppression_id, channel, address, reason, created_at from suppressions x
+    where x.tenant_id = ${tenant_id} and ${isSameAddressSql(tx, channel, tx`${address}::text`)}`;
   return row;
 }
 

@@ -9,7 +9,9 @@ export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
 /** Addresses are in an index, whose entries have at most 2,700 bytes. */
 const MAX_ADDRESS = 600;
-const address = trimmedText(3, MAX_ADDRESS).describe('As players have it; case does not count');
+const address = trimmedText(3, MAX_ADDRESS).describe(
+  'As players have it; case does not count, nor does the spelling of a telephone number',
+);
 
 /** `GET /v1/suppressions`. */
 export const listSuppressionsQuery = z.strictObject({

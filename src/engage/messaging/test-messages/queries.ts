@@ -1,10 +1,11 @@
-import type { PendingQuery, Row } from 'postgres';
+import type { PendingQuery } from 'postgres';
 import type { RuleProduct } from '../../../bonuses/licence/rule.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { verdictSql, type Gate } from '../gate-queries.ts';
 import type { SkipCode } from '../send-row.ts';
+import { dialled, isSameAddressSql } from '../suppression-queries.ts';
 
 /**
  * The gate's code why the player must get no message at `recipient` about a bonus of `product` (null: about none); null: it may. No row: the project has no such
@@ -32,8 +33,8 @@ export function selectSuppressed(
   recipient: string,
 ): PendingQuery<{ reason: string }[]> {
   return tx<{ reason: string }[]>`
-    select reason from suppressions
-    where tenant_id = ${tenant_id} and channel = ${channel} and address = lower(${recipient}::text)`;
+    select reason from suppressions x
+    where x.tenant_id = ${tenant_id} and ${isSameAddressSql(tx, channel, tx`${recipient}::text`)}`;
 }
 
 /**
@@ -63,9 +64,4 @@ export function selectAddresseeVerdicts(
     where p.tenant_id = ${tenant_id} and p.project_id = ${project_id}
       and (p.self_excluded or p.status in ('self_excluded', 'banned') or p.cooldown_until > ${now})
       and ${isTheirs[channel]}`;
-}
-
-/** The digits of an international call: without separators, and without zeros that stand for `+` or a national call. */
-function dialled(tx: Tx, phone: PendingQuery<Row[]>): PendingQuery<Row[]> {
-  return tx`ltrim(regexp_replace(${phone}, '[(]0[)]|[^0-9]', '', 'g'), '0')`;
 }
