@@ -1881,6 +1881,15 @@ create table public.suppressions (
   created_at timestamp with time zone not null,
   detail text,
   suppression_id uuid not null default gen_random_uuid(),
+  dialled text default 
+CASE
+    WHEN (channel = 'sms'::text) THEN COALESCE(NULLIF(
+    CASE
+        WHEN (address !~ '[[:alpha:]@]'::text) THEN ltrim(regexp_replace(address, '[(]0[)]|[^0-9]'::text, ''::text, 'g'::text), '0'::text)
+        ELSE NULL::text
+    END, ''::text), lower(address))
+    ELSE NULL::text
+END,
   constraint suppressions_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint suppressions_pkey PRIMARY KEY (tenant_id, channel, address),
   constraint suppressions_reason_check CHECK ((reason = ANY (ARRAY['bounce'::text, 'complaint'::text, 'unsubscribe'::text, 'manual'::text]))),
@@ -1889,11 +1898,7 @@ create table public.suppressions (
 CREATE INDEX suppressions_by_age ON public.suppressions USING btree (tenant_id, created_at DESC, suppression_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE UNIQUE INDEX suppressions_by_id ON public.suppressions USING btree (suppression_id);
 CREATE INDEX suppressions_by_reason ON public.suppressions USING btree (reason, tenant_id, created_at DESC, suppression_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
-CREATE UNIQUE INDEX suppressions_dialled ON public.suppressions USING btree (COALESCE(NULLIF(
-CASE
-    WHEN (address !~ '[[:alpha:]@]'::text) THEN ltrim(regexp_replace(address, '[(]0[)]|[^0-9]'::text, ''::text, 'g'::text), '0'::text)
-    ELSE NULL::text
-END, ''::text), lower(address)), tenant_id) WHERE (channel = 'sms'::text);
+CREATE UNIQUE INDEX suppressions_dialled ON public.suppressions USING btree (dialled, tenant_id) WHERE (channel = 'sms'::text);
 -- row-level security of public.suppressions: enabled, forced
 create policy every_tenant on suppressions for all to engagement_service using (true);
 create policy own_tenant on suppressions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));

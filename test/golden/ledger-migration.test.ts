@@ -1,47 +1,27 @@
-import { cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { join, relative } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { packageRoot } from '../../src/package-root.ts';
 import { newId } from '../../src/platform/ids.ts';
-import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
-import { connectPool } from '../../src/platform/postgres/pool.ts';
 import type { Db } from '../../src/platform/postgres/port.ts';
-import { openTestPostgres } from '../engines/wiring.ts';
+import { openEarlierSchema, type EarlierSchema } from './earlier-schema.ts';
 
 /** The first migration after the schema that is filled here. */
 const ONE_LEDGER = 54;
 
-let server: Awaited<ReturnType<typeof openTestPostgres>>;
+let earlier: EarlierSchema;
 let sql: Db;
-let folder: string;
 beforeAll(async () => {
-  server = await openTestPostgres();
-  sql = connectPool(server.url);
-  // The migrations up to that schema, under the name of all: the later ones are applied on top of it.
-  await mkdir(join(packageRoot, '.cache'), { recursive: true });
-  folder = await mkdtemp(join(packageRoot, '.cache', 'migrations-'));
-  for (const name of await readdir(join(packageRoot, 'pg-migrations'))) {
-    if (/^\d{3}_/.test(name) && Number(name.slice(0, 3)) < ONE_LEDGER)
-      await cp(join(packageRoot, 'pg-migrations', name), join(folder, name));
-  }
+  earlier = await openEarlierSchema(ONE_LEDGER);
+  sql = earlier.sql;
 });
-afterAll(async () => {
-  await sql?.end({ timeout: 5 });
-  await server?.close();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => earlier?.close());
 
 const [TENANT, OTHER_TENANT, PROJECT, OTHER_PROJECT] = [newId(), newId(), newId(), newId()];
 const [ANNA, BEN] = [newId(), newId()];
 const AT = Date.UTC(2026, 2, 1);
 
 it('the ledger of the version before keeps every row, restatement and pending correction', async () => {
-  const before = relative(packageRoot, folder);
-  await migratePostgres(sql, before);
   await fill();
   const [sums] = await sql`select count(*)::int as rows, sum(base_amount)::text as amounts from ledger`;
-  await sql`update schema_migrations set folder = 'pg-migrations' where folder = ${before}`;
-  await migratePostgres(sql);
+  await earlier.upgrade();
 
   expect(await sql`select count(*)::int as rows, sum(base_amount)::text as amounts from ledger`).toEqual([sums]);
   const rows = await sql`

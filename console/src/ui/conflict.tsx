@@ -19,10 +19,12 @@ interface ConflictProps {
   /** Saves it over the version of the tag. */
   onMine: (etag: string | undefined) => void;
   onTheirs: () => void;
+  /** What the button says when saving over it does more than that; absent: that mine is kept. */
+  verb?: string | undefined;
 }
 
 /** Shows both sides of a record that two people have changed, and asks which one counts. */
-export function Conflict({ error, changes, onMine, onTheirs }: ConflictProps) {
+export function Conflict({ error, changes, onMine, onTheirs, verb = t.form.keepMine }: ConflictProps) {
   const { current, etag } = error.details as { current?: Record<string, unknown>; etag?: string };
   return (
     <div role="alert" className={css['stale']}>
@@ -42,7 +44,7 @@ export function Conflict({ error, changes, onMine, onTheirs }: ConflictProps) {
       <Buttons>
         <Button onClick={onTheirs}>{t.form.takeTheirs}</Button>
         <Button kind="danger" onClick={() => onMine(etag)}>
-          {t.form.keepMine}
+          {verb}
         </Button>
       </Buttons>
     </div>

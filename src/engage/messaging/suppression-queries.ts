@@ -25,13 +25,13 @@ export function isSameAddressSql(
 ): PendingQuery<Row[]> {
   // The channel as the index suppressions_dialled has it: otherwise the planner cannot use it.
   return channel === 'sms'
-    ? tx`x.channel = 'sms' and ${spelledAs(tx, tx`x.address`)} = ${spelledAs(tx, address)}`
+    ? tx`x.channel = 'sms' and x.dialled = ${spelledAs(tx, address)}`
     : tx`x.channel = ${channel} and x.address = lower(${address})`;
 }
 
 /**
- * A telephone number as it is compared, whatever its spelling: {@link dialled}. What is none, in lower case. The index
- * suppressions_dialled is of this expression.
+ * A telephone number as it is compared, whatever its spelling: {@link dialled}. What is none, in lower case. The column
+ * `dialled` of suppressions is of this expression.
  */
 function spelledAs(tx: Tx, address: PendingQuery<Row[]>): PendingQuery<Row[]> {
   return tx`coalesce(nullif(case when ${address} !~ '[[:alpha:]@]' then ${dialled(tx, address)} end, ''), lower(${address}))`;

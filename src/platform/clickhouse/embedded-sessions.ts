@@ -2,8 +2,7 @@ import { withinTime } from '../time-limit.ts';
 import { WaitingLine } from '../waiting-line.ts';
 import type { ClickHouse } from './port.ts';
 
-/** A statement waits longer than any other may run. */
-const WAITING = { max_waiting: 1_000, max_wait_ms: 90_000 };
+const MAX_WAITING = 1_000;
 /** How long a close waits for statements that run; the engine then ends them by itself. */
 const CLOSE_MS = 10_000;
 
@@ -14,11 +13,13 @@ const CLOSE_MS = 10_000;
 export class Sessions {
   readonly #all: readonly ClickHouse[];
   readonly #free: ClickHouse[];
-  readonly #line = new WaitingLine<ClickHouse>('the embedded ClickHouse', WAITING);
+  readonly #line: WaitingLine<ClickHouse>;
   readonly #running = new Set<Promise<unknown>>();
   #is_closed = false;
 
-  constructor(sessions: readonly ClickHouse[]) {
+  /** A statement waits `max_wait_ms` at most: longer than others should run. */
+  constructor(sessions: readonly ClickHouse[], max_wait_ms: number) {
+    this.#line = new WaitingLine('the embedded ClickHouse', { max_waiting: MAX_WAITING, max_wait_ms });
     this.#all = sessions;
     this.#free = [...sessions];
   }
@@ -35,6 +36,8 @@ export class Sessions {
     const tenant_id = params?.['tenant_id'];
     const session =
       this.#free.pop() ?? (await this.#line.join(typeof tenant_id === 'string' ? tenant_id : undefined));
+    // It may have been closed between the turn and this line.
+    if (this.#is_closed) throw closed();
     const running = work(session);
     this.#running.add(running);
     try {

@@ -12,11 +12,16 @@ type Connection = NonNullable<ClickHouseClientConfigOptions['connection']>;
  * Node's pool meanwhile. The pool has four threads, and files, host names and compression need one of them.
  */
 const READING_SESSIONS = 2;
+/** How long a question waits for a session. */
+const READ_WAIT_MS = 90_000;
+/** Rewrites of many rows have no limit here and may take minutes; what is inserted waits for them. */
+const WRITE_WAIT_MS = 3_600_000;
 
 /**
  * Opens the ClickHouse engine inside this process, on the data folder `dir`, which no other process may use. A slow
- * question stops neither others nor what is written. Statements wait for a session, those of each tenant in turn: they
- * reject with TooBusy after 90 s. Rejects with {@link EngineMissing} when the engine is not installed.
+ * question stops neither others nor what is written. Statements wait for a session, those of each tenant in turn:
+ * questions reject with TooBusy after 90 s, others after an hour. Rejects with {@link EngineMissing} when the engine is
+ * not installed.
  */
 export async function openEmbeddedClickHouse(dir: string): Promise<ClickHouse> {
   const { createChdbConnection } = await import('chdb/connection').catch((cause: unknown) => {
@@ -28,8 +33,8 @@ export async function openEmbeddedClickHouse(dir: string): Promise<ClickHouse> {
     const connection = createChdbConnection({ path: dir }) as unknown as Connection;
     return wrapClient(createClient({ connection }));
   };
-  const writing = new Sessions([open()]);
-  const reading = new Sessions(Array.from({ length: READING_SESSIONS }, open));
+  const writing = new Sessions([open()], WRITE_WAIT_MS);
+  const reading = new Sessions(Array.from({ length: READING_SESSIONS }, open), READ_WAIT_MS);
   return {
     query: <Row>(sql: string, params?: Record<string, unknown>) =>
       reading.run(params, (session) => session.query<Row>(sql, params)),

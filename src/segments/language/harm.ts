@@ -67,9 +67,12 @@ const DEPOSIT_STEPS = 3;
 
 /** What names that operators choose mean: those of custom attributes, custom events and properties. */
 const NAMES: readonly (readonly [RegExp, HarmSign])[] = [
-  [/at_?risk|rg_?risk|risk_?(level|score|group)|problem_?gambl|vulnerab|addict|harm/i, 'AT_RISK'],
+  [
+    /at_?risk|rg_?risk|(?<!fraud_?|aml_?)risk_?(level|score|group)|problem_?gambl|vulnerab|addict|(^|_)harm(?!on)/i,
+    'AT_RISK',
+  ],
   [/self_?exclu|cool_?(down|off)/i, 'EXCLUDED'],
-  [/chas(e|ing)/i, 'CHASED_LOSSES'],
+  [/(^|_)chas(e|ing)/i, 'CHASED_LOSSES'],
   [/(failed|declined)_?deposit|deposits?_?(failed|declined)/i, 'FAILED_DEPOSITS'],
   [/(cancell?ed|reversed)_?withdrawal|withdrawals?_?(cancel|revers)/i, 'CANCELLED_WITHDRAWALS'],
   [/limits?_?(reached|hit|exceeded)/i, 'LIMITS_REACHED'],

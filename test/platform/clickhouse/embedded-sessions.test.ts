@@ -17,9 +17,9 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-/** A question that takes half a second or more, however fast the machine is; `tenant_id` asks it. */
+/** A question that takes 1.5 s or more, however fast the machine is; `tenant_id` asks it. */
 function slow(tenant_id = 'slow'): Promise<unknown> {
-  return clickhouse.query('select sum(sleepEachRow(0.1)) as s, {tenant_id:String} as t from numbers(5)', {
+  return clickhouse.query('select sum(sleepEachRow(0.1)) as s, {tenant_id:String} as t from numbers(15)', {
     tenant_id,
   });
 }
@@ -70,5 +70,15 @@ it('a close waits for what runs, and refuses what waits and what comes later', a
   await expect(other.query('select 1')).rejects.toThrow('is closed');
   await waiting;
   expect(await Promise.all(running)).toHaveLength(2);
+  await closing;
+});
+
+it('nothing begins after a close, even what had its turn just before', async () => {
+  const other = await openEmbeddedClickHouse(dir);
+  const first = other.command('insert into numbers_kept select 100');
+  const second = other.command('insert into numbers_kept select 101');
+  await first;
+  const closing = other.close();
+  await expect(second).rejects.toThrow('is closed');
   await closing;
 });

@@ -137,6 +137,19 @@ export function Editor({ campaign, etag, currencies, saved_template }: EditorPro
           )}
         </p>
       )}
+      {isConflict(save.error) ? (
+        <Conflict
+          error={save.error}
+          changes={changes}
+          onMine={(newer) => void submit(newer)}
+          onTheirs={() => {
+            typed.reset();
+            save.reset();
+          }}
+        />
+      ) : save.error === null ? null : (
+        <Failed error={save.error} />
+      )}
       <WithAudit
         label={m.one}
         type="bonus_campaign"
@@ -151,19 +164,6 @@ export function Editor({ campaign, etag, currencies, saved_template }: EditorPro
           />
         )}
       >
-        {isConflict(save.error) ? (
-          <Conflict
-            error={save.error}
-            changes={changes}
-            onMine={(newer) => void submit(newer)}
-            onTheirs={() => {
-              typed.reset();
-              save.reset();
-            }}
-          />
-        ) : save.error === null ? null : (
-          <Failed error={save.error} />
-        )}
         <CampaignForm
           form={{
             texts: typed.draft,

@@ -10,7 +10,7 @@ const m = t.compliance;
  * The ids of users and of what people change: UUIDs, the `sub` of identity providers, pairs of currencies. An email, a
  * telephone number and a name of two words have other forms.
  */
-const ID = /^(?!\d{6,15}$)[\w.:|/-]{1,200}$/;
+const ID = /^(?!(?:[./-]*\d){6,15}[./-]*$)[\w.:|/-]{1,200}$/;
 
 /** What is wrong with a text of the filter; undefined: nothing. */
 function faultOf({ type }: Filter, text: string | undefined): string | undefined {

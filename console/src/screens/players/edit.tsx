@@ -79,6 +79,7 @@ export function EditPlayer({
           error={withMaskedContacts(save.error)}
           changes={changes}
           onMine={submit}
+          verb={lifts ? m.edit.lift : undefined}
           onTheirs={() => {
             typed.reset();
             save.reset();
@@ -197,7 +198,7 @@ function patchOf(changes: Partial<Draft>, draft: Draft): Readonly<Record<string,
 }
 
 /** What somebody else has saved is shown as everywhere: contacts masked. */
-function withMaskedContacts({ code, message, status, details }: ApiError): ApiError {
+function withMaskedContacts({ code, message, status, details, request_id }: ApiError): ApiError {
   const current = details['current'] as Readonly<Record<string, unknown>> | undefined;
   const masked = CONTACTS.flatMap((field): [string, string][] => {
     const value = current?.[field];
@@ -205,6 +206,7 @@ function withMaskedContacts({ code, message, status, details }: ApiError): ApiEr
   });
   return new ApiError(code, message, {
     status,
+    request_id,
     details: { ...details, current: { ...current, ...Object.fromEntries(masked) } },
   });
 }

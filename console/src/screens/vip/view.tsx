@@ -150,6 +150,21 @@ function Editor({ tier, etag, base }: EditorProps) {
       }
     >
       <UnsavedGuard dirty={typed.dirty} />
+      {isConflict(save.error) ? (
+        <Conflict
+          error={save.error}
+          changes={Object.fromEntries(
+            Object.keys(typed.changes).map((path) => [path, valueAt(values, path) ?? null]),
+          )}
+          onMine={(newer) => ask(newer, save.error?.details['current'] as Tier)}
+          onTheirs={() => {
+            typed.reset();
+            save.reset();
+          }}
+        />
+      ) : save.error === null ? null : (
+        <Failed error={save.error} />
+      )}
       <WithAudit
         label={m.one}
         type="vip_tier"
@@ -164,21 +179,6 @@ function Editor({ tier, etag, base }: EditorProps) {
           />
         )}
       >
-        {isConflict(save.error) ? (
-          <Conflict
-            error={save.error}
-            changes={Object.fromEntries(
-              Object.keys(typed.changes).map((path) => [path, valueAt(values, path) ?? null]),
-            )}
-            onMine={(newer) => ask(newer, save.error?.details['current'] as Tier)}
-            onTheirs={() => {
-              typed.reset();
-              save.reset();
-            }}
-          />
-        ) : save.error === null ? null : (
-          <Failed error={save.error} />
-        )}
         <TierForm
           form={{
             texts: typed.draft,

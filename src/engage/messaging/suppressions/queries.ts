@@ -35,14 +35,18 @@ export function listSuppressions(
 ): PageOf<SuppressionRow> {
   const nothing = tx``;
   const given = tx`${address ?? ''}::text`;
-  const isTheirs = CHANNELS.map((one) => isSameAddressSql(tx, one, given)).reduce((a, b) => tx`${a} or ${b}`);
+  // One statement per channel, each with the index of its own.
+  const theirs = CHANNELS.map((one) => {
+    const is_same = isSameAddressSql(tx, one, given);
+    return tx`select x.suppression_id from suppressions x where x.tenant_id = ${tenant_id} and ${is_same}`;
+  }).reduce((a, b) => tx`${a} union all ${b}`);
   return tx<Listed<SuppressionRow>[]>`
     select suppression_id, channel, address, reason, created_at, ${microseconds(tx, 'created_at')} as created_us
     from suppressions x
     where tenant_id = ${tenant_id}
       ${channel === undefined ? nothing : tx`and channel = ${channel}`}
       ${reason === undefined ? nothing : tx`and reason = ${reason}`}
-      ${address === undefined ? nothing : tx`and (${isTheirs})`}
+      ${address === undefined ? nothing : tx`and suppression_id in (${theirs})`}
       ${beyond(tx, 'created_at', 'suppression_id', after)}
     order by created_at desc, suppression_id desc limit ${limit}`;
 }
