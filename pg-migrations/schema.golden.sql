@@ -1425,7 +1425,6 @@ create table public.message_sends (
   constraint message_sends_pkey PRIMARY KEY (send_id, tenant_id, project_id),
   constraint message_sends_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text, 'failed'::text, 'capped'::text])))
 ) with (fillfactor=80);
-CREATE INDEX message_sends_blocked ON public.message_sends USING btree (tenant_id, project_id, enqueued_at DESC, send_id DESC) WHERE (error_code = ANY (ARRAY['SKIPPED_SELF_EXCLUDED'::text, 'SKIPPED_COOLDOWN'::text, 'SKIPPED_AT_RISK'::text, 'SKIPPED_BANNED'::text]));
 CREATE INDEX message_sends_blocked_by_code ON public.message_sends USING btree (tenant_id, project_id, error_code, enqueued_at DESC, send_id DESC) WHERE (error_code = ANY (ARRAY['SKIPPED_SELF_EXCLUDED'::text, 'SKIPPED_COOLDOWN'::text, 'SKIPPED_AT_RISK'::text, 'SKIPPED_BANNED'::text]));
 CREATE INDEX message_sends_by_change ON public.message_sends USING btree (changed_xid, send_id);
 CREATE INDEX message_sends_by_player ON public.message_sends USING btree (player_id, counted_at, tenant_id, project_id);
