@@ -10,9 +10,8 @@ import { t } from '../../messages/t.ts';
 import { WithAudit } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { SaveFailure } from '../../ui/conflict.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Failed } from '../../ui/states.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { Issue } from './campaign-acts.tsx';
 import { CampaignForm } from './campaign-form.tsx';
@@ -137,19 +136,12 @@ export function Editor({ campaign, etag, currencies, saved_template }: EditorPro
           )}
         </p>
       )}
-      {isConflict(save.error) ? (
-        <Conflict
-          error={save.error}
-          changes={changes}
-          onMine={(newer) => void submit(newer)}
-          onTheirs={() => {
-            typed.reset();
-            save.reset();
-          }}
-        />
-      ) : save.error === null ? null : (
-        <Failed error={save.error} />
-      )}
+      <SaveFailure
+        save={save}
+        forget={typed.reset}
+        changes={changes}
+        onMine={(newer) => void submit(newer)}
+      />
       <WithAudit
         label={m.one}
         type="bonus_campaign"

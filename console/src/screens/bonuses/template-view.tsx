@@ -6,18 +6,18 @@ import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { useChange, useSave, type SaveOf } from '../../api/queries.ts';
 import type { Currency } from '../../format/money.ts';
-import { differing, textsOf, valueAt, valuesOf, type Texts } from '../../format/record-texts.ts';
+import { atPaths, differing, textsOf, valuesOf, type Texts } from '../../format/record-texts.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { WithAudit } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { isConflict, SaveFailure } from '../../ui/conflict.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Answered, Failed } from '../../ui/states.tsx';
+import { Answered } from '../../ui/states.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { useBonusTemplate, type BonusTemplate } from './queries.ts';
 import { TemplateStatus } from './status.tsx';
@@ -134,19 +134,12 @@ function Editor({ template, etag, currencies }: EditorProps) {
         )}
       >
         {is_new ? null : <Summary template={template} />}
-        {isConflict(save.error) ? (
-          <Conflict
-            error={save.error}
-            changes={atPaths(values, typed.changes)}
-            onMine={(newer) => void submit(newer, current)}
-            onTheirs={() => {
-              typed.reset();
-              save.reset();
-            }}
-          />
-        ) : save.error === null ? null : (
-          <Failed error={save.error} />
-        )}
+        <SaveFailure
+          save={save}
+          forget={typed.reset}
+          changes={atPaths(values, Object.keys(typed.changes))}
+          onMine={(newer) => void submit(newer, current)}
+        />
         <TemplateForm
           form={{
             texts: typed.draft,
@@ -168,11 +161,6 @@ function Editor({ template, etag, currencies }: EditorProps) {
       ) : null}
     </Page>
   );
-}
-
-/** The values of the fields that were changed, by their paths. */
-function atPaths(values: Readonly<Record<string, unknown>>, changes: Texts): Record<string, unknown> {
-  return Object.fromEntries(Object.keys(changes).map((path) => [path, valueAt(values, path) ?? null]));
 }
 
 function Summary({ template }: { template: BonusTemplate }) {

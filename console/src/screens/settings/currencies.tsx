@@ -1,5 +1,6 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
+import { useCatalogue } from '../../api/currencies.ts';
 import { usePlace } from '../../api/place.tsx';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
@@ -14,7 +15,7 @@ import { Buttons } from '../../ui/form.tsx';
 import { Grid, type Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Answered, Empty, Failed } from '../../ui/states.tsx';
-import { useCatalogue, useRates, type CurrencyRecord, type RateRecord } from './queries.ts';
+import { useRates, type CurrencyRecord, type RateRecord } from './queries.ts';
 import css from './settings.module.css';
 
 const route = getRouteApi('/settings');

@@ -35,10 +35,6 @@ export function useConfig() {
   return useRead('tenant.config.get', []);
 }
 
-export function useCatalogue() {
-  return useRead('currencies.list', []);
-}
-
 export function useRates({ base, quote }: { base: string; quote: string }) {
   return useList('currencies.rates.list', [{ base, quote }]);
 }

@@ -7,9 +7,9 @@ import { t } from '../../messages/t.ts';
 import { AuditTab } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { SaveFailure } from '../../ui/conflict.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Answered, Failed } from '../../ui/states.tsx';
+import { Answered } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { UsedBy } from './about.tsx';
@@ -67,19 +67,12 @@ function Editor({ template, etag }: { template?: TemplateRecord; etag?: string |
   };
   const edit = (
     <>
-      {isConflict(save.error) ? (
-        <Conflict
-          error={save.error}
-          changes={changes}
-          onMine={(newer) => void submit(newer)}
-          onTheirs={() => {
-            typed.reset();
-            save.reset();
-          }}
-        />
-      ) : save.error === null ? null : (
-        <Failed error={save.error} />
-      )}
+      <SaveFailure
+        save={save}
+        forget={typed.reset}
+        changes={changes}
+        onMine={(newer) => void submit(newer)}
+      />
       <Edit draft={draft} is_new={is_new} disabled={!may_edit} error={save.error} onChange={typed.change} />
     </>
   );

@@ -7,9 +7,9 @@ import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { useSave, type SaveOf } from '../../api/queries.ts';
 import type { Currency } from '../../format/money.ts';
 import {
+  atPaths,
   differing,
   textsOf,
-  valueAt,
   valuesOf,
   type FieldSpec,
   type Texts,
@@ -19,7 +19,7 @@ import { WithAudit } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { SaveFailure } from '../../ui/conflict.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Answered, Failed, Loading } from '../../ui/states.tsx';
@@ -150,21 +150,12 @@ function Editor({ tier, etag, base }: EditorProps) {
       }
     >
       <UnsavedGuard dirty={typed.dirty} />
-      {isConflict(save.error) ? (
-        <Conflict
-          error={save.error}
-          changes={Object.fromEntries(
-            Object.keys(typed.changes).map((path) => [path, valueAt(values, path) ?? null]),
-          )}
-          onMine={(newer) => ask(newer, save.error?.details['current'] as Tier)}
-          onTheirs={() => {
-            typed.reset();
-            save.reset();
-          }}
-        />
-      ) : save.error === null ? null : (
-        <Failed error={save.error} />
-      )}
+      <SaveFailure
+        save={save}
+        forget={typed.reset}
+        changes={atPaths(values, Object.keys(typed.changes))}
+        onMine={(newer) => ask(newer, save.error?.details['current'] as Tier)}
+      />
       <WithAudit
         label={m.one}
         type="vip_tier"
