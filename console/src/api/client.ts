@@ -1,8 +1,8 @@
 import {
+  ApiError,
   call,
   createClient,
   type AnswerAbout,
-  type ApiError,
   type CallOptions,
   type Client,
   type ClientOptions,
@@ -72,7 +72,11 @@ export async function ask<O extends Operation>(
   const onAnswer = (said: AnswerAbout) => {
     about = said;
   };
-  const data = await methodOf(operation)(...inputs, { ...options, onAnswer });
+  const data = await methodOf(operation)(...inputs, { ...options, onAnswer }).catch((cause: unknown) => {
+    // Ids come from the address of the page. One that can be no part of a path, such as `..`, is that of no record.
+    if (cause instanceof TypeError) throw new ApiError('NOT_FOUND', cause.message, { status: 404, cause });
+    throw cause;
+  });
   return { data: data as DataOf<O>, etag: about?.etag, request_id: about?.request_id };
 }
 

@@ -10,7 +10,10 @@ export function writeExactly(value: unknown, indent = 0): string {
   return JSON.stringify(value, exactly, indent);
 }
 
-/** JSON that people have written, as the service reads it: its numbers are doubles, also those with more digits. */
+/**
+ * JSON that people have written, as the service reads it. It parses bodies into doubles, so a number with more digits is
+ * rounded there; the client would send it as a string of digits, as amounts are, and that is another value in a condition.
+ */
 export function asDoubles(value: unknown): unknown {
   if (typeof value === 'bigint') return Number(value);
   if (Array.isArray(value)) return value.map(asDoubles);

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { ask } from '../../api/client.ts';
 import type { Amount } from '../../api/currencies.ts';
 import { usePlace } from '../../api/place.tsx';
-import { oneOf, useList, useRead, type FiltersIn } from '../../api/queries.ts';
+import { useList, useRead, type FiltersIn } from '../../api/queries.ts';
 
 export type { BonusCampaign, BonusTemplate, Grant } from '@player-engagement/client';
 
@@ -19,10 +19,10 @@ export const TYPES = [
   'free_bet',
 ] as const satisfies readonly BonusType[];
 
-export function useBonusTemplates(type: string | undefined, status: string | undefined) {
-  return useList('bonusTemplates.list', [
-    { type: oneOf(TYPES, type), status: status as BonusTemplate['status'] | undefined },
-  ]);
+export const TEMPLATE_STATUSES = ['active', 'paused'] as const satisfies readonly BonusTemplate['status'][];
+
+export function useBonusTemplates(filters: FiltersIn<'bonusTemplates.list'>) {
+  return useList('bonusTemplates.list', [filters]);
 }
 
 export function useBonusTemplate(id: string, enabled: boolean) {
@@ -63,23 +63,19 @@ export function isLive({ status }: Pick<Grant, 'status'>): boolean {
   return status === 'pending' || status === 'active';
 }
 
-export interface GrantFilters {
-  player?: string | undefined;
-  status?: string | undefined;
-  template?: string | undefined;
-  campaign?: string | undefined;
-  review?: string | undefined;
-}
+export const GRANT_STATUSES = [
+  'pending',
+  'active',
+  'completed',
+  'forfeited',
+  'expired',
+  'lost',
+  'cancelled',
+  'failed',
+] as const satisfies readonly Grant['status'][];
 
-export function useGrants({ player, status, template, campaign, review }: GrantFilters) {
-  const query: FiltersIn<'bonusGrants.list'> = {
-    player_id: player,
-    status: status as Grant['status'] | undefined,
-    template_id: template,
-    campaign_id: campaign,
-    needs_review: review === undefined ? undefined : 'true',
-  };
-  return useList('bonusGrants.list', [query]);
+export function useGrants(filters: FiltersIn<'bonusGrants.list'>) {
+  return useList('bonusGrants.list', [filters]);
 }
 
 /** Platforms and bets move grants at any time. */
@@ -92,8 +88,17 @@ export function useGrant(id: string) {
 /** Campaigns are issued in the background. */
 const CAMPAIGN_REFRESH_MS = 3_000;
 
-export function useBonusCampaigns(status: string | undefined) {
-  return useList('bonusCampaigns.list', [{ status: status as BonusCampaign['status'] | undefined }]);
+export const CAMPAIGN_STATUSES = [
+  'draft',
+  'scheduled',
+  'issuing',
+  'issued',
+  'paused',
+  'cancelled',
+] as const satisfies readonly BonusCampaign['status'][];
+
+export function useBonusCampaigns(filters: FiltersIn<'bonusCampaigns.list'>) {
+  return useList('bonusCampaigns.list', [filters]);
 }
 
 export function useBonusCampaign(id: string, enabled: boolean) {

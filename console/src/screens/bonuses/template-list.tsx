@@ -1,5 +1,6 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useMoney } from '../../api/currencies.ts';
+import { oneOf } from '../../api/queries.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Filter } from '../../ui/filter.tsx';
@@ -7,7 +8,14 @@ import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { optionsOf } from '../../ui/record-field.tsx';
 import { Empty } from '../../ui/states.tsx';
-import { configCurrency, largestBonus, useBonusTemplates, type BonusTemplate } from './queries.ts';
+import {
+  configCurrency,
+  largestBonus,
+  TEMPLATE_STATUSES,
+  TYPES,
+  useBonusTemplates,
+  type BonusTemplate,
+} from './queries.ts';
 import { TemplateStatus } from './status.tsx';
 
 const route = getRouteApi('/bonuses');
@@ -17,7 +25,9 @@ const EXAMPLE = `curl -X POST "$BASE/v1/bonus-templates" -H "Authorization: Bear
 
 /** All bonus templates, the newest first. */
 export function Templates() {
-  const { type, status } = route.useSearch();
+  const search = route.useSearch();
+  const type = oneOf(TYPES, search.type);
+  const status = oneOf(TEMPLATE_STATUSES, search.status);
   const navigate = useNavigate({ from: '/bonuses' });
   const money = useMoney();
   const columns: Column<BonusTemplate>[] = [
@@ -68,7 +78,7 @@ export function Templates() {
         />
       </search>
       <Listed
-        pages={useBonusTemplates(type, status)}
+        pages={useBonusTemplates({ type, status })}
         label={m.loading}
         columns={columns}
         keyOf={({ id }) => id}

@@ -2,7 +2,7 @@ import type { Campaign, CampaignStats, ConversionStats } from '@player-engagemen
 import { useQuery } from '@tanstack/react-query';
 import { ask } from '../../api/client.ts';
 import { usePlace } from '../../api/place.tsx';
-import { oneOf, useList, useRead, type FiltersIn } from '../../api/queries.ts';
+import { useList, useRead, type FiltersIn } from '../../api/queries.ts';
 
 export type {
   CalendarEntry,
@@ -28,8 +28,8 @@ export const STATUSES = [
 export type Channel = Campaign['channel'];
 export const CHANNELS = ['email', 'sms', 'push'] as const satisfies readonly Channel[];
 
-export function useCampaigns(status: string | undefined) {
-  return useList('campaigns.list', [{ status: oneOf(STATUSES, status) }]);
+export function useCampaigns(status: CampaignStatus | undefined) {
+  return useList('campaigns.list', [{ status }]);
 }
 
 const LIVE_REFRESH_MS = 3_000;
@@ -105,9 +105,8 @@ export function useFailures({ id, status }: Campaign) {
 }
 
 /** The messages with a status or a code, which the failures of the campaign name. */
-export function useRecipients(campaign_id: string, status: string | undefined) {
-  const query = { status: status as FiltersIn<'campaigns.recipients'>['status'] };
-  return useList('campaigns.recipients', [campaign_id, query]);
+export function useRecipients(campaign_id: string, status: FiltersIn<'campaigns.recipients'>['status']) {
+  return useList('campaigns.recipients', [campaign_id, { status }]);
 }
 
 export function useCalendar(from: string, to: string) {

@@ -1,5 +1,7 @@
 import type { BlockedSend, Exclusion, ExclusionProof } from '@player-engagement/client';
 import { oneOf, useList, useRead, type FiltersIn } from '../../api/queries.ts';
+import { fromUtcField } from '../../format/time.ts';
+import { uuidOf } from '../../format/uuid.ts';
 
 export type {
   AuditLogEntry as AuditEntry,
@@ -29,8 +31,13 @@ const STATES = ['active', 'ended'] as const satisfies readonly Exclusion['state'
 const KINDS = ['self_exclusion', 'cooldown'] as const satisfies readonly Exclusion['kind'][];
 
 export function useExclusions({ state, kind, player, from, to }: ListFilters) {
-  const range = { from: inUtc(from), to: inUtc(to) };
-  const query = { state: oneOf(STATES, state), kind: oneOf(KINDS, kind), player_id: player, ...range };
+  const range = { from: fromUtcField(from), to: fromUtcField(to) };
+  const query = {
+    state: oneOf(STATES, state),
+    kind: oneOf(KINDS, kind),
+    player_id: uuidOf(player),
+    ...range,
+  };
   return useList('compliance.exclusions.list', [query]);
 }
 
@@ -46,9 +53,9 @@ export const BLOCKING_CODES = [
 ] as const satisfies readonly BlockedSend['code'][];
 
 export function useBlockedSends({ code, player, from, to }: ListFilters & { code?: string | undefined }) {
-  const range = { from: inUtc(from), to: inUtc(to) };
+  const range = { from: fromUtcField(from), to: fromUtcField(to) };
   return useList('compliance.blockedSends', [
-    { code: oneOf(BLOCKING_CODES, code), player_id: player, ...range },
+    { code: oneOf(BLOCKING_CODES, code), player_id: uuidOf(player), ...range },
   ]);
 }
 
@@ -72,15 +79,31 @@ export interface AuditFilters {
   to?: string | undefined;
 }
 
-export function useAuditLog({ user, action, resource, from, to }: AuditFilters) {
-  const range = { from: inUtc(from), to: inUtc(to) };
-  const query = { user_id: user, action: action as AuditedAction, resource_id: resource, ...range };
-  return useList('auditLog.list', [query]);
-}
-/** The API says which actions there are: another one finds nothing. */
-type AuditedAction = FiltersIn<'auditLog.list'>['action'];
+export const ACTIONS = [
+  'create',
+  'update',
+  'delete',
+  'revoke',
+  'send',
+  'cancel',
+  'retry_failed',
+  'send_test',
+  'replay',
+  'refresh',
+  'activate',
+  'pause',
+  'publish',
+  'migrate',
+  'request',
+  'approve',
+  'rotate_secret',
+  'issue',
+  'resolve',
+  'reveal',
+] as const satisfies readonly FiltersIn<'auditLog.list'>['action'][];
 
-/** The value of a field for date and time, which names no zone, as a time in UTC. */
-function inUtc(local: string | undefined): string | undefined {
-  return local === undefined ? undefined : `${local.length === 16 ? `${local}:00` : local}Z`;
+export function useAuditLog({ user, action, resource, from, to }: AuditFilters) {
+  const range = { from: fromUtcField(from), to: fromUtcField(to) };
+  const query = { user_id: user, action: oneOf(ACTIONS, action), resource_id: resource, ...range };
+  return useList('auditLog.list', [query]);
 }

@@ -2,7 +2,7 @@ import type { Journey, JourneyRun, JourneyRunWithHistory, JourneyStats } from '@
 import { useQuery } from '@tanstack/react-query';
 import { ask } from '../../api/client.ts';
 import { usePlace } from '../../api/place.tsx';
-import { oneOf, useList, useRead } from '../../api/queries.ts';
+import { useList, useRead, type FiltersIn } from '../../api/queries.ts';
 
 export type {
   Journey as JourneyRecord,
@@ -33,8 +33,8 @@ export type JourneyIssue = NonNullable<Journey['warnings']>[number];
 const REFRESH_MS = 10_000;
 const STATS_REFRESH_MS = 15_000;
 
-export function useJourneys(status: string | undefined) {
-  return useList('journeys.list', [{ status: oneOf(STATUSES, status) }], { refresh_ms: REFRESH_MS });
+export function useJourneys(status: JourneyStatus | undefined) {
+  return useList('journeys.list', [{ status }], { refresh_ms: REFRESH_MS });
 }
 
 export function useJourney(id: string, refresh_ms?: number) {
@@ -67,17 +67,8 @@ export function useStats(id: string) {
   return useRead('journeys.stats', [id, {}], { refresh_ms: STATS_REFRESH_MS });
 }
 
-/** Which runs are listed. */
-export interface RunFilters {
-  status?: string;
-  node_id?: string;
-  player_id?: string;
-}
-
-export function useRuns(id: string, { status, ...rest }: RunFilters) {
-  return useList('journeys.runs.list', [id, { status: oneOf(RUN_STATUSES, status), ...rest }], {
-    refresh_ms: REFRESH_MS,
-  });
+export function useRuns(id: string, filters: FiltersIn<'journeys.runs.list'>) {
+  return useList('journeys.runs.list', [id, filters], { refresh_ms: REFRESH_MS });
 }
 
 export function useRun(id: string, run_id: string) {

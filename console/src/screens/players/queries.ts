@@ -1,5 +1,5 @@
 import type { Player, PlayerTier } from '@player-engagement/client';
-import { oneOf, useList, useRead } from '../../api/queries.ts';
+import { useList, useRead } from '../../api/queries.ts';
 
 export type {
   AuditLogEntry as AuditRecord,
@@ -24,8 +24,8 @@ export const STATUSES = [
   'deleted',
 ] as const satisfies readonly Player['status'][];
 
-export function usePlayers(status: string | undefined) {
-  return useList('players.list', [{ status: oneOf(STATUSES, status) }]);
+export function usePlayers(status: Player['status'] | undefined) {
+  return useList('players.list', [{ status }]);
 }
 
 const PROFILE_REFRESH_MS = 10_000;

@@ -1,5 +1,5 @@
 import type { Template, TemplateReferences } from '@player-engagement/client';
-import { oneOf, useList, useRead } from '../../api/queries.ts';
+import { useList, useRead } from '../../api/queries.ts';
 
 export type { AuditLogEntry as AuditRecord, Template as TemplateRecord } from '@player-engagement/client';
 
@@ -11,8 +11,8 @@ export const CHANNELS = ['email', 'sms', 'push'] as const satisfies readonly Cha
 export type TemplateStatus = Template['status'];
 export const STATUSES = ['draft', 'active', 'archived'] as const satisfies readonly TemplateStatus[];
 
-export function useTemplates(channel: string | undefined, status: string | undefined) {
-  return useList('templates.list', [{ channel: oneOf(CHANNELS, channel), status: oneOf(STATUSES, status) }]);
+export function useTemplates(channel: Channel | undefined, status: TemplateStatus | undefined) {
+  return useList('templates.list', [{ channel, status }]);
 }
 
 export function useTemplate(id: string, enabled: boolean) {
