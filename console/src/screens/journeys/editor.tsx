@@ -69,6 +69,7 @@ export function Editor({ journey }: EditorProps) {
     const parts = is_new ? (['name', 'trigger', 'graph', 'settings'] as const) : changed;
     // An active journey is not changed under its runs: what is saved waits until it is published.
     const query = journey?.data.status === 'active' ? { draft: 'true' } : {};
+    // The API judges what the editor says.
     const body = asDoubles(Object.fromEntries(parts.map((part) => [part, draft[part]])));
     const content = writeExactly([over, body]);
     if (action.current?.content !== content) action.current = { content, key: newActionKey() };

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { usePlace } from '../../api/place.tsx';
-import { useChange } from '../../api/queries.ts';
+import { oneOf, useChange } from '../../api/queries.ts';
 import { ROLES, useSession, type Role } from '../../api/session.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -96,7 +96,7 @@ function RoleChoice({ value, onChange }: { value: Role; onChange: (role: Role) =
       label={m.role}
       options={useRoles().map((role) => ({ value: role, label: m.roles[role] }))}
       value={value}
-      onChange={(role) => onChange(role as Role)}
+      onChange={(role) => onChange(oneOf(ROLES, role) ?? value)}
     />
   );
 }

@@ -71,7 +71,7 @@ export function NewProvider({ onClose }: { onClose: () => void }) {
           label={m.channel}
           options={CHANNELS.map((value) => ({ value, label: m.channels[value] }))}
           value={channel}
-          onChange={(value) => setChannel(value as Channel)}
+          onChange={(value) => setChannel(oneOf(CHANNELS, value) ?? channel)}
         />
       </Row>
       <Field

@@ -1,7 +1,7 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { usePlace } from '../../api/place.tsx';
-import { useChange } from '../../api/queries.ts';
+import { oneOf, useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -133,7 +133,7 @@ function Suppress({ onClose }: { onClose: () => void }) {
         label={m.channel}
         options={CHANNELS.map((value) => ({ value, label: m.channels[value] }))}
         value={channel}
-        onChange={(value) => setChannel(value as Channel)}
+        onChange={(value) => setChannel(oneOf(CHANNELS, value) ?? channel)}
       />
       <Field label={m.address} hint={m.addressHint}>
         {(control) => (

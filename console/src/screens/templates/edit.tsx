@@ -47,7 +47,7 @@ export function Edit({ draft, is_new, disabled, error, onChange }: EditProps) {
               {...control}
               disabled={!is_new}
               value={channel}
-              onChange={({ target }) => onChange({ channel: target.value as Draft['channel'] })}
+              onChange={({ target }) => onChange({ channel: oneOf(CHANNELS, target.value) ?? channel })}
             >
               {CHANNELS.map((one) => (
                 <option key={one} value={one}>
@@ -62,7 +62,7 @@ export function Edit({ draft, is_new, disabled, error, onChange }: EditProps) {
             <select
               {...control}
               value={draft.status}
-              onChange={({ target }) => onChange({ status: target.value as Draft['status'] })}
+              onChange={({ target }) => onChange({ status: oneOf(STATUSES, target.value) ?? draft.status })}
             >
               {STATUSES.map((one) => (
                 <option key={one} value={one}>

@@ -117,6 +117,7 @@ function Editor({ tier, etag, base }: EditorProps) {
     return { ...rest, perks: perksPatch(was['perks'] as Values, perks as Values) };
   };
   const submit = async (over = typed.etag, saved = tier) => {
+    // The API judges what the form says.
     const request: SaveOf<typeof save> =
       saved === undefined
         ? { create: [{ ...values, code: typed.draft['code'] ?? '' } as CreateTierBody] }
