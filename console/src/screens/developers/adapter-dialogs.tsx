@@ -3,12 +3,10 @@ import { useState } from 'react';
 import { useChange } from '../../api/queries.ts';
 import { valuesOf, type Texts } from '../../format/record-texts.ts';
 import { t } from '../../messages/t.ts';
-import { Button } from '../../ui/button.tsx';
+import { ActDialog } from '../../ui/act-dialog.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Dialog } from '../../ui/dialog.tsx';
 import { Form } from '../../ui/form.tsx';
 import { Input, optionsOf, Select } from '../../ui/record-field.tsx';
-import { Failed } from '../../ui/states.tsx';
 import { authOf, FIELDS } from './adapter-fields.ts';
 import { Address, IsActive } from './adapter-form.tsx';
 import type { Adapter } from './queries.ts';
@@ -48,24 +46,14 @@ export function NewAdapter({ onClose }: { onClose: () => void }) {
     change: (change: Texts) => setTexts((before) => ({ ...before, ...change })),
   };
   return (
-    <Dialog
+    <ActDialog
       title={m.new}
+      verb={m.create}
+      busy={create.isPending}
+      ready={SLUG.test(slug.trim()) && (!is_http || texts['base_url'] !== '')}
+      error={create.error}
+      onAct={submit}
       onClose={onClose}
-      mayClose={() => !create.isPending}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={create.isPending}>
-            {t.confirm.cancel}
-          </Button>
-          <Button
-            kind="primary"
-            disabled={create.isPending || !SLUG.test(slug.trim()) || (is_http && texts['base_url'] === '')}
-            onClick={submit}
-          >
-            {m.create}
-          </Button>
-        </>
-      }
     >
       <Form disabled={create.isPending}>
         <Input form={form} path="slug" label={m.slug} hint={m.slugHint} max={40} />
@@ -73,8 +61,7 @@ export function NewAdapter({ onClose }: { onClose: () => void }) {
         {is_http ? <Address form={form} has_token={false} /> : null}
         <IsActive form={form} />
       </Form>
-      {create.error === null ? null : <Failed error={create.error} />}
-    </Dialog>
+    </ActDialog>
   );
 }
 

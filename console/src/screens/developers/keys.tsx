@@ -5,13 +5,13 @@ import { useChange } from '../../api/queries.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { ActDialog } from '../../ui/act-dialog.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
-import { Empty, Failed } from '../../ui/states.tsx';
+import { Empty } from '../../ui/states.tsx';
 import { KEY_STATUSES, useApiKeys, type ApiKeyRecord } from './queries.ts';
 import { Secret } from './secret.tsx';
 
@@ -118,24 +118,14 @@ function NewKey({ onClose }: { onClose: () => void }) {
     );
   }
   return (
-    <Dialog
+    <ActDialog
       title={m.newKey}
+      verb={m.createKey}
+      busy={create.isPending}
+      ready={name.trim() !== ''}
+      error={create.error}
+      onAct={() => create.mutate({ inputs: [project_id, { name: name.trim() }] })}
       onClose={onClose}
-      mayClose={() => !create.isPending}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={create.isPending}>
-            {t.confirm.cancel}
-          </Button>
-          <Button
-            kind="primary"
-            disabled={create.isPending || name.trim() === ''}
-            onClick={() => create.mutate({ inputs: [project_id, { name: name.trim() }] })}
-          >
-            {m.createKey}
-          </Button>
-        </>
-      }
     >
       <p>{m.keyFor(usePlace().project_name)}</p>
       <Field label={m.name} hint={m.nameHint}>
@@ -149,8 +139,7 @@ function NewKey({ onClose }: { onClose: () => void }) {
           />
         )}
       </Field>
-      {create.error === null ? null : <Failed error={create.error} />}
-    </Dialog>
+    </ActDialog>
   );
 }
 

@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { oneOf, useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
+import { ActDialog } from '../../ui/act-dialog.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Choice } from '../../ui/choice.tsx';
@@ -35,24 +36,14 @@ export function NewProvider({ onClose }: { onClose: () => void }) {
       { onSuccess: onClose },
     );
   return (
-    <Dialog
+    <ActDialog
       title={m.newProvider}
+      verb={m.createProvider}
+      busy={create.isPending}
+      ready={name.trim() !== '' && parsed !== undefined}
+      error={create.error}
+      onAct={submit}
       onClose={onClose}
-      mayClose={() => !create.isPending}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={create.isPending}>
-            {t.confirm.cancel}
-          </Button>
-          <Button
-            kind="primary"
-            disabled={create.isPending || name.trim() === '' || parsed === undefined}
-            onClick={submit}
-          >
-            {m.createProvider}
-          </Button>
-        </>
-      }
     >
       <p>{m.newProviderText}</p>
       <Field label={m.name}>
@@ -89,8 +80,7 @@ export function NewProvider({ onClose }: { onClose: () => void }) {
           />
         )}
       </Field>
-      {create.error === null ? null : <Failed error={create.error} />}
-    </Dialog>
+    </ActDialog>
   );
 }
 

@@ -5,14 +5,14 @@ import { oneOf, useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { ActDialog } from '../../ui/act-dialog.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
-import { Empty, Failed } from '../../ui/states.tsx';
+import { Empty } from '../../ui/states.tsx';
 import { CHANNELS, REASONS, useSuppressions, type Channel, type SuppressionRecord } from './queries.ts';
 import { Choose } from './choose.tsx';
 
@@ -109,24 +109,14 @@ function Suppress({ onClose }: { onClose: () => void }) {
   const suppress = useChange('suppressions.create');
   const body = { channel, address: address.trim() };
   return (
-    <Dialog
+    <ActDialog
       title={m.suppress}
+      verb={m.suppressVerb}
+      busy={suppress.isPending}
+      ready={body.address !== ''}
+      error={suppress.error}
+      onAct={() => suppress.mutate({ inputs: [body] }, { onSuccess: onClose })}
       onClose={onClose}
-      mayClose={() => !suppress.isPending}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={suppress.isPending}>
-            {t.confirm.cancel}
-          </Button>
-          <Button
-            kind="primary"
-            disabled={suppress.isPending || body.address === ''}
-            onClick={() => suppress.mutate({ inputs: [body] }, { onSuccess: onClose })}
-          >
-            {m.suppressVerb}
-          </Button>
-        </>
-      }
     >
       <p>{m.suppressText}</p>
       <Choose
@@ -146,8 +136,7 @@ function Suppress({ onClose }: { onClose: () => void }) {
           />
         )}
       </Field>
-      {suppress.error === null ? null : <Failed error={suppress.error} />}
-    </Dialog>
+    </ActDialog>
   );
 }
 
