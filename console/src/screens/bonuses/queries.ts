@@ -1,4 +1,10 @@
-import type { BonusCampaign, BonusTemplate, Grant, GrantWithHistory } from '@player-engagement/client';
+import {
+  ApiError,
+  type BonusCampaign,
+  type BonusTemplate,
+  type Grant,
+  type GrantWithHistory,
+} from '@player-engagement/client';
 import { useQuery } from '@tanstack/react-query';
 import { ask } from '../../api/client.ts';
 import type { Amount } from '../../api/currencies.ts';
@@ -113,7 +119,9 @@ export function useDryRun({ id, updated_at }: BonusCampaign) {
     queryFn: async ({ signal }) => {
       const options = { project: place, signal };
       const { data, ...about } = await ask('bonusCampaigns.issue', [id, { dry_run: 'true' }], options);
-      if (!('would_grant' in data)) throw new TypeError('the answer is not that of a dry run');
+      if (!('would_grant' in data)) {
+        throw new ApiError('ANSWER_UNREADABLE', 'the answer is not that of a dry run', { status: 200 });
+      }
       return { ...about, data };
     },
     staleTime: Infinity,

@@ -7,10 +7,9 @@ import { t } from '../../messages/t.ts';
 import { AuditTab } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { SaveFailure } from '../../ui/conflict.tsx';
 import { Buttons } from '../../ui/form.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Failed } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import css from './campaigns.module.css';
@@ -103,19 +102,12 @@ export function Editor({ campaign, etag }: { campaign?: CampaignRecord; etag?: s
           />
         )}
       >
-        {isConflict(save.error) ? (
-          <Conflict
-            error={save.error}
-            changes={changes}
-            onMine={(newer) => void submit(newer)}
-            onTheirs={() => {
-              typed.reset();
-              save.reset();
-            }}
-          />
-        ) : save.error === null ? null : (
-          <Failed error={save.error} />
-        )}
+        <SaveFailure
+          save={save}
+          forget={typed.reset}
+          changes={changes}
+          onMine={(newer) => void submit(newer)}
+        />
         {shown === 'audience' ? <AudienceStep {...fields} /> : null}
         {shown === 'content' ? <ContentStep {...fields} /> : null}
         {shown === 'content' && campaign !== undefined ? (
