@@ -2,7 +2,7 @@ import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-qu
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { ApiError } from './api/errors.ts';
+import { ApiError } from '@player-engagement/client';
 import { sessionEnded } from './api/session-ended.ts';
 import { closeSignIn } from './api/sign-in.ts';
 import { makeRouter } from './router.tsx';

@@ -121,7 +121,7 @@ function listEndpoint<
   Row extends Readonly<Record<Id, string>>,
   Filters extends CursorScope['filters'],
 >({ postgres, clock }: Deps, listing: Listing<S, Id, Row, Filters>): AnyEndpoint {
-  const { collection, kind, response, toJson, list } = listing;
+  const { collection, kind, response, listed = response, toJson, list } = listing;
   return endpoint({
     method: 'GET',
     path: `/v1/${collection}`,
@@ -129,7 +129,7 @@ function listEndpoint<
     access: { mode: 'session', role: 'viewer', scope: kind.scope },
     query: z.strictObject({ ...PAGE_QUERY, ...listing.filters }),
     status: 200,
-    response: z.array(response),
+    response: z.array(listed),
     shape: 'list',
     errors: [],
     handle: async ({ caller, query }) => {

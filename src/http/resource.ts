@@ -28,6 +28,8 @@ export interface Listing<S extends Scope, Id extends string, Row, Filters> {
   kind: RecordKind<S, Id>;
   /** The schema of one record in a response. */
   response: z.ZodType;
+  /** The same of one record in a list, where that has less. */
+  listed?: z.ZodType;
   toJson: (row: Row, owner: OwnerOf<S>, now_ms: number) => unknown;
   /** Query parameters in addition to `cursor` and `limit`. */
   filters: { readonly [name in keyof Filters]: z.ZodType<Filters[name]> };

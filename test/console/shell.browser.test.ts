@@ -50,6 +50,33 @@ describe('the frame', () => {
     await page.getByText('There is no such screen.').waitFor();
   });
 
+  test.each([
+    'players?status=none',
+    'templates?channel=none&status=none',
+    'campaigns?status=none',
+    'journeys?status=none',
+    'bonuses?tab=templates&type=none&status=none',
+    'bonuses?tab=grants&status=none&player=none&template=none&campaign=none&review=none',
+    'bonuses?tab=campaigns&status=none',
+    'vip?tab=moves&from=none&to=none',
+    'compliance?state=none&kind=none&player=none&from=none&to=none',
+    'compliance?tab=blocked&code=none&player=none&from=none',
+    'compliance?tab=audit&action=none&to=none',
+    'developers?tab=webhooks&status=none',
+    'settings?tab=suppressions&channel=none&reason=none',
+    'events?tab=search&from=none&to=none',
+  ])('the list of %s is that without its filters', async (path) => {
+    const page = await console_.open(path);
+    const empty = page.getByRole('heading', { level: 2 });
+    await empty.or(page.getByRole('grid')).first().waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+  });
+
+  test('says that an event does not exist whose place in the address is none', async () => {
+    const page = await console_.open('events?trace=none');
+    await page.getByRole('dialog').getByRole('alert').getByText('NOT_FOUND').waitFor();
+  });
+
   test('asks to sign in again when the session has ended, and keeps what was typed', async () => {
     const page = await console_.open('players');
     await page.getByRole('searchbox').fill('half a na');

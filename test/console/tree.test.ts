@@ -60,10 +60,16 @@ test('shared parts use no screen, and nothing uses the source of the service', (
         (name) =>
           (screenOf(name) !== undefined && path !== 'router.tsx' && !screenOf(path)) || name.startsWith('..'),
       )
-      .filter((name) => !name.startsWith('../../clients/js/'))
       .map((name) => `${path} -> ${name}`),
   );
   expect(wrong).toEqual([]);
+});
+
+test('the API is called through its client, and of that the console knows what the package exports', () => {
+  const names = files.flatMap(({ imports }) => imports).filter((name) => name.includes('player-engagement'));
+  expect(new Set(names)).toEqual(new Set(['@player-engagement/client']));
+  const callers = files.filter(({ text }) => /\b(?:fetch|XMLHttpRequest)\(/.test(text));
+  expect(callers.map(({ path }) => path)).toEqual([]);
 });
 
 test('files are short', () => {

@@ -2,7 +2,8 @@ import { call, type ClientOptions, type Operation } from './call.ts';
 import { OPERATIONS } from './generated/operations.ts';
 import type { Client } from './generated/client.ts';
 
-export type { AnswerAbout, CallOptions, ClientOptions, Page, ProjectRef } from './call.ts';
+export { call } from './call.ts';
+export type { AnswerAbout, CallOptions, ClientOptions, Operation, Page, ProjectRef } from './call.ts';
 export type { Client } from './generated/client.ts';
 export type * from './generated/schemas.ts';
 export { ApiError, type Issue, type TransportCode } from './errors.ts';

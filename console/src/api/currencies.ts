@@ -20,7 +20,7 @@ export interface MoneyFormat {
 
 /** Asks for the currencies of the project. */
 export function useCatalogue() {
-  return useRead<readonly Currency[]>('/v1/currencies', {}, { refresh_ms: HOUR_MS });
+  return useRead('currencies.list', [], { refresh_ms: HOUR_MS });
 }
 
 /** The currencies of the project; undefined until they are known. */

@@ -1,3 +1,4 @@
+import { actionKey, type ApiError, type CallOptions, type Page } from '@player-engagement/client';
 import {
   keepPreviousData,
   useInfiniteQuery,
@@ -6,8 +7,7 @@ import {
   useQueryClient,
 } from '@tanstack/react-query';
 import { useRef } from 'react';
-import { call, type Answer, type ApiRequest, type QueryValues } from './call.ts';
-import type { ApiError } from './errors.ts';
+import { ask, type Answer, type DataOf, type InputsOf, type Operation } from './client.ts';
 import { writeExactly } from './json.ts';
 import { usePlace } from './place.tsx';
 
@@ -20,65 +20,123 @@ interface ReadOptions {
   keep_previous?: boolean;
 }
 
-/** Reads one resource of the project. An earlier question is aborted when the parameters change. */
-export function useRead<T>(path: string, query: QueryValues = {}, options: ReadOptions = {}) {
+/**
+ * Reads one resource of the project: `useRead('players.get', [id])`. An earlier question is aborted when the inputs
+ * change.
+ */
+export function useRead<O extends Operation>(
+  operation: O,
+  inputs: InputsOf<O>,
+  { enabled = true, refresh_ms, keep_previous = false }: ReadOptions = {},
+) {
   const place = usePlace();
-  const { enabled = true, refresh_ms, keep_previous = false } = options;
-  return useQuery<Answer<T>, ApiError>({
-    queryKey: [place.project_id, path, query],
-    queryFn: ({ signal }) => call<T>({ path, query, project: place, signal }),
+  return useQuery<Answer<DataOf<O>>, ApiError>({
+    queryKey: [place.project_id, operation, ...inputs],
+    queryFn: ({ signal }) => ask(operation, inputs, { project: place, signal }),
     enabled,
     ...(refresh_ms === undefined ? {} : { refetchInterval: refresh_ms }),
     ...(keep_previous ? { placeholderData: keepPreviousData } : {}),
   });
 }
 
+/** An operation that answers with pages. */
+type ListOperation = {
+  [O in Operation]: DataOf<O> extends Page<unknown> ? O : never;
+}[Operation];
+
+/** One element of a list. */
+export type RowOf<O extends ListOperation> = DataOf<O> extends Page<infer Row> ? Row : never;
+
+/** What a list is asked with: its ids, then what it is filtered by. */
+type FiltersOf<O extends ListOperation> =
+  InputsOf<O> extends [...infer Ids, infer Query]
+    ? {} extends WithoutPage<Query>
+      ? [...Ids, query?: WithoutPage<Query>]
+      : [...Ids, query: WithoutPage<Query>]
+    : never;
+type WithoutPage<Query> = Omit<NonNullable<Query>, 'cursor' | 'limit'>;
+
+/** What a list can be filtered by. */
+export type FiltersIn<O extends ListOperation> =
+  InputsOf<O> extends [...unknown[], infer Query] ? WithoutPage<Query> : never;
+
 const PAGE = 100;
 const PRECONDITION_FAILED = 412;
 
-/** Reads a list of the project page by page; `rows` are those of all pages so far. */
-export function useList<T>(
-  path: string,
-  query: QueryValues = {},
-  options: ReadOptions & { page?: number } = {},
+/** Reads a list of the project page by page: `useList('players.list', [{ status }])`; `rows` are those of all pages so far. */
+export function useList<O extends ListOperation>(
+  operation: O,
+  inputs: FiltersOf<O>,
+  { enabled = true, page = PAGE, refresh_ms, keep_previous = false }: ReadOptions & { page?: number } = {},
 ) {
   const place = usePlace();
-  const { enabled = true, page = PAGE, refresh_ms, keep_previous = false } = options;
+  const ids = inputs.filter((input) => typeof input === 'string');
+  const filters = inputs.find((input): input is object => typeof input === 'object');
   const result = useInfiniteQuery({
-    queryKey: [place.project_id, path, 'pages', query, page],
-    queryFn: ({ signal, pageParam }) =>
-      call<T[]>({ path, query: { ...query, limit: page, cursor: pageParam }, project: place, signal }),
+    queryKey: [place.project_id, operation, 'pages', ...ids, filters, page],
+    queryFn: ({ signal, pageParam }) => {
+      const query = { ...filled(filters), limit: page, cursor: pageParam };
+      return ask(operation, [...ids, query] as InputsOf<O>, { project: place, signal });
+    },
     initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next_cursor }: Answer<T[]>) => next_cursor ?? undefined,
+    getNextPageParam: ({ data }: Answer<DataOf<O>>) => (data as Page<RowOf<O>>).next_cursor ?? undefined,
     enabled,
     ...(refresh_ms === undefined ? {} : { refetchInterval: refresh_ms }),
     ...(keep_previous ? { placeholderData: keepPreviousData } : {}),
   });
   return {
     ...result,
-    error: result.error as ApiError | null,
-    rows: result.data?.pages.flatMap(({ data }) => data),
+    rows: result.data?.pages.flatMap(({ data }) => (data as Page<RowOf<O>>).data),
   };
 }
 
+/** The filters that are set: an empty field of a form filters by nothing. */
+function filled(filters: object = {}): object {
+  return Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== ''));
+}
+
+/** What a change has beside its inputs. */
+type ChangeOptions = Pick<CallOptions, 'idempotency_key' | 'if_match' | 'query'>;
+
+type Change<O extends Operation> = ChangeOptions & { inputs: InputsOf<O> };
+
 /**
- * Changes something of the project, then asks again what the project's pages show; also when somebody else has changed the
- * record since. The caller gives each action its own Idempotency-Key: see {@link newActionKey}. While a request is under
- * way, another one with its key, or without keys another of the same content, is the same one. The answer is not kept: it
- * may have a secret.
+ * Changes something of the project: `useChange('players.reveal')`, then `mutate({ inputs: [id, body], idempotency_key })`.
+ * Then asks again what the project's pages show; also when somebody else has changed the record since. The caller gives
+ * each action its own Idempotency-Key: see {@link newActionKey}. While a request is under way, another one with its key,
+ * or without keys another of the same content, is the same one. The answer is not kept: it may have a secret.
  */
-export function useChange<T>() {
+export function useChange<O extends Operation>(operation: O) {
+  return useActs<Change<O>, DataOf<O>>(({ inputs }) => [operation, inputs]);
+}
+
+type Save<C extends Operation, U extends Operation> = ChangeOptions &
+  ({ create: InputsOf<C> } | { update: InputsOf<U> });
+
+/** As {@link useChange}, for a form that makes a record, or changes one that exists. */
+export function useSave<C extends Operation, U extends Operation>(create: C, update: U) {
+  return useActs<Save<C, U>, DataOf<C> | DataOf<U>>((save) =>
+    'create' in save ? [create, save.create] : [update, save.update],
+  );
+}
+
+/** What the `mutate` of a {@link useSave} takes. */
+export type SaveOf<S extends { mutate: (save: never) => void }> = Parameters<S['mutate']>[0];
+
+function useActs<A extends ChangeOptions, Data>(callOf: (act: A) => [Operation, readonly unknown[]]) {
   const place = usePlace();
-  const client = useQueryClient();
-  const running = useRef<{ action: string; answer: Promise<Answer<T>> }>(undefined);
-  const askAgain = () => client.invalidateQueries({ queryKey: [place.project_id] });
-  return useMutation<Answer<T>, ApiError, Omit<ApiRequest, 'project' | 'signal'>>({
-    mutationFn: (request) => {
-      const { idempotency_key, method, path, query, body } = request;
-      const action = idempotency_key ?? writeExactly([method, path, query, body]);
+  const queries = useQueryClient();
+  const running = useRef<{ action: string; answer: Promise<Answer<Data>> }>(undefined);
+  const askAgain = () => queries.invalidateQueries({ queryKey: [place.project_id] });
+  return useMutation<Answer<Data>, ApiError, A>({
+    mutationFn: (act) => {
+      const { idempotency_key, if_match, query } = act;
+      const [operation, inputs] = callOf(act);
+      const action = idempotency_key ?? writeExactly([operation, inputs, query]);
       // The second click comes before the button is shown as busy.
       if (running.current?.action === action) return running.current.answer;
-      const answer = call<T>({ ...request, project: place });
+      const options = { idempotency_key, if_match, query, project: place };
+      const answer = ask(operation, inputs as InputsOf<Operation>, options) as Promise<Answer<Data>>;
       running.current = { action, answer };
       const end = () => {
         if (running.current?.answer === answer) running.current = undefined;
@@ -95,6 +153,9 @@ export function useChange<T>() {
 }
 
 /** A new Idempotency-Key: made when a dialog opens, so that a double click is one action. */
-export function newActionKey(): string {
-  return crypto.randomUUID();
+export const newActionKey = actionKey;
+
+/** The value that the address of a page names, when it is one of those that are known. */
+export function oneOf<T extends string>(known: readonly T[], text: string | undefined): T | undefined {
+  return known.find((one) => one === text);
 }

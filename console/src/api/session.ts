@@ -1,27 +1,17 @@
 import { queryOptions, useSuspenseQuery } from '@tanstack/react-query';
-import { call, type ProjectRef } from './call.ts';
+import type { Session } from '@player-engagement/client';
+import { client } from './client.ts';
 
+export type Role = Session['tenants'][number]['role'];
 /** Roles of a tenant's members, from the least to the most powerful; compliance officers stand beside the others. */
-export const ROLES = ['viewer', 'editor', 'admin', 'owner', 'compliance'] as const;
-export type Role = (typeof ROLES)[number];
+export const ROLES = ['viewer', 'editor', 'admin', 'owner', 'compliance'] as const satisfies readonly Role[];
 
-/** `GET /v1/session`: who is signed in, and where. */
-export interface Session {
-  user_id: string;
-  environment: 'dev' | 'stag' | 'prod';
-  tenants: readonly {
-    id: string;
-    name: string;
-    role: Role;
-    base_currency: string;
-    /** IANA name; null: the operator has set none. */
-    time_zone: string | null;
-    projects: readonly { id: string; name: string }[];
-  }[];
-}
+export type { Session };
 
 /** The project that the pages are about, and what the user may do there. */
-export interface Place extends ProjectRef {
+export interface Place {
+  tenant_id: string;
+  project_id: string;
   tenant_name: string;
   project_name: string;
   role: Role;
@@ -32,7 +22,7 @@ export interface Place extends ProjectRef {
 
 export const sessionQuery = queryOptions({
   queryKey: ['session'],
-  queryFn: async ({ signal }) => (await call<Session>({ path: '/v1/session', signal })).data,
+  queryFn: ({ signal }) => client.session({ signal }),
   staleTime: 60_000,
 });
 

@@ -1,4 +1,4 @@
-import { call } from './call.ts';
+import { askConsole } from './client.ts';
 
 /** How users sign in here. */
 export interface SignInOptions {
@@ -9,12 +9,12 @@ export interface SignInOptions {
 }
 
 export async function signInOptions(signal: AbortSignal): Promise<SignInOptions> {
-  return (await call<SignInOptions>({ path: '/console/auth/options', signal })).data;
+  return (await askConsole('GET', '/console/auth/options', { signal })) as SignInOptions;
 }
 
 /** Signs in as the owner of the demo. Rejects with FORBIDDEN from another machine, NOT_FOUND without a demo. */
 export async function signInToDemo(): Promise<void> {
-  await call({ method: 'POST', path: '/console/auth/dev' });
+  await askConsole('POST', '/console/auth/dev');
 }
 
 /** The address that begins the sign-in at the identity provider and comes back to this page. */
@@ -59,9 +59,8 @@ function loginUrl(return_to: string): string {
 
 /** Ends the session here and, where there is one, at the identity provider. */
 export async function signOut(): Promise<void> {
-  const { data } = await call<{ provider_url: string | null }>({
-    method: 'POST',
-    path: '/console/auth/logout',
-  });
-  location.assign(data.provider_url ?? '/console/');
+  const { provider_url } = (await askConsole('POST', '/console/auth/logout')) as {
+    provider_url: string | null;
+  };
+  location.assign(provider_url ?? '/console/');
 }

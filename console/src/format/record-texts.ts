@@ -53,6 +53,11 @@ export function valueAt(record: unknown, path: string): unknown {
   return found;
 }
 
+/** The values at paths, by path; null: none. */
+export function atPaths(values: Readonly<Values>, paths: readonly string[]): Values {
+  return Object.fromEntries(paths.map((path) => [path, valueAt(values, path) ?? null]));
+}
+
 function textOf(value: unknown, spec: FieldSpec, texts: Texts, scaleOf: ScaleOf): string {
   if (value === null || value === undefined) return '';
   if (Array.isArray(value)) return value.join('\n');

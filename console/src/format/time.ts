@@ -80,3 +80,9 @@ export function fromLocalField(text: string, zone: string): string | undefined {
   }
   return new Date(at_ms).toISOString();
 }
+
+/** The moment of a field for date and time in UTC; undefined when it is no time, as the address of a page may have it. */
+export function fromUtcField(text: string | undefined): string | undefined {
+  const at_ms = text === undefined ? Number.NaN : Date.parse(`${text}Z`);
+  return Number.isNaN(at_ms) ? undefined : new Date(at_ms).toISOString();
+}

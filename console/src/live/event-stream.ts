@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
-import type { ProjectRef } from '../api/call.ts';
+import type { Place } from '../api/session.ts';
 import { parseExactly } from '../api/json.ts';
 
 /** An event as it was accepted. */
@@ -29,7 +29,7 @@ const PAINT_MS = 100;
  * Follows the events of the project while `on`. Keeps the last {@link SHOWN}: the memory of the page does not grow.
  * The browser connects again by itself and says which event was the last.
  */
-export function useEventStream(project: ProjectRef, on: boolean): Tail {
+export function useEventStream(project: Place, on: boolean): Tail {
   const [tail, setTail] = useState<Tail>({ events: [], skipped: 0, state: 'connecting' });
   const waiting = useRef<StreamedEvent[]>([]);
   const { tenant_id, project_id } = project;

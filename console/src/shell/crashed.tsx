@@ -1,5 +1,5 @@
 import type { ErrorComponentProps } from '@tanstack/react-router';
-import { ApiError } from '../api/errors.ts';
+import { ApiError } from '@player-engagement/client';
 import { t } from '../messages/t.ts';
 import { Failed } from '../ui/states.tsx';
 

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ApiError } from '../api/errors.ts';
+import { ApiError } from '@player-engagement/client';
 import { PlaceProvider } from '../api/place.tsx';
 import { placesOf, sessionQuery, type Place, type Session } from '../api/session.ts';
 import { useSessionEnded } from '../api/session-ended.ts';

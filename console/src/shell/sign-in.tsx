@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import type { ApiError } from '../api/errors.ts';
+import type { ApiError } from '@player-engagement/client';
 import { sessionEnded } from '../api/session-ended.ts';
 import {
   onSignIn,

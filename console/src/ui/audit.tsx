@@ -1,3 +1,4 @@
+import type { AuditLogEntry } from '@player-engagement/client';
 import type { ComponentProps, ReactNode } from 'react';
 import { usePlace } from '../api/place.tsx';
 import { useList } from '../api/queries.ts';
@@ -19,16 +20,7 @@ export interface AuditedRecord {
   id: string;
 }
 
-interface AuditRecord {
-  id: string;
-  occurred_at: string;
-  actor: { kind: 'session'; user_id: string } | { kind: 'internal' };
-  action: string;
-  before: Readonly<Record<string, unknown>> | null;
-  after: Readonly<Record<string, unknown>> | null;
-}
-
-const COLUMNS: readonly Column<AuditRecord>[] = [
+const COLUMNS: readonly Column<AuditLogEntry>[] = [
   { key: 'at', title: m.when, width: '210px', cell: ({ occurred_at }) => <Time at={occurred_at} /> },
   {
     key: 'who',
@@ -56,7 +48,7 @@ export function AuditTab(record: AuditedRecord) {
 function Changes({ type, id }: AuditedRecord) {
   return (
     <Listed
-      pages={useList<AuditRecord>('/v1/audit-log', { resource_type: type, resource_id: id })}
+      pages={useList('auditLog.list', [{ resource_type: type, resource_id: id }])}
       label={m.title}
       columns={COLUMNS}
       keyOf={(row) => row.id}

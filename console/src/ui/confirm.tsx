@@ -1,11 +1,9 @@
 import { useState, type ReactNode } from 'react';
-import type { ApiError } from '../api/errors.ts';
+import type { ApiError } from '@player-engagement/client';
 import { formatInt } from '../format/number.ts';
 import { t } from '../messages/t.ts';
-import { Button } from './button.tsx';
-import { Dialog } from './dialog.tsx';
+import { ActDialog } from './act-dialog.tsx';
 import { Field } from './field.tsx';
-import { Failed } from './states.tsx';
 
 /** Acts on more than this ask to type the number. */
 const TYPED_ABOVE = 10_000;
@@ -42,20 +40,15 @@ export function Confirm({
   const [typed, setTyped] = useState('');
   const is_typed = count <= TYPED_ABOVE || typed.replaceAll(/\D/g, '') === String(count);
   return (
-    <Dialog
+    <ActDialog
       title={title}
+      verb={verb}
+      kind="danger"
+      busy={busy}
+      ready={ready && is_typed}
+      error={error}
+      onAct={onConfirm}
       onClose={onClose}
-      mayClose={() => !busy}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={busy}>
-            {t.confirm.cancel}
-          </Button>
-          <Button kind="danger" onClick={onConfirm} disabled={busy || !ready || !is_typed}>
-            {busy ? t.confirm.busy : verb}
-          </Button>
-        </>
-      }
     >
       {children}
       {count <= TYPED_ABOVE ? null : (
@@ -71,7 +64,6 @@ export function Confirm({
           )}
         </Field>
       )}
-      {error === null ? null : <Failed error={error} />}
-    </Dialog>
+    </ActDialog>
   );
 }

@@ -1,9 +1,10 @@
-import type { ApiError } from '../api/errors.ts';
+import type { ApiError } from '@player-engagement/client';
 import { valueAt } from '../format/record-texts.ts';
 import { formatValue } from '../format/value.ts';
 import { t } from '../messages/t.ts';
 import { Button } from './button.tsx';
 import { Buttons } from './form.tsx';
+import { Failed } from './states.tsx';
 import css from './states.module.css';
 import { Table } from './table.tsx';
 
@@ -49,4 +50,22 @@ export function Conflict({ error, changes, onMine, onTheirs, verb = t.form.keepM
       </Buttons>
     </div>
   );
+}
+
+interface SaveFailureProps extends Omit<ConflictProps, 'error' | 'onTheirs'> {
+  save: { error: ApiError | null; reset: () => void };
+  /** Forgets what was typed. */
+  forget: () => void;
+}
+
+/** Why a record was not saved, if it was not: both sides where somebody else has saved it meanwhile. */
+export function SaveFailure({ save, forget, ...rest }: SaveFailureProps) {
+  const { error } = save;
+  if (error === null) return null;
+  if (!isConflict(error)) return <Failed error={error} />;
+  const takeTheirs = () => {
+    forget();
+    save.reset();
+  };
+  return <Conflict error={error} {...rest} onTheirs={takeTheirs} />;
 }

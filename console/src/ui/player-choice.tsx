@@ -12,11 +12,7 @@ const m = t.playerChoice;
 
 /** How a player is called: by the operator's own id before anything personal. */
 export function usePlayerName(id: string | undefined): string | undefined {
-  const asked = useRead<{ external_id: string | null }>(
-    `/v1/players/${id ?? ''}`,
-    {},
-    { enabled: id !== undefined },
-  );
+  const asked = useRead('players.get', [id ?? ''], { enabled: id !== undefined });
   return id === undefined ? undefined : (asked.data?.data.external_id ?? id);
 }
 

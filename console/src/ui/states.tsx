@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { ApiError } from '../api/errors.ts';
+import type { ApiError } from '@player-engagement/client';
 import { useNow } from '../live/now.ts';
 import { formatAgo } from '../format/time.ts';
 import { t } from '../messages/t.ts';

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { DEAD_LETTER_REASONS } from '../../ingest/events/envelope.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
+import { int64 } from '../../http/int64.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
 
 const MAX_STREAM_S = 3_600;
@@ -43,7 +45,7 @@ export const searchQuery = z.strictObject({
 });
 export type SearchQuery = z.infer<typeof searchQuery>;
 
-const amount = z.int().nullable();
+const amount = int64.nullable();
 
 export const foundEvent = z.object({
   ingestion_id: z.uuid(),
@@ -94,3 +96,5 @@ export const eventTrace = z.object({
     ),
 });
 export type EventTrace = z.infer<typeof eventTrace>;
+
+nameSchemas({ FoundEvent: foundEvent, EventTrace: eventTrace });

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { int64 } from '../../http/int64.ts';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
 
@@ -14,11 +16,11 @@ export type RangeQuery = z.infer<typeof overviewQuery>;
 const moneyOfRange = z.object({
   from: z.iso.datetime(),
   to: z.iso.datetime(),
-  deposits: z.int(),
-  withdrawals: z.int(),
-  wagered: z.int(),
-  won: z.int(),
-  ggr: z.int().describe('wagered - won'),
+  deposits: int64,
+  withdrawals: int64,
+  wagered: int64,
+  won: int64,
+  ggr: int64.describe('wagered - won'),
   first_time_depositors: z.int(),
   active_players: z.int().describe('Players with activity of their own'),
   events: z.int(),
@@ -47,7 +49,7 @@ export const overview = z.object({
     paused: z.int(),
     runs_running: z.int().describe('Counted up to 100,000'),
   }),
-  grants: z.object({ open: z.int(), liability: z.int().describe('Bonus amounts of open grants') }),
+  grants: z.object({ open: z.int(), liability: int64.describe('Bonus amounts of open grants') }),
   responsible_gaming: z.object({ self_excluded: z.int(), cooling_off: z.int(), banned: z.int() }),
   pipeline: z.object({
     consumers: z.array(
@@ -110,5 +112,7 @@ export const series = z.object({
   metric: z.enum(METRICS),
   interval: z.enum(INTERVALS),
   currency: z.string().nullable().describe('The base currency; null for counts'),
-  points: z.array(z.object({ at: z.iso.datetime().describe('When the interval begins'), value: z.int() })),
+  points: z.array(z.object({ at: z.iso.datetime().describe('When the interval begins'), value: int64 })),
 });
+
+nameSchemas({ Overview: overview, Series: series });

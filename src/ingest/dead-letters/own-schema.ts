@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { DEAD_LETTER_REASONS } from '../events/envelope.ts';
 import { letterPosition, replayReport } from './schema.ts';
 
@@ -34,3 +35,5 @@ export const ownReplayReport = replayReport.extend({
   next_cursor: z.string().nullable().describe('Older letters were not looked at: go on from here'),
 });
 export type OwnReplayReport = z.infer<typeof ownReplayReport>;
+
+nameSchemas({ OwnReplayReport: ownReplayReport });

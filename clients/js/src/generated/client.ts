@@ -1096,7 +1096,7 @@ journeys: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "draft" | "active" | "paused" | undefined; }, options?: CallOptions): Promise<Page<S.Journey>>;
+list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "draft" | "active" | "paused" | undefined; }, options?: CallOptions): Promise<Page<S.ListedJourney>>;
 /**
  * Makes a draft of a journey; every fault of its trigger, graph and settings is reported at once.
  *
@@ -1746,7 +1746,7 @@ list(query?: { limit?: number | undefined; cursor?: string | undefined; reason?:
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-replay(body: { "letters": Array<S.DeadLetterPosition>; /** S.Where to begin: the cursor of the page that has them, or the `next_cursor` before */ "cursor"?: string | undefined; /** S.Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; } | { "all": true; "reason"?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; /** S.Where to begin: the cursor of the page that has them, or the `next_cursor` before */ "cursor"?: string | undefined; /** S.Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; }, options?: CallOptions): Promise<{ /** S.Records appended to `events` again */ "replayed": number; /** S.Left alone: replayed before */ "replayed_before": number; /** S.Left alone: nobody knows whether their replay went out; use `force` */ "unknown_outcome": Array<S.DeadLetterPosition>; "unknown_outcomes": number; /** S.Left alone: these letters have only the beginning of their record */ "incomplete": Array<S.DeadLetterPosition>; /** S.No letter of this name (and reason) */ "not_found": Array<S.DeadLetterPosition>; /** S.Older letters were not looked at: go on from here */ "next_cursor": string | null; }>;
+replay(body: { "letters": Array<S.DeadLetterPosition>; /** S.Where to begin: the cursor of the page that has them, or the `next_cursor` before */ "cursor"?: string | undefined; /** S.Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; } | { "all": true; "reason"?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; /** S.Where to begin: the cursor of the page that has them, or the `next_cursor` before */ "cursor"?: string | undefined; /** S.Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; }, options?: CallOptions): Promise<S.OwnReplayReport>;
 };
 /**
  * The events of the project as they are accepted, at most 50 a second.
@@ -1768,7 +1768,7 @@ eventSearch: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { cursor?: string | undefined; limit?: number | undefined; event?: string | undefined; player_id?: string | undefined; /** S.Event times from here on; default: a day before `to` */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; }, options?: CallOptions): Promise<Page<{ "ingestion_id": string; "index": number; "event": string; "player_id": string; "timestamp": string; "received_at": string; /** S.In the base currency; null without an amount, or while no rate is known */ "base_amount": number | null; "base_payout": number | null; /** E-mail addresses and telephone numbers are masked */ "properties": Record<string, unknown>; }>>;
+list(query?: { cursor?: string | undefined; limit?: number | undefined; event?: string | undefined; player_id?: string | undefined; /** S.Event times from here on; default: a day before `to` */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.FoundEvent>>;
 };
 eventTrace: {
 /**
@@ -1780,7 +1780,7 @@ eventTrace: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 EVENT_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-get(ingestion_id: string, index: string, options?: CallOptions): Promise<{ "ingestion_id": string; "index": number; "event": string; "player_id": string | null; "accepted": { "status": "done" | "pending" | "none" | "unknown"; "at": string; }; "folded": { /** unknown: read long ago, and what came of it is not known */ "status": "done" | "pending" | "none" | "unknown"; "verdict": "applied" | "duplicate" | "conflicting" | "rejected" | null; "reason": "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | null; "message": string | null; "duplicate_of": { "ingestion_id": string; "index": number; } | null; "money": { "reference": string; "currency": string | null; "amount": number | null; "payout": number | null; "base_amount": number | null; "base_payout": number | null; /** S.Null: none was needed, or none is known yet */ "rate": string | null; "rate_at": string | null; "rate_is_inverse": boolean | null; } | null; }; "landed": { /** S.Whether S.ClickHouse has it; `none`: it never will */ "status": "done" | "pending" | "none" | "unknown"; }; /** S.Memberships of the player that began after the event was received, at most 50: not all are due to it */ "segments_entered_since": Array<{ "segment_id": string; "name": string; "entered_at": string; }>; }>;
+get(ingestion_id: string, index: string, options?: CallOptions): Promise<S.EventTrace>;
 };
 /**
  * Figures of the project: of a range (default: today in UTC), of the week before, and of now.
@@ -1791,7 +1791,7 @@ get(ingestion_id: string, index: string, options?: CallOptions): Promise<{ "inge
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-overview(query?: { /** S.Event times from here on */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; }, options?: CallOptions): Promise<{ /** S.Amounts are whole numbers of its smallest unit */ "base_currency": string; /** S.When this was computed: up to 10 s ago */ "at": string; "now": { "from": string; "to": string; "deposits": number; "withdrawals": number; "wagered": number; "won": number; /** wagered - won */ "ggr": number; "first_time_depositors": number; /** S.Players with activity of their own */ "active_players": number; "events": number; }; /** S.The same range seven days earlier */ "week_before": { "from": string; "to": string; "deposits": number; "withdrawals": number; "wagered": number; "won": number; /** wagered - won */ "ggr": number; "first_time_depositors": number; /** S.Players with activity of their own */ "active_players": number; "events": number; }; /** S.Messages that were made in the range */ "messages": { /** S.How far they have come; skipped ones are failed or capped */ "by_status": Record<string, number>; /** S.Not sent, by code */ "skipped": Record<string, number>; /** S.Failed, by code */ "failed": Record<string, number>; /** S.Skipped because the player is excluded, cools off, is at risk or is banned */ "blocked_for_protection": number; }; "campaigns": { "scheduled": number; "sending": number; }; "journeys": { "active": number; "paused": number; /** S.Counted up to 100,000 */ "runs_running": number; }; "grants": { "open": number; /** S.Bonus amounts of open grants */ "liability": number; }; "responsible_gaming": { "self_excluded": number; "cooling_off": number; "banned": number; }; "pipeline": { "consumers": Array<{ "name": string; /** S.Of the whole installation, rounded up to a power of ten; null: not known now */ "events_behind": number | null; }>; /** S.Null: not known now */ "dead_letters": { "found": number; /** S.False: only the newest records of the installation were looked at */ "is_all": boolean; "newest_at": string | null; } | null; }; }>;
+overview(query?: { /** S.Event times from here on */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; }, options?: CallOptions): Promise<S.Overview>;
 /**
  * A metric of the project by hour, day or week, at most 1,000 points, those without events as 0.
  *
@@ -1801,7 +1801,7 @@ overview(query?: { /** S.Event times from here on */ from?: string | undefined; 
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-series(query: { metric: "deposits" | "withdrawals" | "wagered" | "won" | "ggr" | "active_players" | "first_deposits" | "new_players" | "signups" | "events" | "messages_sent" | "messages_delivered" | "messages_opened" | "messages_clicked" | "messages_bounced" | "messages_skipped"; /** S.In S.UTC; weeks begin on S.Monday */ interval?: "hour" | "day" | "week" | undefined; /** S.Event times from here on */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; /** S.For `events` alone */ event?: string | undefined; }, options?: CallOptions): Promise<{ "metric": "deposits" | "withdrawals" | "wagered" | "won" | "ggr" | "active_players" | "first_deposits" | "new_players" | "signups" | "events" | "messages_sent" | "messages_delivered" | "messages_opened" | "messages_clicked" | "messages_bounced" | "messages_skipped"; "interval": "hour" | "day" | "week"; /** S.The base currency; null for counts */ "currency": string | null; "points": Array<{ /** S.When the interval begins */ "at": string; "value": number; }>; }>;
+series(query: { metric: "deposits" | "withdrawals" | "wagered" | "won" | "ggr" | "active_players" | "first_deposits" | "new_players" | "signups" | "events" | "messages_sent" | "messages_delivered" | "messages_opened" | "messages_clicked" | "messages_bounced" | "messages_skipped"; /** S.In S.UTC; weeks begin on S.Monday */ interval?: "hour" | "day" | "week" | undefined; /** S.Event times from here on */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; /** S.For `events` alone */ event?: string | undefined; }, options?: CallOptions): Promise<S.Series>;
 compliance: {
 exclusions: {
 /**

@@ -33,7 +33,7 @@ export const templates = {
     bingo: 'Bingo',
     lottery: 'Lottery',
     any: 'Any product',
-  } as Readonly<Record<string, string>>,
+  },
   variables: 'Variables',
   variablesHint: 'A click inserts a variable at the end of the text.',
   create: 'Create template',

@@ -22,7 +22,7 @@ interface ActProps {
 /** Counts first what issuing would do and cost, then asks. The key is made when the dialog opens. */
 export function Issue({ campaign, onClose }: ActProps) {
   const [key] = useState(newActionKey);
-  const issue = useChange<unknown>();
+  const issue = useChange('bonusCampaigns.issue');
   const counted = useDryRun(campaign);
   const money = useMoney();
   const found = counted.data?.data;
@@ -35,10 +35,7 @@ export function Issue({ campaign, onClose }: ActProps) {
       ready={found !== undefined}
       error={issue.error}
       onConfirm={() =>
-        issue.mutate(
-          { method: 'POST', path: `/v1/bonus-campaigns/${campaign.id}/issue`, idempotency_key: key },
-          { onSuccess: onClose },
-        )
+        issue.mutate({ inputs: [campaign.id, {}], idempotency_key: key }, { onSuccess: onClose })
       }
       onClose={onClose}
     >
@@ -65,7 +62,7 @@ export function Issue({ campaign, onClose }: ActProps) {
 /** Pauses, goes on with, or cancels a campaign that is being issued. */
 export function Move({ campaign, to, onClose }: ActProps & { to: 'paused' | 'issuing' | 'cancelled' }) {
   const [key] = useState(newActionKey);
-  const move = useChange<unknown>();
+  const move = useChange('bonusCampaigns.update');
   const words = m.moves[to];
   return (
     <Confirm
@@ -74,15 +71,7 @@ export function Move({ campaign, to, onClose }: ActProps & { to: 'paused' | 'iss
       busy={move.isPending}
       error={move.error}
       onConfirm={() =>
-        move.mutate(
-          {
-            method: 'PATCH',
-            path: `/v1/bonus-campaigns/${campaign.id}`,
-            body: { status: to },
-            idempotency_key: key,
-          },
-          { onSuccess: onClose },
-        )
+        move.mutate({ inputs: [campaign.id, { status: to }], idempotency_key: key }, { onSuccess: onClose })
       }
       onClose={onClose}
     >

@@ -1,21 +1,27 @@
+import type { CreateBonusCampaignBody } from '@player-engagement/client';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
-import { useChange } from '../../api/queries.ts';
+import { useSave, type SaveOf } from '../../api/queries.ts';
 import type { Currency } from '../../format/money.ts';
 import { differing, textsOf, valuesOf, type FieldSpec, type Texts } from '../../format/record-texts.ts';
 import { t } from '../../messages/t.ts';
 import { WithAudit } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { SaveFailure } from '../../ui/conflict.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Failed } from '../../ui/states.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { Issue } from './campaign-acts.tsx';
 import { CampaignForm } from './campaign-form.tsx';
-import { needsDeposit, useTemplateChoice, type BonusCampaign, type BonusTemplate } from './queries.ts';
+import {
+  configCurrency,
+  needsDeposit,
+  useTemplateChoice,
+  type BonusCampaign,
+  type BonusTemplate,
+} from './queries.ts';
 import { CampaignStatus } from './status.tsx';
 
 const route = getRouteApi('/bonuses/campaigns/$id');
@@ -53,14 +59,15 @@ export function Editor({ campaign, etag, currencies, saved_template }: EditorPro
   const { role, base_currency } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
-  const save = useChange<BonusCampaign>();
+  const save = useSave('bonusCampaigns.create', 'bonusCampaigns.update');
   const [issues_it, setIssuesIt] = useState(false);
   const templates = useTemplateChoice();
   const is_new = campaign === undefined;
   const templateOf = (texts: Texts) =>
     [...(templates.rows ?? []), saved_template].find((one) => one?.id === texts['template_id']);
   const currencyOf = (texts: Texts) => {
-    const code = texts['currency_override'] || templateOf(texts)?.config.currency;
+    const template = templateOf(texts);
+    const code = texts['currency_override'] || (template && configCurrency(template));
     return currencies.find((one) => one.code === code);
   };
   const scaleOf = ({ path }: FieldSpec, texts: Texts) =>
@@ -84,14 +91,10 @@ export function Editor({ campaign, etag, currencies, saved_template }: EditorPro
   const { values, issues } = read(typed.draft);
   const changes = is_new ? values : differing(read(textsOf(campaign, FIELDS, scaleOf)).values, values);
   const submit = async (over = typed.etag) => {
-    const request = is_new
-      ? ({ method: 'POST', path: '/v1/bonus-campaigns', body: values } as const)
-      : ({
-          method: 'PATCH',
-          path: `/v1/bonus-campaigns/${campaign.id}`,
-          if_match: over,
-          body: changes,
-        } as const);
+    // The API judges what the form says.
+    const request: SaveOf<typeof save> = is_new
+      ? { create: [values as CreateBonusCampaignBody] }
+      : { update: [campaign.id, changes], if_match: over };
     const answer = await save.mutateAsync(request).catch(() => undefined);
     if (answer === undefined) return;
     typed.reset();
@@ -133,19 +136,12 @@ export function Editor({ campaign, etag, currencies, saved_template }: EditorPro
           )}
         </p>
       )}
-      {isConflict(save.error) ? (
-        <Conflict
-          error={save.error}
-          changes={changes}
-          onMine={(newer) => void submit(newer)}
-          onTheirs={() => {
-            typed.reset();
-            save.reset();
-          }}
-        />
-      ) : save.error === null ? null : (
-        <Failed error={save.error} />
-      )}
+      <SaveFailure
+        save={save}
+        forget={typed.reset}
+        changes={changes}
+        onMine={(newer) => void submit(newer)}
+      />
       <WithAudit
         label={m.one}
         type="bonus_campaign"

@@ -1,5 +1,6 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useMoney } from '../../api/currencies.ts';
+import { oneOf } from '../../api/queries.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -8,7 +9,7 @@ import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { optionsOf } from '../../ui/record-field.tsx';
 import { Empty } from '../../ui/states.tsx';
-import { useBonusCampaigns, type BonusCampaign } from './queries.ts';
+import { CAMPAIGN_STATUSES, useBonusCampaigns, type BonusCampaign } from './queries.ts';
 import { CampaignStatus } from './status.tsx';
 
 const route = getRouteApi('/bonuses');
@@ -18,7 +19,7 @@ const EXAMPLE = `curl -X POST "$BASE/v1/bonus-campaigns" -H "Authorization: Bear
 
 /** All bonus campaigns, the newest first. */
 export function Campaigns() {
-  const { status } = route.useSearch();
+  const status = oneOf(CAMPAIGN_STATUSES, route.useSearch().status);
   const navigate = useNavigate({ from: '/bonuses' });
   const money = useMoney();
   const columns: Column<BonusCampaign>[] = [
@@ -87,7 +88,7 @@ export function Campaigns() {
         />
       </search>
       <Listed
-        pages={useBonusCampaigns(status)}
+        pages={useBonusCampaigns({ status })}
         label={m.loading}
         columns={columns}
         keyOf={({ id }) => id}

@@ -120,8 +120,8 @@ const PARTS = 10_000n;
 function Budget({ campaign }: { campaign: BonusCampaign }) {
   const money = useMoney();
   const { cost, max_liability, max_grants, stats } = campaign;
-  const limit = max_liability === null ? 0n : BigInt(max_liability);
-  const share = limit === 0n ? 0 : Number((BigInt(cost.granted_base) * PARTS) / limit) / Number(PARTS);
+  const limit = max_liability === null ? 0n : max_liability;
+  const share = limit === 0n ? 0 : Number((cost.granted_base * PARTS) / limit) / Number(PARTS);
   return (
     <section className={css['section']} aria-label={m.costTitle}>
       <h2>{m.costTitle}</h2>

@@ -12,7 +12,7 @@ const m = t.bonuses.grant.cancel;
 export function CancelGrant({ grant, onClose }: { grant: Grant; onClose: () => void }) {
   const [key] = useState(newActionKey);
   const [reason, setReason] = useState('');
-  const cancel = useChange<Grant>();
+  const cancel = useChange('bonusGrants.cancel');
   const amount = useMoney().of(grant.bonus_amount, grant.currency);
   const player = grant.player_external_id.slice(0, 100);
   const body = reason.trim() === '' ? {} : { reason: reason.trim() };
@@ -23,10 +23,7 @@ export function CancelGrant({ grant, onClose }: { grant: Grant; onClose: () => v
       busy={cancel.isPending}
       error={cancel.error}
       onConfirm={() =>
-        cancel.mutate(
-          { method: 'POST', path: `/v1/bonus-grants/${grant.id}/cancel`, body, idempotency_key: key },
-          { onSuccess: onClose },
-        )
+        cancel.mutate({ inputs: [grant.id, body], idempotency_key: key }, { onSuccess: onClose })
       }
       onClose={onClose}
     >

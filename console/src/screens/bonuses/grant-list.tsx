@@ -1,6 +1,8 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useMoney } from '../../api/currencies.ts';
+import { oneOf } from '../../api/queries.ts';
 import { formatPercent } from '../../format/number.ts';
+import { uuidOf } from '../../format/uuid.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
@@ -10,7 +12,7 @@ import { Listed } from '../../ui/listed.tsx';
 import { PlayerChoice } from '../../ui/player-choice.tsx';
 import { optionsOf } from '../../ui/record-field.tsx';
 import { Empty } from '../../ui/states.tsx';
-import { useGrants, useTemplateChoice, type Grant, type GrantFilters } from './queries.ts';
+import { GRANT_STATUSES, useGrants, useTemplateChoice, type Grant } from './queries.ts';
 import { GrantStatus } from './status.tsx';
 import { shareOf } from './wagering.tsx';
 
@@ -21,11 +23,17 @@ const EXAMPLE = `curl -X POST "$BASE/v1/bonus-grants" -H "Authorization: Bearer 
 
 /** All grants, the newest first. */
 export function Grants() {
-  const { player, status, template, campaign, review } = route.useSearch();
+  const search = route.useSearch();
+  const player_id = uuidOf(search.player);
+  const status = oneOf(GRANT_STATUSES, search.status);
+  const template_id = uuidOf(search.template);
+  const campaign_id = uuidOf(search.campaign);
+  const needs_review = search.review === 'yes' ? 'true' : undefined;
+  const filters = { player_id, status, template_id, campaign_id, needs_review } as const;
   const navigate = useNavigate({ from: '/bonuses' });
   const money = useMoney();
   const templates = useTemplateChoice().rows ?? [];
-  const filter = (change: GrantFilters) => void navigate({ search: (before) => ({ ...before, ...change }) });
+  const filter = (change: typeof search) => void navigate({ search: (before) => ({ ...before, ...change }) });
   const columns: Column<Grant>[] = [
     {
       key: 'created',
@@ -65,7 +73,7 @@ export function Grants() {
       title: m.columns.progress,
       width: '90px',
       align: 'right',
-      cell: (row) => (BigInt(row.wagering_required) === 0n ? '—' : formatPercent(shareOf(row))),
+      cell: (row) => (row.wagering_required === 0n ? '—' : formatPercent(shareOf(row))),
     },
     {
       key: 'reason',
@@ -79,11 +87,11 @@ export function Grants() {
         ),
     },
   ];
-  const is_filtered = [player, status, template, campaign, review].some((one) => one !== undefined);
+  const is_filtered = Object.values(filters).some((one) => one !== undefined);
   return (
     <>
       <search>
-        <PlayerChoice label={m.player} value={player} onChoose={(id) => filter({ player: id })} />
+        <PlayerChoice label={m.player} value={player_id} onChoose={(id) => filter({ player: id })} />
         <Filter
           label={t.bonuses.status}
           value={status}
@@ -93,7 +101,7 @@ export function Grants() {
         />
         <Filter
           label={m.template}
-          value={template}
+          value={template_id}
           any={m.anyTemplate}
           options={templates.map(({ id, name }) => ({ value: id, name: name.slice(0, 100) }))}
           onChange={(value) => filter({ template: value })}
@@ -101,14 +109,14 @@ export function Grants() {
         <label>
           <input
             type="checkbox"
-            checked={review === 'yes'}
+            checked={needs_review !== undefined}
             onChange={({ target }) => filter({ review: target.checked ? 'yes' : undefined })}
           />{' '}
           {m.review}
         </label>
       </search>
       <Listed
-        pages={useGrants({ player, status, template, campaign, review })}
+        pages={useGrants(filters)}
         label={m.loading}
         columns={columns}
         keyOf={({ id }) => id}

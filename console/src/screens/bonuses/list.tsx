@@ -1,6 +1,7 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useMayEdit } from '../../api/place.tsx';
+import { uuidOf } from '../../format/uuid.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -56,7 +57,9 @@ export function Bonuses() {
         {shown === 'grants' ? <Grants /> : null}
         {shown === 'campaigns' ? <Campaigns /> : null}
       </Tabs>
-      {grants ? <MakeGrant player={player} template={template} onClose={() => setGrants(false)} /> : null}
+      {grants ? (
+        <MakeGrant player={uuidOf(player)} template={uuidOf(template)} onClose={() => setGrants(false)} />
+      ) : null}
     </Page>
   );
 }

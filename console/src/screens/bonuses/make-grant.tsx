@@ -1,7 +1,7 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useCatalogue, useMoney } from '../../api/currencies.ts';
-import type { ApiError } from '../../api/errors.ts';
+import type { ApiError } from '@player-engagement/client';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { parseMoney } from '../../format/money.ts';
 import { wireAmount } from '../../format/record-texts.ts';
@@ -14,7 +14,7 @@ import { Form } from '../../ui/form.tsx';
 import { MoneyInput } from '../../ui/money-input.tsx';
 import { PlayerChoice, usePlayerName } from '../../ui/player-choice.tsx';
 import { Failed } from '../../ui/states.tsx';
-import { largestBonus, needsDeposit, useTemplateChoice, type Grant } from './queries.ts';
+import { configCurrency, largestBonus, needsDeposit, useTemplateChoice } from './queries.ts';
 
 const m = t.bonuses.grant.make;
 
@@ -41,11 +41,13 @@ export function MakeGrant({ player, template, onClose }: MakeGrantProps) {
     key: newActionKey(),
   }));
   const templates = useTemplateChoice();
-  const make = useChange<Grant>();
+  const make = useChange('bonusGrants.create');
   const navigate = useNavigate();
   const money = useMoney();
   const of = templates.rows?.find(({ id }) => id === chosen.template);
-  const currency = useCatalogue().data?.data.find(({ code }) => code === of?.config.currency);
+  const currency = useCatalogue().data?.data.find(
+    ({ code }) => of !== undefined && code === configCurrency(of),
+  );
   const with_deposit = of !== undefined && needsDeposit(of.type);
   const deposit = currency === undefined ? undefined : parseMoney(chosen.deposit, currency.scale);
   const name = usePlayerName(chosen.player);
@@ -56,13 +58,14 @@ export function MakeGrant({ player, template, onClose }: MakeGrantProps) {
   const is_complete =
     of !== undefined && chosen.player !== undefined && (!with_deposit || (deposit ?? 0n) > 0n);
   const submit = () => {
+    if (chosen.template === undefined || chosen.player === undefined) return;
     const body = {
       template_id: chosen.template,
       player_id: chosen.player,
       deposit_amount: with_deposit && deposit !== undefined ? wireAmount(deposit) : null,
     };
     make.mutate(
-      { method: 'POST', path: '/v1/bonus-grants', body, idempotency_key: chosen.key },
+      { inputs: [body], idempotency_key: chosen.key },
       { onSuccess: ({ data }) => void navigate({ to: '/bonuses/grants/$id', params: { id: data.id } }) },
     );
   };
@@ -107,7 +110,7 @@ export function MakeGrant({ player, template, onClose }: MakeGrantProps) {
           />
         ) : null}
         {of === undefined || name === undefined ? null : (
-          <p>{m.effect(name.slice(0, 100), money.of(largestBonus(of), of.config.currency))}</p>
+          <p>{m.effect(name.slice(0, 100), money.of(largestBonus(of), configCurrency(of)))}</p>
         )}
       </Form>
       {make.error === null ? null : <Refusal error={make.error} />}

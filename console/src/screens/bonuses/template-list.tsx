@@ -1,5 +1,6 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useMoney } from '../../api/currencies.ts';
+import { oneOf } from '../../api/queries.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Filter } from '../../ui/filter.tsx';
@@ -7,7 +8,14 @@ import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { optionsOf } from '../../ui/record-field.tsx';
 import { Empty } from '../../ui/states.tsx';
-import { largestBonus, useBonusTemplates, type BonusTemplate } from './queries.ts';
+import {
+  configCurrency,
+  largestBonus,
+  TEMPLATE_STATUSES,
+  TYPES,
+  useBonusTemplates,
+  type BonusTemplate,
+} from './queries.ts';
 import { TemplateStatus } from './status.tsx';
 
 const route = getRouteApi('/bonuses');
@@ -17,7 +25,9 @@ const EXAMPLE = `curl -X POST "$BASE/v1/bonus-templates" -H "Authorization: Bear
 
 /** All bonus templates, the newest first. */
 export function Templates() {
-  const { type, status } = route.useSearch();
+  const search = route.useSearch();
+  const type = oneOf(TYPES, search.type);
+  const status = oneOf(TEMPLATE_STATUSES, search.status);
   const navigate = useNavigate({ from: '/bonuses' });
   const money = useMoney();
   const columns: Column<BonusTemplate>[] = [
@@ -39,7 +49,7 @@ export function Templates() {
       title: m.worth,
       width: '190px',
       align: 'right',
-      cell: (row) => money.of(largestBonus(row), row.config.currency),
+      cell: (row) => money.of(largestBonus(row), configCurrency(row)),
     },
     { key: 'version', title: m.version, width: '80px', align: 'right', cell: ({ version }) => version },
     {
@@ -68,7 +78,7 @@ export function Templates() {
         />
       </search>
       <Listed
-        pages={useBonusTemplates(type, status)}
+        pages={useBonusTemplates({ type, status })}
         label={m.loading}
         columns={columns}
         keyOf={({ id }) => id}

@@ -1,22 +1,23 @@
+import type { CreateBonusTemplateBody } from '@player-engagement/client';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useCatalogue } from '../../api/currencies.ts';
 import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
-import { useChange } from '../../api/queries.ts';
+import { useChange, useSave, type SaveOf } from '../../api/queries.ts';
 import type { Currency } from '../../format/money.ts';
-import { differing, textsOf, valueAt, valuesOf, type Texts } from '../../format/record-texts.ts';
+import { atPaths, differing, textsOf, valuesOf, type Texts } from '../../format/record-texts.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { WithAudit } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { isConflict, SaveFailure } from '../../ui/conflict.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Answered, Failed } from '../../ui/states.tsx';
+import { Answered } from '../../ui/states.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { useBonusTemplate, type BonusTemplate } from './queries.ts';
 import { TemplateStatus } from './status.tsx';
@@ -63,7 +64,7 @@ function Editor({ template, etag, currencies }: EditorProps) {
   const { role, base_currency } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
-  const save = useChange<BonusTemplate>();
+  const save = useSave('bonusTemplates.create', 'bonusTemplates.update');
   const [removes, setRemoves] = useState(false);
   const scaleOf = scalesBy(currencies, base_currency);
   const is_new = template === undefined;
@@ -80,9 +81,10 @@ function Editor({ template, etag, currencies }: EditorProps) {
     const before = base === undefined ? {} : savedTexts(base, scaleOf);
     // The config is written as a whole: what somebody else has changed in it meanwhile stays.
     const body = differing(read(before).values, read({ ...before, ...typed.changes }).values);
-    const request = is_new
-      ? ({ method: 'POST', path: '/v1/bonus-templates', body: values } as const)
-      : ({ method: 'PATCH', path: `/v1/bonus-templates/${template.id}`, if_match: over, body } as const);
+    // The API judges what the form says.
+    const request: SaveOf<typeof save> = is_new
+      ? { create: [values as CreateBonusTemplateBody] }
+      : { update: [template.id, body], if_match: over };
     const answer = await save.mutateAsync(request).catch(() => undefined);
     if (answer === undefined) return;
     typed.reset();
@@ -132,19 +134,12 @@ function Editor({ template, etag, currencies }: EditorProps) {
         )}
       >
         {is_new ? null : <Summary template={template} />}
-        {isConflict(save.error) ? (
-          <Conflict
-            error={save.error}
-            changes={atPaths(values, typed.changes)}
-            onMine={(newer) => void submit(newer, current)}
-            onTheirs={() => {
-              typed.reset();
-              save.reset();
-            }}
-          />
-        ) : save.error === null ? null : (
-          <Failed error={save.error} />
-        )}
+        <SaveFailure
+          save={save}
+          forget={typed.reset}
+          changes={atPaths(values, Object.keys(typed.changes))}
+          onMine={(newer) => void submit(newer, current)}
+        />
         <TemplateForm
           form={{
             texts: typed.draft,
@@ -166,11 +161,6 @@ function Editor({ template, etag, currencies }: EditorProps) {
       ) : null}
     </Page>
   );
-}
-
-/** The values of the fields that were changed, by their paths. */
-function atPaths(values: Readonly<Record<string, unknown>>, changes: Texts): Record<string, unknown> {
-  return Object.fromEntries(Object.keys(changes).map((path) => [path, valueAt(values, path) ?? null]));
 }
 
 function Summary({ template }: { template: BonusTemplate }) {
@@ -210,16 +200,14 @@ function Remove({
   onClose: () => void;
   onDone: () => void;
 }) {
-  const remove = useChange<unknown>();
+  const remove = useChange('bonusTemplates.delete');
   return (
     <Confirm
       title={m.removeTitle(template.name.slice(0, 100))}
       verb={m.removeVerb}
       busy={remove.isPending}
       error={remove.error}
-      onConfirm={() =>
-        remove.mutate({ method: 'DELETE', path: `/v1/bonus-templates/${template.id}` }, { onSuccess: onDone })
-      }
+      onConfirm={() => remove.mutate({ inputs: [template.id] }, { onSuccess: onDone })}
       onClose={onClose}
     >
       <p>{m.removeText}</p>

@@ -12,7 +12,7 @@ const PARTS = 10_000n;
 
 /** How much of the wagering is done, from 0 to 1; only all of it is 1. */
 export function shareOf(grant: Pick<Grant, 'wagering_required' | 'wagering_progress'>): number {
-  const [required, done] = [BigInt(grant.wagering_required), BigInt(grant.wagering_progress)];
+  const { wagering_required: required, wagering_progress: done } = grant;
   if (required === 0n || done >= required) return 1;
   return Number((done * PARTS) / required) / Number(PARTS);
 }
@@ -21,7 +21,7 @@ export function shareOf(grant: Pick<Grant, 'wagering_required' | 'wagering_progr
 export function Wagering({ grant }: { grant: Grant }) {
   const money = useMoney();
   const of = (amount: Grant['bonus_amount']) => money.of(amount, grant.currency);
-  const [required, done] = [BigInt(grant.wagering_required), BigInt(grant.wagering_progress)];
+  const { wagering_required: required, wagering_progress: done } = grant;
   const share = shareOf(grant);
   return (
     <section className={css['section']} aria-label={m.wagering}>

@@ -1,4 +1,4 @@
-import type { ApiError } from '../../api/errors.ts';
+import type { ApiError } from '@player-engagement/client';
 import type { CampaignRecord } from './queries.ts';
 
 /** A campaign as it is being written. */

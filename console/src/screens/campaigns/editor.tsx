@@ -2,15 +2,14 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
-import { useChange } from '../../api/queries.ts';
+import { useSave, type SaveOf } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { AuditTab } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { SaveFailure } from '../../ui/conflict.tsx';
 import { Buttons } from '../../ui/form.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Failed } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import css from './campaigns.module.css';
@@ -34,7 +33,7 @@ export function Editor({ campaign, etag }: { campaign?: CampaignRecord; etag?: s
   const { role } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
-  const save = useChange<CampaignRecord>();
+  const save = useSave('campaigns.create', 'campaigns.update');
   const [open, setOpen] = useState<Open>();
   const { draft, changes, dirty, ...typed } = useDraft(
     campaign === undefined ? NEW : draftOf(campaign),
@@ -51,15 +50,8 @@ export function Editor({ campaign, etag }: { campaign?: CampaignRecord; etag?: s
       ignoreBlocker: true,
     });
   const submit = async (over = typed.etag) => {
-    const request =
-      campaign === undefined
-        ? ({ method: 'POST', path: '/v1/campaigns', body: draft } as const)
-        : ({
-            method: 'PATCH',
-            path: `/v1/campaigns/${campaign.id}`,
-            body: changes,
-            if_match: over,
-          } as const);
+    const request: SaveOf<typeof save> =
+      campaign === undefined ? { create: [draft] } : { update: [campaign.id, changes], if_match: over };
     const answer =
       dirty || campaign === undefined ? await save.mutateAsync(request).catch(() => undefined) : undefined;
     if (answer === undefined && (dirty || campaign === undefined)) return;
@@ -110,19 +102,12 @@ export function Editor({ campaign, etag }: { campaign?: CampaignRecord; etag?: s
           />
         )}
       >
-        {isConflict(save.error) ? (
-          <Conflict
-            error={save.error}
-            changes={changes}
-            onMine={(newer) => void submit(newer)}
-            onTheirs={() => {
-              typed.reset();
-              save.reset();
-            }}
-          />
-        ) : save.error === null ? null : (
-          <Failed error={save.error} />
-        )}
+        <SaveFailure
+          save={save}
+          forget={typed.reset}
+          changes={changes}
+          onMine={(newer) => void submit(newer)}
+        />
         {shown === 'audience' ? <AudienceStep {...fields} /> : null}
         {shown === 'content' ? <ContentStep {...fields} /> : null}
         {shown === 'content' && campaign !== undefined ? (

@@ -1,5 +1,6 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useMayEdit } from '../../api/place.tsx';
+import { oneOf } from '../../api/queries.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
@@ -54,7 +55,7 @@ export function Campaigns() {
 }
 
 function List() {
-  const { status } = route.useSearch();
+  const status = oneOf(STATUSES, route.useSearch().status);
   const navigate = useNavigate({ from: '/campaigns' });
   const columns: Column<CampaignRecord>[] = [
     {

@@ -1,4 +1,5 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { oneOf, type FiltersIn } from '../../api/queries.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
@@ -11,11 +12,12 @@ import { useRecipients, type CampaignRecord, type Recipient } from './queries.ts
 
 const route = getRouteApi('/campaigns/$id');
 const m = t.campaigns.report;
+const CODES = Object.keys(t.codes) as NonNullable<FiltersIn<'campaigns.recipients'>['status']>[];
 const GOOD = new Set(['sent', 'delivered', 'opened', 'clicked']);
 
 /** The messages of the campaign, also those that were not sent, with the reason. */
 export function Recipients({ campaign }: { campaign: CampaignRecord }) {
-  const { code } = route.useSearch();
+  const code = oneOf(CODES, route.useSearch().code);
   const navigate = useNavigate({ from: '/campaigns/$id' });
   const columns: Column<Recipient>[] = [
     {

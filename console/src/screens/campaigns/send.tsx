@@ -16,7 +16,7 @@ interface DialogProps {
 /** Asks before the campaign is sent. The key is made when the dialog opens, so that it is sent once. */
 export function Send({ campaign, onClose, onDone }: DialogProps) {
   const [key] = useState(newActionKey);
-  const send = useChange<unknown>();
+  const send = useChange('campaigns.send');
   const asked = useAudience(campaign, false);
   const is_triggered = campaign.type === 'triggered';
   const count = asked.data?.data.sendable;
@@ -28,12 +28,7 @@ export function Send({ campaign, onClose, onDone }: DialogProps) {
       busy={send.isPending}
       ready={count !== undefined}
       error={send.error}
-      onConfirm={() =>
-        send.mutate(
-          { method: 'POST', path: `/v1/campaigns/${campaign.id}/send`, idempotency_key: key },
-          { onSuccess: onDone },
-        )
-      }
+      onConfirm={() => send.mutate({ inputs: [campaign.id], idempotency_key: key }, { onSuccess: onDone })}
       onClose={onClose}
     >
       <Answered asked={asked} what={m.audience.title}>
@@ -50,16 +45,14 @@ export function Send({ campaign, onClose, onDone }: DialogProps) {
 
 /** Asks before the campaign is cancelled. */
 export function Cancel({ campaign, onClose, onDone }: DialogProps) {
-  const cancel = useChange<unknown>();
+  const cancel = useChange('campaigns.cancel');
   return (
     <Confirm
       title={m.cancel.title(campaign.name.slice(0, 100))}
       verb={m.cancel.button}
       busy={cancel.isPending}
       error={cancel.error}
-      onConfirm={() =>
-        cancel.mutate({ method: 'POST', path: `/v1/campaigns/${campaign.id}/cancel` }, { onSuccess: onDone })
-      }
+      onConfirm={() => cancel.mutate({ inputs: [campaign.id] }, { onSuccess: onDone })}
       onClose={onClose}
     >
       <p>{m.cancel.text}</p>
@@ -69,16 +62,14 @@ export function Cancel({ campaign, onClose, onDone }: DialogProps) {
 
 /** Asks before a campaign that was not sent is deleted. */
 export function Remove({ campaign, onClose, onDone }: DialogProps) {
-  const remove = useChange<unknown>();
+  const remove = useChange('campaigns.delete');
   return (
     <Confirm
       title={m.remove.title(campaign.name.slice(0, 100))}
       verb={m.remove.verb}
       busy={remove.isPending}
       error={remove.error}
-      onConfirm={() =>
-        remove.mutate({ method: 'DELETE', path: `/v1/campaigns/${campaign.id}` }, { onSuccess: onDone })
-      }
+      onConfirm={() => remove.mutate({ inputs: [campaign.id] }, { onSuccess: onDone })}
       onClose={onClose}
     >
       <p>{m.remove.text}</p>

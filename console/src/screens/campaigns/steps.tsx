@@ -1,4 +1,5 @@
-import type { ApiError } from '../../api/errors.ts';
+import type { ApiError } from '@player-engagement/client';
+import { oneOf } from '../../api/queries.ts';
 import { fromLocalField, toLocalField } from '../../format/time.ts';
 import { useZone } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -6,9 +7,11 @@ import { Choice } from '../../ui/choice.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, Row } from '../../ui/form.tsx';
 import { issueOf, type Draft } from './draft.ts';
-import { CHANNELS, useProviders, useSegments, useTemplatesOf, type Channel } from './queries.ts';
+import { CHANNELS, useProviders, useSegments, useTemplatesOf } from './queries.ts';
 
 const m = t.campaigns;
+/** What people make; the third kind is that of journeys. */
+const TYPES = ['broadcast', 'triggered'] as const;
 
 export interface StepProps {
   draft: Draft;
@@ -59,7 +62,11 @@ export function AudienceStep({ disabled, ...step }: StepProps) {
               value={draft.channel}
               onChange={({ target }) =>
                 // What is of another channel cannot stay.
-                onChange({ channel: target.value as Channel, template_id: null, provider_id: null })
+                onChange({
+                  channel: oneOf(CHANNELS, target.value) ?? draft.channel,
+                  template_id: null,
+                  provider_id: null,
+                })
               }
             >
               {CHANNELS.map((one) => (
@@ -76,10 +83,14 @@ export function AudienceStep({ disabled, ...step }: StepProps) {
               {...control}
               value={draft.type}
               onChange={({ target }) =>
-                onChange({ type: target.value as Draft['type'], trigger_event: null, schedule_at: null })
+                onChange({
+                  type: oneOf(TYPES, target.value) ?? draft.type,
+                  trigger_event: null,
+                  schedule_at: null,
+                })
               }
             >
-              {(['broadcast', 'triggered'] as const).map((one) => (
+              {TYPES.map((one) => (
                 <option key={one} value={one}>
                   {m.types[one]}
                 </option>

@@ -17,7 +17,7 @@ const m = t.campaigns;
 export function Variants({ campaign, disabled }: { campaign: CampaignRecord; disabled: boolean }) {
   const asked = useVariants(campaign.id);
   const templates = useTemplatesOf(campaign.channel);
-  const remove = useChange<unknown>();
+  const remove = useChange('campaigns.variants.delete');
   const nameOf = (id: string | null) => templates.rows?.find((one) => one.id === id)?.name ?? id ?? '—';
   return (
     <section className={css['section']} aria-label={m.variants}>
@@ -42,12 +42,7 @@ export function Variants({ campaign, disabled }: { campaign: CampaignRecord; dis
                     key="remove"
                     kind="quiet"
                     disabled={disabled || remove.isPending}
-                    onClick={() =>
-                      remove.mutate({
-                        method: 'DELETE',
-                        path: `/v1/campaigns/${campaign.id}/variants/${row.id}`,
-                      })
-                    }
+                    onClick={() => remove.mutate({ inputs: [campaign.id, row.id] })}
                   >
                     {m.removeVariant(row.name.slice(0, 40))}
                   </Button>,
@@ -73,17 +68,15 @@ function AddVariant({
   const [name, setName] = useState('');
   const [weight, setWeight] = useState('50');
   const [template_id, setTemplate] = useState<string | null>(null);
-  const add = useChange<unknown>();
-  const submit = () =>
+  const add = useChange('campaigns.variants.create');
+  const submit = () => {
+    if (template_id === null) return;
     add.mutate(
-      {
-        method: 'POST',
-        path: `/v1/campaigns/${campaign.id}/variants`,
-        body: { name, template_id, weight: Number(weight) },
-      },
+      { inputs: [campaign.id, { name, template_id, weight: Number(weight) }] },
       // The next name may have been begun while everything was asked again.
       { onSuccess: () => setName((typed) => (typed === name ? '' : typed)) },
     );
+  };
   return (
     <Form>
       <Row>

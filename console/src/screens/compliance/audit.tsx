@@ -9,14 +9,19 @@ import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { Filters, TIMES, type Filter } from './filters.tsx';
-import { useAuditLog, type AuditEntry } from './queries.ts';
+import { ACTIONS, useAuditLog, type AuditEntry } from './queries.ts';
 
 const route = getRouteApi('/compliance');
 const m = t.compliance.audit;
 
 const FILTERS: readonly Filter[] = [
   { name: 'user', label: m.who, type: 'id' },
-  { name: 'action', label: m.action, type: 'text' },
+  {
+    name: 'action',
+    label: m.action,
+    type: 'text',
+    choices: Object.fromEntries(ACTIONS.map((action) => [action, action])),
+  },
   { name: 'resource', label: m.resourceId, type: 'id' },
   ...TIMES,
 ];

@@ -1,27 +1,23 @@
-import { useList, useRead } from '../../api/queries.ts';
+import type { BlockedSend, Exclusion, ExclusionProof } from '@player-engagement/client';
+import { oneOf, useList, useRead, type FiltersIn } from '../../api/queries.ts';
+import { fromUtcField } from '../../format/time.ts';
+import { uuidOf } from '../../format/uuid.ts';
+
+export type {
+  AuditLogEntry as AuditEntry,
+  BlockedSend,
+  Exclusion,
+  ExclusionProof as Proof,
+  IdentityConflict as Conflict,
+  KycWaiting,
+  LicenceInForce as Licence,
+} from '@player-engagement/client';
 
 /** What began or ended an exclusion. */
-export interface Cause {
-  source: 'event' | 'operator' | 'merge' | 'before_records';
-  ingestion_id: string | null;
-  event_index: number | null;
-}
-
-/** A time in which a player gets nothing. */
-export interface Exclusion {
-  id: string;
-  player_id: string;
-  external_id: string | null;
-  merged_into: string | null;
-  kind: 'self_exclusion' | 'cooldown';
-  state: 'active' | 'ended';
-  since: string;
-  accepted_at: string;
-  recorded_at: string;
-  until: string | null;
-  cause: Cause;
-  end: (Cause & { lifted_at: string | null }) | null;
-}
+export type Cause = Exclusion['cause'];
+export type ProvenExclusion = ExclusionProof['exclusions'][number];
+/** A message or a bonus that was handed over. */
+export type HandedOver = ProvenExclusion['handed_over'][number];
 
 export interface ListFilters {
   state?: string | undefined;
@@ -31,58 +27,22 @@ export interface ListFilters {
   to?: string | undefined;
 }
 
+const STATES = ['active', 'ended'] as const satisfies readonly Exclusion['state'][];
+const KINDS = ['self_exclusion', 'cooldown'] as const satisfies readonly Exclusion['kind'][];
+
 export function useExclusions({ state, kind, player, from, to }: ListFilters) {
-  const query = { state, kind, player_id: player, from: inUtc(from), to: inUtc(to) };
-  return useList<Exclusion>('/v1/compliance/exclusions', query);
-}
-
-/** A message or a bonus that was handed over. */
-export interface HandedOver {
-  kind: 'message' | 'bonus';
-  id: string;
-  channel: string | null;
-  campaign_name: string | null;
-  journey_name: string | null;
-  status: string;
-  error_code: string | null;
-  made_at: string;
-  decided_at: string;
-  handed_over_at: string | null;
-}
-
-export interface ProvenExclusion extends Exclusion {
-  messages: number;
-  bonuses: number;
-  handed_over: readonly HandedOver[];
-  under_way: readonly HandedOver[];
-  blocked: readonly { kind: 'message' | 'bonus'; code: string; count: number }[];
-}
-
-export interface Proof {
-  player_id: string;
-  external_id: string | null;
-  merged_player_ids: readonly string[];
-  as_of: string;
-  messages: number;
-  bonuses: number;
-  is_complete: boolean;
-  exclusions: readonly ProvenExclusion[];
+  const range = { from: fromUtcField(from), to: fromUtcField(to) };
+  const query = {
+    state: oneOf(STATES, state),
+    kind: oneOf(KINDS, kind),
+    player_id: uuidOf(player),
+    ...range,
+  };
+  return useList('compliance.exclusions.list', [query]);
 }
 
 export function useProof(id: string) {
-  return useRead<Proof>(`/v1/compliance/exclusions/${id}/proof`);
-}
-
-/** A message that was held back. */
-export interface BlockedSend {
-  id: string;
-  player_id: string;
-  external_id: string | null;
-  channel: string;
-  code: string;
-  at: string;
-  campaign_name: string | null;
-  journey_name: string | null;
+  return useRead('compliance.exclusions.proof', [id]);
 }
 
 export const BLOCKING_CODES = [
@@ -90,66 +50,25 @@ export const BLOCKING_CODES = [
   'SKIPPED_COOLDOWN',
   'SKIPPED_AT_RISK',
   'SKIPPED_BANNED',
-] as const;
+] as const satisfies readonly BlockedSend['code'][];
 
 export function useBlockedSends({ code, player, from, to }: ListFilters & { code?: string | undefined }) {
-  const query = { code, player_id: player, from: inUtc(from), to: inUtc(to) };
-  return useList<BlockedSend>('/v1/compliance/blocked-sends', query);
-}
-
-/** A player whose ids name two people. */
-export interface Conflict {
-  player_id: string;
-  external_id: string | null;
-  anonymous_ids: readonly string[];
-  created_at: string;
+  const range = { from: fromUtcField(from), to: fromUtcField(to) };
+  return useList('compliance.blockedSends', [
+    { code: oneOf(BLOCKING_CODES, code), player_id: uuidOf(player), ...range },
+  ]);
 }
 
 export function useConflicts() {
-  return useList<Conflict>('/v1/compliance/conflicts');
-}
-
-/** A player whose verification waits. */
-export interface KycWaiting {
-  player_id: string;
-  external_id: string | null;
-  kyc_level: number;
-  requested_level: number | null;
-  since: string | null;
+  return useList('compliance.conflicts.list', []);
 }
 
 export function useKycQueue() {
-  return useList<KycWaiting>('/v1/compliance/kyc-queue');
-}
-
-export interface Licence {
-  license_jurisdiction: string | null;
-  kyc_model: string;
-  rg_features: readonly string[];
-  rules: readonly {
-    id: string;
-    severity: 'enforce' | 'warn' | 'info';
-    applies_to: readonly string[];
-    summary: string;
-    source: string;
-    evidence: string;
-  }[];
+  return useList('compliance.kycQueue', []);
 }
 
 export function useLicence() {
-  return useRead<Licence>('/v1/compliance/licence');
-}
-
-/** A change in the tenant, and who made it. */
-export interface AuditEntry {
-  id: string;
-  occurred_at: string;
-  actor: { kind: 'session'; user_id: string; role: string } | { kind: 'internal' };
-  action: string;
-  resource_type: string;
-  resource_id: string;
-  before: Readonly<Record<string, unknown>> | null;
-  after: Readonly<Record<string, unknown>> | null;
+  return useRead('compliance.licence', []);
 }
 
 export interface AuditFilters {
@@ -160,12 +79,31 @@ export interface AuditFilters {
   to?: string | undefined;
 }
 
-export function useAuditLog({ user, action, resource, from, to }: AuditFilters) {
-  const query = { user_id: user, action, resource_id: resource, from: inUtc(from), to: inUtc(to) };
-  return useList<AuditEntry>('/v1/audit-log', query);
-}
+export const ACTIONS = [
+  'create',
+  'update',
+  'delete',
+  'revoke',
+  'send',
+  'cancel',
+  'retry_failed',
+  'send_test',
+  'replay',
+  'refresh',
+  'activate',
+  'pause',
+  'publish',
+  'migrate',
+  'request',
+  'approve',
+  'rotate_secret',
+  'issue',
+  'resolve',
+  'reveal',
+] as const satisfies readonly FiltersIn<'auditLog.list'>['action'][];
 
-/** The value of a field for date and time, which names no zone, as a time in UTC. */
-function inUtc(local: string | undefined): string | undefined {
-  return local === undefined ? undefined : `${local.length === 16 ? `${local}:00` : local}Z`;
+export function useAuditLog({ user, action, resource, from, to }: AuditFilters) {
+  const range = { from: fromUtcField(from), to: fromUtcField(to) };
+  const query = { user_id: user, action: oneOf(ACTIONS, action), resource_id: resource, ...range };
+  return useList('auditLog.list', [query]);
 }

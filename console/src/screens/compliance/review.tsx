@@ -133,16 +133,11 @@ const SHORTEST_NOTE = 3;
 function Resolve({ conflict, onClose }: { conflict: Conflict; onClose: () => void }) {
   const [key] = useState(newActionKey);
   const [note, setNote] = useState('');
-  const resolve = useChange();
+  const resolve = useChange('compliance.conflicts.resolve');
   const { player_id, external_id } = conflict;
   const send = () =>
     resolve.mutate(
-      {
-        method: 'POST',
-        path: `/v1/compliance/conflicts/${player_id}/resolve`,
-        body: { note: note.trim() },
-        idempotency_key: key,
-      },
+      { inputs: [player_id, { note: note.trim() }], idempotency_key: key },
       { onSuccess: onClose },
     );
   return (

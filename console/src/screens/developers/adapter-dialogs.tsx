@@ -1,16 +1,15 @@
+import type { CreateAdapterBody } from '@player-engagement/client';
 import { useState } from 'react';
 import { useChange } from '../../api/queries.ts';
 import { valuesOf, type Texts } from '../../format/record-texts.ts';
 import { t } from '../../messages/t.ts';
-import { Button } from '../../ui/button.tsx';
+import { ActDialog } from '../../ui/act-dialog.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Dialog } from '../../ui/dialog.tsx';
 import { Form } from '../../ui/form.tsx';
 import { Input, optionsOf, Select } from '../../ui/record-field.tsx';
-import { Failed } from '../../ui/states.tsx';
 import { authOf, FIELDS } from './adapter-fields.ts';
 import { Address, IsActive } from './adapter-form.tsx';
-import type { Adapter, AdapterWithSecret } from './queries.ts';
+import type { Adapter } from './queries.ts';
 import { Secret } from './secret.tsx';
 
 const m = t.developers.adapter;
@@ -20,7 +19,7 @@ const SLUG = /^[a-z0-9-]{3,40}$/;
 /** Makes an adapter with the limits and capabilities that the API gives a new one, and shows its secret. */
 export function NewAdapter({ onClose }: { onClose: () => void }) {
   const [texts, setTexts] = useState(NEW);
-  const create = useChange<AdapterWithSecret>();
+  const create = useChange('adapters.create');
   const made = create.data?.data;
   if (made !== undefined) {
     return (
@@ -38,7 +37,8 @@ export function NewAdapter({ onClose }: { onClose: () => void }) {
     });
     const address = is_http ? { base_url: values['base_url'], auth: authOf(values) } : {};
     const body = { slug: slug.trim(), kind, is_active: values['is_active'], ...address };
-    create.mutate({ method: 'POST', path: '/v1/adapters', body });
+    // The select and the fields have no other values than the API takes; what is wrong in them it says at the field.
+    create.mutate({ inputs: [body as CreateAdapterBody] });
   };
   const form = {
     texts,
@@ -46,24 +46,14 @@ export function NewAdapter({ onClose }: { onClose: () => void }) {
     change: (change: Texts) => setTexts((before) => ({ ...before, ...change })),
   };
   return (
-    <Dialog
+    <ActDialog
       title={m.new}
+      verb={m.create}
+      busy={create.isPending}
+      ready={SLUG.test(slug.trim()) && (!is_http || texts['base_url'] !== '')}
+      error={create.error}
+      onAct={submit}
       onClose={onClose}
-      mayClose={() => !create.isPending}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={create.isPending}>
-            {t.confirm.cancel}
-          </Button>
-          <Button
-            kind="primary"
-            disabled={create.isPending || !SLUG.test(slug.trim()) || (is_http && texts['base_url'] === '')}
-            onClick={submit}
-          >
-            {m.create}
-          </Button>
-        </>
-      }
     >
       <Form disabled={create.isPending}>
         <Input form={form} path="slug" label={m.slug} hint={m.slugHint} max={40} />
@@ -71,14 +61,13 @@ export function NewAdapter({ onClose }: { onClose: () => void }) {
         {is_http ? <Address form={form} has_token={false} /> : null}
         <IsActive form={form} />
       </Form>
-      {create.error === null ? null : <Failed error={create.error} />}
-    </Dialog>
+    </ActDialog>
   );
 }
 
 /** Makes a new secret of the adapter, and shows it. */
 export function RotateSecret({ of: { id, slug }, onClose }: { of: Adapter; onClose: () => void }) {
-  const rotate = useChange<AdapterWithSecret>();
+  const rotate = useChange('adapters.rotateSecret');
   const made = rotate.data?.data;
   if (made !== undefined) {
     return (
@@ -94,7 +83,7 @@ export function RotateSecret({ of: { id, slug }, onClose }: { of: Adapter; onClo
       busy={rotate.isPending}
       error={rotate.error}
       onClose={onClose}
-      onConfirm={() => rotate.mutate({ method: 'POST', path: `/v1/adapters/${id}/rotate-secret` })}
+      onConfirm={() => rotate.mutate({ inputs: [id] })}
     >
       <p>{m.rotateText}</p>
     </Confirm>

@@ -1,15 +1,15 @@
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
 import { useChange } from '../../api/queries.ts';
-import { textsOf, valueAt, valuesOf, type Texts } from '../../format/record-texts.ts';
+import { atPaths, textsOf, valuesOf, type Texts } from '../../format/record-texts.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
-import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { SaveFailure } from '../../ui/conflict.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { Buttons } from '../../ui/form.tsx';
-import { Answered, Failed } from '../../ui/states.tsx';
+import { Answered } from '../../ui/states.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { RotateSecret } from './adapter-dialogs.tsx';
 import { FIELDS, patchOf, TOKEN } from './adapter-fields.ts';
@@ -48,14 +48,12 @@ export function AdapterPage({ id, onBack }: { id: string; onBack: () => void }) 
 function Editor({ adapter, etag }: { adapter: Adapter; etag: string | undefined }) {
   const { id, slug, kind, auth } = adapter;
   const [rotates, setRotates] = useState(false);
-  const save = useChange<Adapter>();
+  const save = useChange('adapters.update');
   const { draft, changes, dirty, ...typed } = useDraft<Texts>(textsOf(adapter, FIELDS, scaleOf), etag);
   const { values, issues } = valuesOf(draft, FIELDS, { scaleOf, complaints: t.bonuses.complaints });
   const submit = async (over = typed.etag) => {
     const body = patchOf(changes, values);
-    const answer = await save
-      .mutateAsync({ method: 'PATCH', path: `/v1/adapters/${id}`, if_match: over, body })
-      .catch(() => undefined);
+    const answer = await save.mutateAsync({ inputs: [id, body], if_match: over }).catch(() => undefined);
     if (answer !== undefined) typed.reset();
   };
   return (
@@ -73,19 +71,12 @@ function Editor({ adapter, etag }: { adapter: Adapter; etag: string | undefined 
           [m.id, <Id key="id" value={id} what={m.id} />],
         ]}
       />
-      {isConflict(save.error) ? (
-        <Conflict
-          error={save.error}
-          changes={shownChanges(changes, values)}
-          onMine={(newer) => void submit(newer)}
-          onTheirs={() => {
-            typed.reset();
-            save.reset();
-          }}
-        />
-      ) : save.error === null ? null : (
-        <Failed error={save.error} />
-      )}
+      <SaveFailure
+        save={save}
+        forget={typed.reset}
+        changes={shownChanges(changes, values)}
+        onMine={(newer) => void submit(newer)}
+      />
       <AdapterForm
         form={{
           texts: draft,
@@ -115,7 +106,6 @@ function Editor({ adapter, etag }: { adapter: Adapter; etag: string | undefined 
 
 /** What was typed, by field; of a token only that there is one. */
 function shownChanges(changes: Texts, values: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.keys(changes).map((path) => [path, path === TOKEN ? m.newToken : (valueAt(values, path) ?? null)]),
-  );
+  const shown = atPaths(values, Object.keys(changes));
+  return TOKEN in changes ? { ...shown, [TOKEN]: m.newToken } : shown;
 }

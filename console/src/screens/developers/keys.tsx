@@ -5,14 +5,14 @@ import { useChange } from '../../api/queries.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { ActDialog } from '../../ui/act-dialog.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
-import { Empty, Failed } from '../../ui/states.tsx';
-import { KEY_STATUSES, useApiKeys, useKeysPath, type ApiKeyRecord, type CreatedKey } from './queries.ts';
+import { Empty } from '../../ui/states.tsx';
+import { KEY_STATUSES, useApiKeys, type ApiKeyRecord } from './queries.ts';
 import { Secret } from './secret.tsx';
 
 const route = getRouteApi('/developers');
@@ -107,8 +107,8 @@ export function Keys() {
 /** Makes a key and shows its secret, which no later answer has. */
 function NewKey({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState('');
-  const path = useKeysPath();
-  const create = useChange<CreatedKey>();
+  const { project_id } = usePlace();
+  const create = useChange('projects.apiKeys.create');
   const made = create.data?.data;
   if (made !== undefined) {
     return (
@@ -118,24 +118,14 @@ function NewKey({ onClose }: { onClose: () => void }) {
     );
   }
   return (
-    <Dialog
+    <ActDialog
       title={m.newKey}
+      verb={m.createKey}
+      busy={create.isPending}
+      ready={name.trim() !== ''}
+      error={create.error}
+      onAct={() => create.mutate({ inputs: [project_id, { name: name.trim() }] })}
       onClose={onClose}
-      mayClose={() => !create.isPending}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={create.isPending}>
-            {t.confirm.cancel}
-          </Button>
-          <Button
-            kind="primary"
-            disabled={create.isPending || name.trim() === ''}
-            onClick={() => create.mutate({ method: 'POST', path, body: { name: name.trim() } })}
-          >
-            {m.createKey}
-          </Button>
-        </>
-      }
     >
       <p>{m.keyFor(usePlace().project_name)}</p>
       <Field label={m.name} hint={m.nameHint}>
@@ -149,14 +139,13 @@ function NewKey({ onClose }: { onClose: () => void }) {
           />
         )}
       </Field>
-      {create.error === null ? null : <Failed error={create.error} />}
-    </Dialog>
+    </ActDialog>
   );
 }
 
 function Revoke({ of, onClose }: { of: ApiKeyRecord; onClose: () => void }) {
-  const path = useKeysPath();
-  const revoke = useChange<ApiKeyRecord>();
+  const { project_id } = usePlace();
+  const revoke = useChange('projects.apiKeys.delete');
   return (
     <Confirm
       title={m.revokeTitle(of.name)}
@@ -164,7 +153,7 @@ function Revoke({ of, onClose }: { of: ApiKeyRecord; onClose: () => void }) {
       busy={revoke.isPending}
       error={revoke.error}
       onClose={onClose}
-      onConfirm={() => revoke.mutate({ method: 'DELETE', path: `${path}/${of.id}` }, { onSuccess: onClose })}
+      onConfirm={() => revoke.mutate({ inputs: [project_id, of.id] }, { onSuccess: onClose })}
     >
       <p>{m.revokeText}</p>
       <p>

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { useMoney } from '../../api/currencies.ts';
+import { useMoney, type Amount } from '../../api/currencies.ts';
 import { writeExactly } from '../../api/json.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -15,6 +15,16 @@ import { useSandboxBonuses, type SandboxBonus } from './queries.ts';
 
 const m = t.developers.adapter;
 
+/** What the columns show of a grant's body: who calls a sandbox by hand may leave it out. */
+interface Sent {
+  player_external_id?: string;
+  template?: { name?: string; amount_subunit?: Amount; currency?: string };
+}
+
+function sentBy({ sent }: SandboxBonus): Sent {
+  return sent;
+}
+
 /** What a sandbox was given, as a platform would have it. */
 export function SandboxBonuses({ id }: { id: string }) {
   const [opened, setOpened] = useState<SandboxBonus>();
@@ -25,23 +35,25 @@ export function SandboxBonuses({ id }: { id: string }) {
       key: 'player',
       title: m.player,
       width: 'minmax(140px, 1fr)',
-      cell: ({ sent }) => <bdi>{sent.player_external_id ?? '—'}</bdi>,
+      cell: (row) => <bdi>{sentBy(row).player_external_id ?? '—'}</bdi>,
     },
     {
       key: 'template',
       title: m.template,
       width: 'minmax(140px, 1fr)',
-      cell: ({ sent }) => <bdi>{sent.template?.name ?? '—'}</bdi>,
+      cell: (row) => <bdi>{sentBy(row).template?.name ?? '—'}</bdi>,
     },
     {
       key: 'amount',
       title: m.amount,
       width: '190px',
       align: 'right',
-      cell: ({ sent: { template } }) =>
-        template?.amount_subunit === undefined || template.currency === undefined
+      cell: (row) => {
+        const { amount_subunit, currency } = sentBy(row).template ?? {};
+        return amount_subunit === undefined || currency === undefined
           ? '—'
-          : money.of(template.amount_subunit, template.currency),
+          : money.of(amount_subunit, currency);
+      },
     },
     {
       key: 'status',

@@ -10,7 +10,7 @@ import { Dialog } from '../../ui/dialog.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty, Failed } from '../../ui/states.tsx';
-import { useDeadLetters, type DeadLetter, type ReplayReport } from './queries.ts';
+import { useDeadLetters, type DeadLetter } from './queries.ts';
 
 const m = t.events;
 
@@ -54,16 +54,10 @@ export function Rejected() {
 
 function Letter({ letter, onClose }: { letter: DeadLetter; onClose: () => void }) {
   const [key] = useState(newActionKey);
-  const replay = useChange<ReplayReport>();
+  const replay = useChange('deadLetters.replay');
   const { partition, offset, reason, message, value } = letter;
   const report = replay.data?.data;
-  const send = () =>
-    replay.mutate({
-      method: 'POST',
-      path: '/v1/dead-letters/replay',
-      body: { letters: [{ partition, offset }] },
-      idempotency_key: key,
-    });
+  const send = () => replay.mutate({ inputs: [{ letters: [{ partition, offset }] }], idempotency_key: key });
   return (
     <Dialog
       title={m.replayTitle}

@@ -2,6 +2,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import type { FormEvent } from 'react';
 import { useMoney } from '../../api/currencies.ts';
 import { formatValue } from '../../format/value.ts';
+import { fromUtcField } from '../../format/time.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
@@ -22,7 +23,7 @@ export function Search() {
   const { event, player, from, to } = route.useSearch();
   const navigate = useNavigate({ from: '/events' });
   const money = useMoney();
-  const found = useEventSearch({ event, player_id: player, from: inUtc(from), to: inUtc(to) });
+  const found = useEventSearch({ event, player_id: player, from: fromUtcField(from), to: fromUtcField(to) });
   const ask = (submitted: FormEvent<HTMLFormElement>) => {
     submitted.preventDefault();
     const form = new FormData(submitted.currentTarget);
@@ -90,9 +91,4 @@ export function Search() {
 
 function textOf(value: FormDataEntryValue | null): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined;
-}
-
-/** The value of a field for date and time, which names no zone, as a time in UTC. */
-function inUtc(local: string | undefined): string | undefined {
-  return local === undefined ? undefined : `${local.length === 16 ? `${local}:00` : local}Z`;
 }

@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { parseExactly } from '../../api/json.ts';
+import { asDoubles, parseExactly } from '../../api/json.ts';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
@@ -11,10 +11,10 @@ import { Form } from '../../ui/form.tsx';
 import { PlayerChoice } from '../../ui/player-choice.tsx';
 import { Answered, Failed } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
-import { graphOf } from './graph.ts';
+import { graphOf, isObject, type Written } from './graph.ts';
 import css from './journeys.module.css';
 import { useNames, usesOf } from './names.ts';
-import { journeyPath, useStats, type JourneyRecord, type RunRecord } from './queries.ts';
+import { useStats, type JourneyRecord } from './queries.ts';
 
 const m = t.journeys.acts;
 const SHOWN_NAME = 80;
@@ -33,7 +33,7 @@ export function Pause({ journey, onClose }: ActProps) {
   const [key] = useState(newActionKey);
   const [hold, setHold] = useState(false);
   const stats = useStats(id);
-  const act = useChange<JourneyRecord>();
+  const act = useChange('journeys.pause');
   return (
     <Confirm
       title={m.pauseTitle(shortName(journey.name))}
@@ -41,12 +41,7 @@ export function Pause({ journey, onClose }: ActProps) {
       busy={act.isPending}
       error={act.error}
       onClose={onClose}
-      onConfirm={() =>
-        act.mutate(
-          { method: 'POST', path: `${journeyPath(id)}/pause`, body: { hold }, idempotency_key: key },
-          { onSuccess: onClose },
-        )
-      }
+      onConfirm={() => act.mutate({ inputs: [id, { hold }], idempotency_key: key }, { onSuccess: onClose })}
     >
       <p>{m.pauseText}</p>
       <Answered asked={stats} what={t.journeys.loadingStats}>
@@ -73,7 +68,7 @@ export function Trigger({ journey, onClose }: ActProps) {
   const navigate = useNavigate();
   const [typed, setTyped] = useState<Typed>(() => ({ player: undefined, context: '', key: newActionKey() }));
   const { player, context, key } = typed;
-  const act = useChange<RunRecord>();
+  const act = useChange('journeys.trigger');
   const read = contextOf(context);
   const run = act.data?.data;
   const change = (next: Partial<Typed>) => {
@@ -83,7 +78,7 @@ export function Trigger({ journey, onClose }: ActProps) {
   const start = () => {
     if (player === undefined || read === undefined) return;
     const body = { player_id: player, ...(read === null ? {} : { context: read }) };
-    act.mutate({ method: 'POST', path: `${journeyPath(id)}/trigger`, body, idempotency_key: key });
+    act.mutate({ inputs: [id, body], idempotency_key: key });
   };
   return (
     <Dialog
@@ -154,11 +149,11 @@ export function Trigger({ journey, onClose }: ActProps) {
 }
 
 /** The object that the text is; null: no text; undefined: something else. */
-export function contextOf(text: string): object | null | undefined {
+export function contextOf(text: string): Written | null | undefined {
   if (text.trim() === '') return null;
   try {
-    const value = parseExactly(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+    const value = asDoubles(parseExactly(text));
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
@@ -171,7 +166,7 @@ export function Archive({ journey, onClose }: ActProps) {
   const navigate = useNavigate();
   const [key] = useState(newActionKey);
   const stats = useStats(id);
-  const act = useChange<JourneyRecord>();
+  const act = useChange('journeys.delete');
   const running = stats.data?.data.runs.running;
   return (
     <Confirm
@@ -184,7 +179,7 @@ export function Archive({ journey, onClose }: ActProps) {
       onClose={onClose}
       onConfirm={() =>
         // The page knows at once that it is deleted, and this dialog goes with its button.
-        void act.mutateAsync({ method: 'DELETE', path: journeyPath(id), idempotency_key: key }).then(
+        void act.mutateAsync({ inputs: [id], idempotency_key: key }).then(
           () => navigate({ to: '/journeys' }),
           // Shown by the dialog.
           () => undefined,

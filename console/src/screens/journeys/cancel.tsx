@@ -4,7 +4,7 @@ import { t } from '../../messages/t.ts';
 import { Confirm } from '../../ui/confirm.tsx';
 import { Answered } from '../../ui/states.tsx';
 import { shortName } from './acts.tsx';
-import { journeyPath, useStats, type JourneyRecord, type RunRecord } from './queries.ts';
+import { useStats, type JourneyRecord, type RunRecord } from './queries.ts';
 
 const m = t.journeys.runs;
 
@@ -19,7 +19,7 @@ export function CancelRun({
   onClose: () => void;
 }) {
   const [key] = useState(newActionKey);
-  const act = useChange<RunRecord>();
+  const act = useChange('journeys.runs.cancel');
   return (
     <Confirm
       title={m.cancelTitle(run.player_id)}
@@ -28,14 +28,7 @@ export function CancelRun({
       error={act.error}
       onClose={onClose}
       onConfirm={() =>
-        act.mutate(
-          {
-            method: 'POST',
-            path: `${journeyPath(journey.id)}/runs/${run.run_id}/cancel`,
-            idempotency_key: key,
-          },
-          { onSuccess: onClose },
-        )
+        act.mutate({ inputs: [journey.id, run.run_id], idempotency_key: key }, { onSuccess: onClose })
       }
     >
       <p>{m.cancelText}</p>
@@ -56,7 +49,7 @@ export function CancelRuns({
   onClose: () => void;
 }) {
   const [key] = useState(newActionKey);
-  const act = useChange<{ cancelled: number }>();
+  const act = useChange('journeys.runs.cancelAll');
   const stats = useStats(id);
   const numbers = stats.data?.data;
   const count =
@@ -75,12 +68,7 @@ export function CancelRuns({
       onClose={onClose}
       onConfirm={() =>
         act.mutate(
-          {
-            method: 'POST',
-            path: `${journeyPath(id)}/runs/cancel`,
-            body: node_id === undefined ? {} : { node_id },
-            idempotency_key: key,
-          },
+          { inputs: [id, node_id === undefined ? {} : { node_id }], idempotency_key: key },
           { onSuccess: onClose },
         )
       }

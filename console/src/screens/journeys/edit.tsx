@@ -1,6 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Answer } from '../../api/call.ts';
+import type { Answer } from '../../api/client.ts';
 import { useMayEdit } from '../../api/place.tsx';
 import { t } from '../../messages/t.ts';
 import { Page } from '../../ui/page.tsx';

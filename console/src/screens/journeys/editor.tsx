@@ -1,8 +1,9 @@
+import type { CreateJourneyBody, PatchJourneyBody } from '@player-engagement/client';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
-import type { Answer } from '../../api/call.ts';
-import { writeExactly } from '../../api/json.ts';
-import { newActionKey, useChange } from '../../api/queries.ts';
+import type { Answer } from '../../api/client.ts';
+import { asDoubles, writeExactly } from '../../api/json.ts';
+import { newActionKey, useSave } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Failed } from '../../ui/states.tsx';
@@ -17,7 +18,7 @@ import { idOf } from './graph.ts';
 import css from './journeys.module.css';
 import { useNames } from './names.ts';
 import { Picture } from './pictured.tsx';
-import { journeyPath, type JourneyIssue, type JourneyRecord } from './queries.ts';
+import { type JourneyIssue, type JourneyRecord } from './queries.ts';
 import { SettingsForm, TriggerForm } from './rules-form.tsx';
 import { StepList } from './step-list.tsx';
 
@@ -41,7 +42,7 @@ export function Editor({ journey }: EditorProps) {
   const form = useRef<HTMLFormElement>(null);
   // A second click, and another try after a failure, are the same action: nothing is made twice.
   const action = useRef<{ content: string; key: string }>(undefined);
-  const save = useChange<JourneyRecord>();
+  const save = useSave('journeys.create', 'journeys.update');
   const nameOf = useNames(draft.trigger, draft.graph, draft.settings);
   const changed = changesOf(draft, base);
   const is_new = journey === undefined;
@@ -67,16 +68,16 @@ export function Editor({ journey }: EditorProps) {
     if (!is_new && changed.length === 0) return leave(journey.data.id);
     const parts = is_new ? (['name', 'trigger', 'graph', 'settings'] as const) : changed;
     // An active journey is not changed under its runs: what is saved waits until it is published.
-    const query = journey?.data.status === 'active' ? { draft: true } : {};
-    const body = Object.fromEntries(parts.map((part) => [part, draft[part]]));
+    const query = journey?.data.status === 'active' ? { draft: 'true' } : {};
+    // The API judges what the editor says.
+    const body = asDoubles(Object.fromEntries(parts.map((part) => [part, draft[part]])));
     const content = writeExactly([over, body]);
     if (action.current?.content !== content) action.current = { content, key: newActionKey() };
     save.mutate(
       {
         ...(is_new
-          ? { method: 'POST', path: '/v1/journeys' }
-          : { method: 'PATCH', path: journeyPath(journey.data.id), query, if_match: over }),
-        body,
+          ? { create: [body as CreateJourneyBody] }
+          : { update: [journey.data.id, body as PatchJourneyBody], query, if_match: over }),
         idempotency_key: action.current.key,
       },
       {

@@ -41,7 +41,7 @@ export function GraphTab({ journey }: { journey: JourneyRecord }) {
         graph={graph}
         nameOf={nameOf}
         notes={new Map([...counts].map(([node_id, node]) => [node_id, noteOf(node)]))}
-        wrong={new Set(journey.warnings.flatMap(({ node_id }) => node_id ?? []))}
+        wrong={new Set((journey.warnings ?? []).flatMap(({ node_id }) => node_id ?? []))}
         selected={selected}
         onSelect={setSelected}
       >

@@ -1,5 +1,6 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useMayEdit } from '../../api/place.tsx';
+import { oneOf } from '../../api/queries.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Filter } from '../../ui/filter.tsx';
@@ -51,10 +52,9 @@ const COLUMNS: readonly Column<ListedJourney>[] = [
 
 /** All journeys of the project, the newest first. */
 export function Journeys() {
-  const { status } = route.useSearch();
   const navigate = useNavigate({ from: '/journeys' });
   const may_edit = useMayEdit();
-  const known = STATUSES.find((one) => one === status);
+  const known = oneOf(STATUSES, route.useSearch().status);
   return (
     <Page
       title={m.title}

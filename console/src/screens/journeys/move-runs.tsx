@@ -1,7 +1,7 @@
+import type { MigrateRunsBody, MigrateRunsResult } from '@player-engagement/client';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { call, type Answer } from '../../api/call.ts';
-import type { ApiError } from '../../api/errors.ts';
+import { ask } from '../../api/client.ts';
 import { usePlace } from '../../api/place.tsx';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { formatInt } from '../../format/number.ts';
@@ -18,25 +18,10 @@ import { graphOf, idOf, type Written } from './graph.ts';
 import css from './journeys.module.css';
 import { placesOf, type Place } from './moves.ts';
 import { useNames } from './names.ts';
-import {
-  journeyPath,
-  useVersion,
-  type JourneyRecord,
-  type ListedVersion,
-  type VersionRecord,
-} from './queries.ts';
+import { useVersion, type JourneyRecord, type ListedVersion, type VersionRecord } from './queries.ts';
 import { titleOf } from './words.ts';
 
 const m = t.journeys.moves;
-
-/** What became, or would become, of the runs. */
-interface Moved {
-  moved: number;
-  stayed: number;
-  exited: number;
-  /** Runs by the step on which they stood. */
-  by_node: Readonly<Record<string, number>>;
-}
 
 /** What is asked for, with the key of this action: another choice is another action, another try is the same one. */
 interface Wish {
@@ -71,12 +56,11 @@ export function MoveRuns({ journey, listed, onClose }: MoveProps) {
   const place = usePlace();
   const [wish, setWish] = useState<Wish>(() => firstWish(journey, listed));
   const [asking, setAsking] = useState(false);
-  const path = `${journeyPath(id)}/migrate-runs`;
   // It changes nothing, so nothing that the page shows is asked again.
-  const count = useMutation<Answer<Moved>, ApiError, object>({
-    mutationFn: (body) => call<Moved>({ method: 'POST', path, body, project: place }),
+  const count = useMutation({
+    mutationFn: (wanted: MigrateRunsBody) => ask('journeys.migrateRuns', [id, wanted], { project: place }),
   });
-  const act = useChange<Moved>();
+  const act = useChange('journeys.migrateRuns');
   const counted = count.data?.data;
   const done = act.data?.data;
   const change = (next: Partial<Wish>) => {
@@ -102,10 +86,7 @@ export function MoveRuns({ journey, listed, onClose }: MoveProps) {
         error={act.error}
         onClose={() => setAsking(false)}
         onConfirm={() =>
-          act.mutate(
-            { method: 'POST', path, body, idempotency_key: wish.key },
-            { onSuccess: () => setAsking(false) },
-          )
+          act.mutate({ inputs: [id, body], idempotency_key: wish.key }, { onSuccess: () => setAsking(false) })
         }
       >
         {moved === 0 ? null : <p>{m.confirmMoved(moved)}</p>}
@@ -213,7 +194,7 @@ function Versions({
 interface StepsProps {
   journey: JourneyRecord;
   wish: Wish;
-  by_node: Moved['by_node'] | undefined;
+  by_node: MigrateRunsResult['by_node'] | undefined;
   onChange: (next: Partial<Wish>) => void;
 }
 

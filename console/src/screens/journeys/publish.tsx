@@ -11,7 +11,7 @@ import { shortName, Uses, type ActProps } from './acts.tsx';
 import { graphOf } from './graph.ts';
 import css from './journeys.module.css';
 import { useNames } from './names.ts';
-import { journeyPath, useStats, type JourneyIssue, type JourneyRecord } from './queries.ts';
+import { useStats, type JourneyIssue, type JourneyRecord } from './queries.ts';
 import { triggerText } from './words.ts';
 
 const m = t.journeys.acts;
@@ -21,7 +21,7 @@ const HARMLESS = new Set(['UNREACHABLE_NODE', 'NO_WAIT_BETWEEN_SENDS', 'TIMEOUT_
 
 /** What must be mended before activation. */
 export function hindrancesOf({ warnings }: JourneyRecord): readonly JourneyIssue[] {
-  return warnings.filter(({ code }) => !HARMLESS.has(code));
+  return (warnings ?? []).filter(({ code }) => !HARMLESS.has(code));
 }
 
 /** Asks before the journey is activated: what starts runs, what it uses, and what becomes of runs that were held. */
@@ -29,7 +29,7 @@ export function Activate({ journey, onClose }: ActProps) {
   const { id, trigger, settings, hold, draft_version } = journey;
   const [key] = useState(newActionKey);
   const [resume, setResume] = useState<'run' | 'skip'>('run');
-  const act = useChange<JourneyRecord>();
+  const act = useChange('journeys.activate');
   const graph = graphOf(journey.graph);
   const nameOf = useNames(trigger, graph, settings);
   const hindrances = hindrancesOf(journey);
@@ -47,15 +47,7 @@ export function Activate({ journey, onClose }: ActProps) {
             kind="primary"
             disabled={act.isPending || hindrances.length > 0}
             onClick={() =>
-              act.mutate(
-                {
-                  method: 'POST',
-                  path: `${journeyPath(id)}/activate`,
-                  body: { resume },
-                  idempotency_key: key,
-                },
-                { onSuccess: onClose },
-              )
+              act.mutate({ inputs: [id, { resume }], idempotency_key: key }, { onSuccess: onClose })
             }
           >
             {act.isPending ? t.confirm.busy : m.activate}
@@ -108,7 +100,7 @@ export function PublishDraft({ journey, onClose }: ActProps) {
   const { id, draft_version } = journey;
   const [key] = useState(newActionKey);
   const stats = useStats(id);
-  const act = useChange<JourneyRecord>();
+  const act = useChange('journeys.versions.publish');
   const hindrances = hindrancesOf(journey);
   // Once published, there is no draft any more.
   const [version] = useState(draft_version ?? 0);
@@ -120,10 +112,7 @@ export function PublishDraft({ journey, onClose }: ActProps) {
       error={act.error}
       onClose={onClose}
       onConfirm={() =>
-        act.mutate(
-          { method: 'POST', path: `${journeyPath(id)}/versions/${version}/publish`, idempotency_key: key },
-          { onSuccess: onClose },
-        )
+        act.mutate({ inputs: [id, String(version)], idempotency_key: key }, { onSuccess: onClose })
       }
     >
       <p>{m.publishText(version)}</p>

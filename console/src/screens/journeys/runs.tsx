@@ -1,7 +1,8 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useMayEdit } from '../../api/place.tsx';
-import { isUuid } from '../../format/uuid.ts';
+import { oneOf } from '../../api/queries.ts';
+import { uuidOf } from '../../format/uuid.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
@@ -40,13 +41,9 @@ export function Runs({ journey }: { journey: JourneyRecord }) {
     void navigate({ search: (before) => ({ ...before, player: id }), replace: true });
   const show = (run_id: string | undefined) =>
     void navigate({ search: (before) => ({ ...before, run: run_id }) });
-  const known = RUN_STATUSES.find((one) => one === status);
-  const player_id = player !== undefined && isUuid(player) ? player : undefined;
-  const pages = useRuns(journey.id, {
-    ...(known === undefined ? {} : { status: known }),
-    ...(node === undefined ? {} : { node_id: node }),
-    ...(player_id === undefined ? {} : { player_id }),
-  });
+  const known = oneOf(RUN_STATUSES, status);
+  const player_id = uuidOf(player);
+  const pages = useRuns(journey.id, { status: known, node_id: node, player_id });
   const is_filtered = known !== undefined || node !== undefined || player_id !== undefined;
   return (
     <>

@@ -1,6 +1,6 @@
+import type { JourneySimulation, SimulateJourneyBody } from '@player-engagement/client';
 import { useState } from 'react';
-import { call, type Answer } from '../../api/call.ts';
-import type { ApiError } from '../../api/errors.ts';
+import { ask } from '../../api/client.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useMutation } from '@tanstack/react-query';
 import { maskText } from '../../format/mask.ts';
@@ -17,36 +17,11 @@ import { contextOf, shortName, type ActProps } from './acts.tsx';
 import { graphOf } from './graph.ts';
 import css from './journeys.module.css';
 import { titlesOf, useNames } from './names.ts';
-import { journeyPath } from './queries.ts';
 import { reasonOf } from './run-words.ts';
 import { spanText, titleOf } from './words.ts';
 
 const m = t.journeys.simulation;
 const TONES: Readonly<Record<string, Tone>> = { completed: 'good', skipped: 'warn', failed: 'bad' };
-
-/** What a run would do; nothing of it happens. */
-interface Simulation {
-  steps: readonly {
-    seq: number;
-    node_id: string;
-    status: 'completed' | 'skipped' | 'failed';
-    completed_at: string;
-    outcome: string;
-    error_code: string | null;
-    /** From the start. */
-    at_ms: number;
-    note?: string;
-  }[];
-  messages: readonly {
-    node_id: string;
-    channel: string;
-    recipient: string;
-    subject?: string;
-    body: string;
-  }[];
-  outcome: string;
-  notes: readonly string[];
-}
 
 /** Shows the path that a player would take through the journey as it was saved last, with the reason of each step. */
 export function Simulate({ journey, onClose }: ActProps) {
@@ -59,9 +34,8 @@ export function Simulate({ journey, onClose }: ActProps) {
   const titles = titlesOf(graph, (node) => titleOf(node, nameOf));
   const read = contextOf(payload);
   // It changes nothing, so nothing that the page shows is asked again.
-  const asked = useMutation<Answer<Simulation>, ApiError, object>({
-    mutationFn: (body) =>
-      call<Simulation>({ method: 'POST', path: `${journeyPath(id)}/simulate`, body, project: place }),
+  const asked = useMutation({
+    mutationFn: (body: SimulateJourneyBody) => ask('journeys.simulate', [id, body], { project: place }),
   });
   const run = () =>
     asked.mutate({
@@ -110,7 +84,7 @@ function Path({
   simulation: { steps, messages, outcome, notes },
   titles,
 }: {
-  simulation: Simulation;
+  simulation: JourneySimulation;
   titles: ReadonlyMap<string, string>;
 }) {
   const runs = t.journeys.runs;

@@ -18,14 +18,7 @@ import { graphOf, idOf } from './graph.ts';
 import css from './journeys.module.css';
 import { MoveRuns } from './move-runs.tsx';
 import { useNames } from './names.ts';
-import {
-  journeyPath,
-  MOST_COUNTED,
-  useVersion,
-  useVersions,
-  type JourneyRecord,
-  type ListedVersion,
-} from './queries.ts';
+import { MOST_COUNTED, useVersion, useVersions, type JourneyRecord, type ListedVersion } from './queries.ts';
 import { titleOf, type NameOf } from './words.ts';
 
 const route = getRouteApi('/journeys/$id');
@@ -231,7 +224,7 @@ function Publish({
   onClose: () => void;
 }) {
   const [key] = useState(newActionKey);
-  const act = useChange<JourneyRecord>();
+  const act = useChange('journeys.versions.publish');
   return (
     <Confirm
       title={m.publishTitle(version, shortName(journey.name))}
@@ -240,14 +233,7 @@ function Publish({
       error={act.error}
       onClose={onClose}
       onConfirm={() =>
-        act.mutate(
-          {
-            method: 'POST',
-            path: `${journeyPath(journey.id)}/versions/${version}/publish`,
-            idempotency_key: key,
-          },
-          { onSuccess: onClose },
-        )
+        act.mutate({ inputs: [journey.id, String(version)], idempotency_key: key }, { onSuccess: onClose })
       }
     >
       <p>{m.publishText((journey.version ?? 0) + 1)}</p>

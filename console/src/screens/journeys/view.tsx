@@ -71,7 +71,16 @@ function Audit({ journey: { id } }: { journey: JourneyRecord }) {
 }
 
 function Summary({ journey }: { journey: JourneyRecord }) {
-  const { id, version, draft_version, last_error, warnings, created_at, updated_at, deleted_at } = journey;
+  const {
+    id,
+    version,
+    draft_version,
+    last_error,
+    warnings = [],
+    created_at,
+    updated_at,
+    deleted_at,
+  } = journey;
   return (
     <>
       {last_error === null ? null : (

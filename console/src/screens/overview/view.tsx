@@ -67,7 +67,7 @@ export function Overview() {
         <Answered asked={overview} what={m.loading}>
           {({ data }) => (
             <>
-              {Number(data.now.events) === 0 && Number(data.week_before.events) === 0 ? (
+              {data.now.events === 0 && data.week_before.events === 0 ? (
                 <Empty title={m.nothing} call={EXAMPLE}>
                   <p>{m.nothingHelp}</p>
                 </Empty>

@@ -1,6 +1,6 @@
+import { ApiError } from '@player-engagement/client';
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
-import { ApiError } from '../../api/errors.ts';
 import { useChange } from '../../api/queries.ts';
 import { maskText } from '../../format/mask.ts';
 import { t } from '../../messages/t.ts';
@@ -41,7 +41,7 @@ export function EditPlayer({
   etag: string | undefined;
   onClose: () => void;
 }) {
-  const save = useChange<PlayerRecord>();
+  const save = useChange('players.update');
   // The page asks for the player anew all the time; the name of the dialog and what it says is removed stay.
   const [name] = useState(player.external_id ?? player.id);
   const typed = useDraft<Draft>(
@@ -53,10 +53,7 @@ export function EditPlayer({
   const masked = CONTACTS.filter((field) => isMask(draft[field]));
   const lifts = player.status === 'self_excluded' && changes['status'] === 'active';
   const submit = (over = typed.etag) =>
-    save.mutate(
-      { method: 'PATCH', path: `/v1/players/${player.id}`, if_match: over, body: changes },
-      { onSuccess: onClose },
-    );
+    save.mutate({ inputs: [player.id, changes], if_match: over }, { onSuccess: onClose });
   return (
     <Dialog
       title={m.edit.title(name)}

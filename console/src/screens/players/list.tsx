@@ -1,7 +1,9 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useEffect, useState } from 'react';
 import { useMoney } from '../../api/currencies.ts';
-import { usePlayerSearch, type FoundPlayer } from '../../api/player-search.ts';
+import type { FoundPlayer } from '@player-engagement/client';
+import { usePlayerSearch } from '../../api/player-search.ts';
+import { oneOf } from '../../api/queries.ts';
 import { mayBePersonal, playerName } from '../../format/mask.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
@@ -22,7 +24,9 @@ const EXAMPLE = `curl -X POST "$BASE/v1/players/identify" -H "Authorization: Bea
 
 /** All players, or those that an id finds. */
 export function Players() {
-  const { q = '', status } = route.useSearch();
+  const search = route.useSearch();
+  const { q = '' } = search;
+  const status = oneOf(STATUSES, search.status);
   const navigate = useNavigate({ from: '/players' });
   const [text, setText] = useState(q);
   const asked = useDeferredValue(text.trim());
@@ -92,7 +96,13 @@ function Found({ q, onOpen }: { q: string; onOpen: (id: string) => void }) {
   );
 }
 
-function All({ status, onOpen }: { status: string | undefined; onOpen: (id: string) => void }) {
+function All({
+  status,
+  onOpen,
+}: {
+  status: PlayerRecord['status'] | undefined;
+  onOpen: (id: string) => void;
+}) {
   const money = useMoney();
   const players = usePlayers(status);
   const amount = (key: string, title: string, of: (row: PlayerRecord) => string): Column<PlayerRecord> => ({

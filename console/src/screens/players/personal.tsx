@@ -62,15 +62,10 @@ function Reveal({
 }) {
   const [key] = useState(newActionKey);
   const [reason, setReason] = useState('');
-  const reveal = useChange<Revealed>();
+  const reveal = useChange('players.reveal');
   const send = () =>
     reveal.mutate(
-      {
-        method: 'POST',
-        path: `/v1/players/${player.id}/reveal`,
-        body: reason.trim() === '' ? {} : { reason: reason.trim() },
-        idempotency_key: key,
-      },
+      { inputs: [player.id, reason.trim() === '' ? {} : { reason: reason.trim() }], idempotency_key: key },
       { onSuccess: ({ data }) => onRevealed(data) },
     );
   return (

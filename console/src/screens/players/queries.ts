@@ -1,182 +1,77 @@
-import type { Amount } from '../../api/currencies.ts';
-import type { Int } from '../../api/json.ts';
+import type { Player, PlayerTier } from '@player-engagement/client';
 import { useList, useRead } from '../../api/queries.ts';
 
-/** A player (spec part 2), as far as the screens show it. */
-export interface PlayerRecord {
-  id: string;
-  external_id: string | null;
-  email: string | null;
-  phone: string | null;
-  telegram_id: string | null;
-  anonymous_ids: readonly string[];
-  status: string;
-  timezone: string | null;
-  first_seen_at: string;
-  last_seen_at: string;
-  total_deposited: Int;
-  total_withdrawn: Int;
-  total_wagered: Int;
-  total_won: Int;
-  ggr: Int;
-  bet_count: Int;
-  session_count: Int;
-  pending_conversions: Int;
-  current_tier_code: string | null;
-  kyc_status: string;
-  kyc_level: number;
-  custom_attributes: Readonly<Record<string, unknown>>;
-}
+export type {
+  AuditLogEntry as AuditRecord,
+  Grant as GrantRecord,
+  LedgerEntry as LedgerRow,
+  MessageSend as MessageRecord,
+  Player as PlayerRecord,
+  PlayerJourneyRun as JourneyRun,
+  PlayerSegment as Membership,
+  Reachability,
+  TimelineEntry,
+} from '@player-engagement/client';
 
-export const STATUSES = ['active', 'self_excluded', 'banned', 'conflict', 'deleted'] as const;
+/** A change of the player's tier. */
+export type TierEntry = PlayerTier['history'][number];
 
-export function usePlayers(status: string | undefined) {
-  return useList<PlayerRecord>('/v1/players', { status });
+export const STATUSES = [
+  'active',
+  'self_excluded',
+  'banned',
+  'conflict',
+  'deleted',
+] as const satisfies readonly Player['status'][];
+
+export function usePlayers(status: Player['status'] | undefined) {
+  return useList('players.list', [{ status }]);
 }
 
 const PROFILE_REFRESH_MS = 10_000;
 
 export function usePlayer(id: string) {
-  return useRead<PlayerRecord>(`/v1/players/${id}`, {}, { refresh_ms: PROFILE_REFRESH_MS });
-}
-
-/** An event of the timeline. */
-export interface TimelineEntry {
-  ingestion_id: string;
-  event: string;
-  timestamp: string;
-  properties: Readonly<Record<string, unknown>>;
+  return useRead('players.get', [id], { refresh_ms: PROFILE_REFRESH_MS });
 }
 
 export function useTimeline(id: string) {
-  return useList<TimelineEntry>(`/v1/players/${id}/timeline`);
+  return useList('players.timeline', [id]);
 }
 
-/** A message that was sent to the player, or why it was not. */
-export interface MessageRecord {
-  id: string;
-  channel: string;
-  recipient: string | null;
-  status: string;
-  error_code: string | null;
-  enqueued_at: string;
-  sent_at: string | null;
-}
+const NEWEST_MESSAGES = 100;
 
+/** The newest messages: the list has no pages. */
 export function useMessages(id: string) {
-  return useList<MessageRecord>(`/v1/players/${id}/messages`);
-}
-
-/** A segment that the player is a member of. */
-export interface Membership {
-  segment_id: string;
-  name: string;
-  entered_at: string;
+  const asked = useRead('players.messages', [id, { limit: NEWEST_MESSAGES }]);
+  const no_more = { hasNextPage: false, isFetchingNextPage: false, fetchNextPage: () => undefined };
+  return { ...asked, ...no_more, rows: asked.data?.data };
 }
 
 export function useMemberships(id: string) {
-  return useList<Membership>(`/v1/players/${id}/segments`);
-}
-
-/** A run of a journey, without its steps. */
-export interface JourneyRun {
-  run_id: string;
-  journey_id: string;
-  journey_name: string;
-  status: string;
-  started_at: string;
-  completed_at: string | null;
+  return useList('players.segments', [id]);
 }
 
 export function useJourneyRuns(id: string) {
-  return useList<JourneyRun>(`/v1/players/${id}/journeys`);
-}
-
-/** A change of the player, and who made it. */
-export interface AuditRecord {
-  id: string;
-  occurred_at: string;
-  actor: { kind: 'session'; user_id: string; role: string } | { kind: 'internal' };
-  action: string;
-  before: Readonly<Record<string, unknown>> | null;
-  after: Readonly<Record<string, unknown>> | null;
+  return useList('players.journeys', [id]);
 }
 
 export function useAudit(id: string) {
-  return useList<AuditRecord>(`/v1/players/${id}/audit`);
-}
-
-/** A row of the money ledger. */
-export interface LedgerRow {
-  event: string;
-  reference: string;
-  at: string;
-  ingestion_id: string;
-  event_index: number;
-  /** Null for a payout alone. */
-  amount: Int | null;
-  payout: Int | null;
-  currency: string | null;
-  /** Null: it waits for a rate. */
-  base_amount: Int | null;
-  rate: string | null;
-  rate_ts: string | null;
+  return useList('players.audit', [id]);
 }
 
 export function useLedger(id: string) {
-  return useList<LedgerRow>(`/v1/players/${id}/ledger`);
-}
-
-/** Whether a channel reaches the player, and if not, why. */
-export interface Reachability {
-  channel: string;
-  verdict: string;
-  codes: readonly string[];
-  caps: Readonly<Record<'day' | 'week', { used: number; limit: number | null }>>;
-  quiet_until: string | null;
-  consent: boolean | null;
-  suppressed: boolean;
+  return useList('players.ledger', [id]);
 }
 
 export function useReachability(id: string) {
-  return useRead<readonly Reachability[]>(`/v1/players/${id}/reachability`);
-}
-
-/** A bonus of the player. */
-export interface GrantRecord {
-  id: string;
-  status: string;
-  currency: string;
-  bonus_amount: Amount;
-  wagering_progress: Amount;
-  wagering_required: Amount;
-  status_reason: string | null;
-  needs_review: boolean;
-  created_at: string;
+  return useRead('players.reachability', [id, {}]);
 }
 
 export function useGrants(player_id: string) {
-  return useList<GrantRecord>('/v1/bonus-grants', { player_id });
-}
-
-/** A change of the player's tier. */
-export interface TierEntry {
-  from_code: string | null;
-  to_code: string | null;
-  trigger: string;
-  context: Readonly<Record<string, unknown>>;
-  occurred_at: string;
+  return useList('bonusGrants.list', [{ player_id }]);
 }
 
 /** The tier of the player, with its newest 200 changes, the newest first. */
-export interface PlayerTier {
-  current_tier_code: string | null;
-  tier_promoted_at: string | null;
-  tier_locked: boolean;
-  pending_approval: string | null;
-  history: readonly TierEntry[];
-}
-
 export function useTierHistory(id: string) {
-  return useRead<PlayerTier>(`/v1/players/${id}/tier`);
+  return useRead('players.tier.get', [id]);
 }

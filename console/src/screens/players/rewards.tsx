@@ -47,7 +47,7 @@ export function Bonuses({ id }: { id: string }) {
       width: 'minmax(220px, 1fr)',
       align: 'right',
       cell: ({ wagering_progress, wagering_required, currency }) =>
-        BigInt(wagering_required) === 0n
+        wagering_required === 0n
           ? '—'
           : grant.progress(money.of(wagering_progress, currency), money.of(wagering_required, currency)),
     },

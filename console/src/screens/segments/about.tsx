@@ -1,9 +1,10 @@
-import type { Issue } from '../../api/errors.ts';
+import type { Issue } from '@player-engagement/client';
+import { oneOf } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Field } from '../../ui/field.tsx';
 import css from './builder.module.css';
 import type { Draft } from './draft.ts';
-import { STRATEGIES, type Strategy } from './queries.ts';
+import { STRATEGIES } from './queries.ts';
 
 const m = t.segments;
 const LONGEST = { name: 200, description: 2_000 };
@@ -54,7 +55,9 @@ export function About({
           <select
             {...control}
             value={refresh_strategy}
-            onChange={({ target }) => onChange({ refresh_strategy: target.value as Strategy }, 'strategy')}
+            onChange={({ target }) =>
+              onChange({ refresh_strategy: oneOf(STRATEGIES, target.value) ?? refresh_strategy }, 'strategy')
+            }
           >
             {STRATEGIES.map((one) => (
               <option key={one} value={one}>

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { Answer } from '../../api/call.ts';
-import type { ApiError } from '../../api/errors.ts';
+import type { Answer } from '../../api/client.ts';
+import type { ApiError } from '@player-engagement/client';
 import { formatInt, formatPercent } from '../../format/number.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';

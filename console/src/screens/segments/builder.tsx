@@ -1,9 +1,9 @@
 import { useBlocker, useNavigate } from '@tanstack/react-router';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
-import type { Answer } from '../../api/call.ts';
-import type { Issue } from '../../api/errors.ts';
+import type { Answer } from '../../api/client.ts';
+import type { Issue } from '@player-engagement/client';
 import { writeExactly } from '../../api/json.ts';
-import { newActionKey, useChange } from '../../api/queries.ts';
+import { newActionKey, useSave, type SaveOf } from '../../api/queries.ts';
 import type { Currency } from '../../format/money.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
@@ -22,11 +22,12 @@ import {
   fieldsOf,
   fieldsOfDraft,
   newDraft,
+  patchOf,
   type Draft,
 } from './draft.ts';
 import { withForms } from './forms.ts';
 import { issuesByNode, localIssues } from './issues.ts';
-import { segmentPath, usePreview, useSegments, type SegmentRecord } from './queries.ts';
+import { usePreview, useSegments, type SegmentRecord } from './queries.ts';
 import { nodeOf, ROOT } from './tree.ts';
 import { useUndoable } from '../../ui/undo.ts';
 import { useLater } from './later.ts';
@@ -66,7 +67,7 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
   const focus = useRef<ReturnType<FindFocus>>(undefined);
   // A second click, and another try after a failure, are the same action: nothing is made twice.
   const action = useRef<{ content: string; key: string }>(undefined);
-  const save = useChange<SegmentRecord>();
+  const save = useSave('segments.create', 'segments.update');
 
   const fields = fieldsOfDraft(draft);
   const before = base === undefined ? fieldsOfDraft(untouched) : fieldsOf(base.data);
@@ -138,15 +139,10 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
     if (fields === undefined || problems.length > 0 || save.isPending) return;
     const changes = over === undefined ? [] : differing(fields, fieldsOf(over.data));
     if (over !== undefined && changes.length === 0) return leave();
-    const request =
+    const request: SaveOf<typeof save> =
       over === undefined
-        ? { method: 'POST' as const, path: '/v1/segments', body: creationOf(fields) }
-        : {
-            method: 'PATCH' as const,
-            path: segmentPath(over.data.id),
-            body: Object.fromEntries(changes.map((key) => [key, fields[key]])),
-            if_match: over.etag,
-          };
+        ? { create: [creationOf(fields)] }
+        : { update: [over.data.id, patchOf(fields, changes)], if_match: over.etag };
     const content = writeExactly(request);
     if (action.current?.content !== content) action.current = { content, key: newActionKey() };
     save.mutate(

@@ -7,7 +7,7 @@ import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Answered, Failed } from '../../ui/states.tsx';
-import { segmentPath, useReferences, type SegmentRecord } from './queries.ts';
+import { useReferences, type SegmentRecord } from './queries.ts';
 import { ReferenceTable } from './tabs.tsx';
 
 const m = t.segments.deletion;
@@ -20,7 +20,7 @@ export function Deletion({ segment, onClose }: { segment: SegmentRecord; onClose
   const { id, estimated_size } = segment;
   const navigate = useNavigate();
   const references = useReferences(id);
-  const remove = useChange<SegmentRecord>();
+  const remove = useChange('segments.delete');
   const [key] = useState(newActionKey);
   const [typed, setTyped] = useState('');
   const is_large = estimated_size > MOST_UNTYPED;
@@ -31,7 +31,7 @@ export function Deletion({ segment, onClose }: { segment: SegmentRecord; onClose
   const name = segment.name.length > SHOWN_NAME ? `${segment.name.slice(0, SHOWN_NAME)}…` : segment.name;
   const run = () =>
     // The page hides what deletes as soon as it knows, and this dialog with it: callbacks of `mutate` would be lost.
-    void remove.mutateAsync({ method: 'DELETE', path: segmentPath(id), idempotency_key: key }).then(
+    void remove.mutateAsync({ inputs: [id], idempotency_key: key }).then(
       () => navigate({ to: '/segments' }),
       // Shown below.
       () => undefined,

@@ -1,4 +1,5 @@
-import { writeExactly } from '../../api/json.ts';
+import type { CreateSegmentBody, PatchSegmentBody } from '@player-engagement/client';
+import { asDoubles, writeExactly } from '../../api/json.ts';
 import type { SegmentRecord, Strategy } from './queries.ts';
 import { newGroup, nodeOf, writtenOf, type Node } from './tree.ts';
 
@@ -55,7 +56,8 @@ export function fieldsOfDraft(draft: Draft): Fields | undefined {
     description,
     refresh_strategy,
     refresh_interval_minutes,
-    definition: writtenOf(root),
+    // The API says what is no definition.
+    definition: writtenOf(root) as SegmentRecord['definition'],
   };
 }
 
@@ -86,6 +88,17 @@ function sorted(value: unknown): unknown {
 }
 
 /** The body of `POST /v1/segments`: without an interval where there is none. */
-export function creationOf({ refresh_interval_minutes, ...rest }: Fields): object {
-  return refresh_interval_minutes === null ? rest : { ...rest, refresh_interval_minutes };
+export function creationOf({ refresh_interval_minutes, ...rest }: Fields): CreateSegmentBody {
+  const body = { ...rest, definition: sentDefinition(rest) };
+  return refresh_interval_minutes === null ? body : { ...body, refresh_interval_minutes };
+}
+
+/** The body of `PATCH /v1/segments/:id`: the fields that differ. */
+export function patchOf(fields: Fields, changes: readonly (keyof Fields)[]): PatchSegmentBody {
+  const sent = { ...fields, definition: sentDefinition(fields) };
+  return Object.fromEntries(changes.map((key) => [key, sent[key]]));
+}
+
+function sentDefinition({ definition }: Pick<Fields, 'definition'>): SegmentRecord['definition'] {
+  return asDoubles(definition) as SegmentRecord['definition'];
 }

@@ -15,7 +15,7 @@ import { Answered, Failed } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { Deletion } from './deletion.tsx';
 import { Explain } from './explain.tsx';
-import { segmentPath, useHistory, useSegment, type RefreshResult, type SegmentRecord } from './queries.ts';
+import { useHistory, useSegment, type SegmentRecord } from './queries.ts';
 import css from './segments.module.css';
 import { lagText, State, strategyText } from './state.tsx';
 import { Audit, Definition, Members, References } from './tabs.tsx';
@@ -116,12 +116,11 @@ function Summary({ segment }: { segment: SegmentRecord }) {
 /** What may be done with the segment. */
 function Actions({ segment }: { segment: SegmentRecord }) {
   const { role } = usePlace();
-  const refresh = useChange<RefreshResult>();
+  const refresh = useChange('segments.refresh');
   const [deletes, setDeletes] = useState(false);
   if (!roleAllows(role, 'editor') || segment.deleted_at !== null) return null;
   const { id } = segment;
-  const run = () =>
-    refresh.mutate({ method: 'POST', path: `${segmentPath(id)}/refresh`, idempotency_key: newActionKey() });
+  const run = () => refresh.mutate({ inputs: [id], idempotency_key: newActionKey() });
   const result = refresh.data?.data;
   return (
     <>

@@ -1,13 +1,13 @@
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
-import { ApiError } from '../../api/errors.ts';
+import { ApiError } from '@player-engagement/client';
 import { useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
-import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { isConflict, SaveFailure } from '../../ui/conflict.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Buttons } from '../../ui/form.tsx';
-import { Answered, Failed } from '../../ui/states.tsx';
+import { Answered } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { ConfigForm } from './config-form.tsx';
@@ -31,13 +31,11 @@ function Editor({ config, etag }: { config: TenantConfig; etag: string | undefin
   const rules = config.catalogue.license_rules;
   const saved = draftOf(config, rules);
   const { draft, changes, dirty, ...typed } = useDraft(saved, etag);
-  const save = useChange<TenantConfig>();
+  const save = useChange('tenant.config.update');
   const [is_reviewed, setReviewed] = useState(false);
   const submit = async (over = typed.etag) => {
     const body = patchOf(changes, draft);
-    const answer = await save
-      .mutateAsync({ method: 'PATCH', path: '/v1/tenant/config', if_match: over, body })
-      .catch(() => undefined);
+    const answer = await save.mutateAsync({ inputs: [body], if_match: over }).catch(() => undefined);
     setReviewed(false);
     if (answer !== undefined) typed.reset();
   };
@@ -47,19 +45,12 @@ function Editor({ config, etag }: { config: TenantConfig; etag: string | undefin
         dirty={dirty}
         leaves={({ search }) => search['tab'] !== undefined && search['tab'] !== 'config'}
       />
-      {isConflict(save.error) ? (
-        <Conflict
-          error={inFields(save.error, rules)}
-          changes={changes}
-          onMine={(newer) => void submit(newer)}
-          onTheirs={() => {
-            typed.reset();
-            save.reset();
-          }}
-        />
-      ) : save.error === null ? null : (
-        <Failed error={save.error} />
-      )}
+      <SaveFailure
+        save={{ reset: save.reset, error: isConflict(save.error) ? inFields(save.error, rules) : save.error }}
+        forget={typed.reset}
+        changes={changes}
+        onMine={(newer) => void submit(newer)}
+      />
       <ConfigForm draft={draft} catalogue={config.catalogue} onChange={typed.change} />
       <BonusSettings draft={draft} onChange={typed.change} />
       <LicenceRules draft={draft} rules={rules} issues={save.error?.issues ?? []} onChange={typed.change} />
@@ -118,7 +109,7 @@ function shown(value: string | boolean | undefined): string {
   return value === undefined || value === '' ? '—' : value;
 }
 
-/** The fields as {@link Conflict} reads them: `email.per_day` is in `email`. */
+/** The fields as {@link SaveFailure} reads them: `email.per_day` is in `email`. */
 function nested(draft: Draft): Record<string, unknown> {
   const found: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(draft)) {

@@ -1,5 +1,6 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
+import { useCatalogue } from '../../api/currencies.ts';
 import { usePlace } from '../../api/place.tsx';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
@@ -14,7 +15,7 @@ import { Buttons } from '../../ui/form.tsx';
 import { Grid, type Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Answered, Empty, Failed } from '../../ui/states.tsx';
-import { useCatalogue, useRates, type CurrencyRecord, type RateRecord } from './queries.ts';
+import { useRates, type CurrencyRecord, type RateRecord } from './queries.ts';
 import css from './settings.module.css';
 
 const route = getRouteApi('/settings');
@@ -127,7 +128,7 @@ function Rates({ pair, onBack }: { pair: Pair; onBack: () => void }) {
 function SetRate({ pair: { base, quote }, onClose }: { pair: Pair; onClose: () => void }) {
   const [rate, setRate] = useState('');
   const [key] = useState(newActionKey);
-  const set = useChange<RateRecord>();
+  const set = useChange('currencies.rates.create');
   // The second click of a double click comes before the button is disabled.
   const is_sent = useRef(false);
   const digits = rate.trim();
@@ -137,7 +138,7 @@ function SetRate({ pair: { base, quote }, onClose }: { pair: Pair; onClose: () =
     is_sent.current = true;
     const body = { base, quote, rate: digits };
     set.mutate(
-      { method: 'POST', path: '/v1/currencies/rates', body, idempotency_key: key },
+      { inputs: [body], idempotency_key: key },
       { onSuccess: onClose, onError: () => (is_sent.current = false) },
     );
   };

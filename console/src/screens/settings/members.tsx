@@ -1,17 +1,17 @@
 import { useState } from 'react';
 import { usePlace } from '../../api/place.tsx';
-import { useChange } from '../../api/queries.ts';
+import { oneOf, useChange } from '../../api/queries.ts';
 import { ROLES, useSession, type Role } from '../../api/session.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { ActDialog } from '../../ui/act-dialog.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
-import { Empty, Failed } from '../../ui/states.tsx';
+import { Empty } from '../../ui/states.tsx';
 import { Choose } from './choose.tsx';
 import { useMembers, type MemberRecord } from './queries.ts';
 
@@ -96,7 +96,7 @@ function RoleChoice({ value, onChange }: { value: Role; onChange: (role: Role) =
       label={m.role}
       options={useRoles().map((role) => ({ value: role, label: m.roles[role] }))}
       value={value}
-      onChange={(role) => onChange(role as Role)}
+      onChange={(role) => onChange(oneOf(ROLES, role) ?? value)}
     />
   );
 }
@@ -104,27 +104,17 @@ function RoleChoice({ value, onChange }: { value: Role; onChange: (role: Role) =
 function Add({ onClose }: { onClose: () => void }) {
   const [user_id, setUser] = useState('');
   const [role, setRole] = useState<Role>('viewer');
-  const add = useChange<MemberRecord>();
+  const add = useChange('members.create');
   const body = { user_id: user_id.trim(), role };
   return (
-    <Dialog
+    <ActDialog
       title={m.addMember}
+      verb={m.addVerb(m.roles[role])}
+      busy={add.isPending}
+      ready={body.user_id !== ''}
+      error={add.error}
+      onAct={() => add.mutate({ inputs: [body] }, { onSuccess: onClose })}
       onClose={onClose}
-      mayClose={() => !add.isPending}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={add.isPending}>
-            {t.confirm.cancel}
-          </Button>
-          <Button
-            kind="primary"
-            disabled={add.isPending || body.user_id === ''}
-            onClick={() => add.mutate({ method: 'POST', path: '/v1/members', body }, { onSuccess: onClose })}
-          >
-            {m.addVerb(m.roles[role])}
-          </Button>
-        </>
-      }
     >
       <Field label={m.user} hint={m.userHint}>
         {(control) => (
@@ -138,47 +128,30 @@ function Add({ onClose }: { onClose: () => void }) {
         )}
       </Field>
       <RoleChoice value={role} onChange={setRole} />
-      {add.error === null ? null : <Failed error={add.error} />}
-    </Dialog>
+    </ActDialog>
   );
 }
 
 function ChangeRole({ of: { user_id, role: before }, onClose }: { of: MemberRecord; onClose: () => void }) {
   const [role, setRole] = useState<Role>(before);
-  const change = useChange<MemberRecord>();
+  const change = useChange('members.update');
   return (
-    <Dialog
+    <ActDialog
       title={m.changeRoleTitle(user_id.slice(0, 100))}
+      verb={m.changeRoleVerb(m.roles[before], m.roles[role])}
+      busy={change.isPending}
+      ready={role !== before}
+      error={change.error}
+      onAct={() => change.mutate({ inputs: [{ user_id, role }] }, { onSuccess: onClose })}
       onClose={onClose}
-      mayClose={() => !change.isPending}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={change.isPending}>
-            {t.confirm.cancel}
-          </Button>
-          <Button
-            kind="primary"
-            disabled={change.isPending || role === before}
-            onClick={() =>
-              change.mutate(
-                { method: 'PATCH', path: '/v1/members', body: { user_id, role } },
-                { onSuccess: onClose },
-              )
-            }
-          >
-            {m.changeRoleVerb(m.roles[before], m.roles[role])}
-          </Button>
-        </>
-      }
     >
       <RoleChoice value={role} onChange={setRole} />
-      {change.error === null ? null : <Failed error={change.error} />}
-    </Dialog>
+    </ActDialog>
   );
 }
 
 function Remove({ of: { user_id }, onClose }: { of: MemberRecord; onClose: () => void }) {
-  const remove = useChange<MemberRecord>();
+  const remove = useChange('members.delete');
   return (
     <Confirm
       title={m.removeMemberTitle(user_id.slice(0, 100))}
@@ -186,9 +159,7 @@ function Remove({ of: { user_id }, onClose }: { of: MemberRecord; onClose: () =>
       busy={remove.isPending}
       error={remove.error}
       onClose={onClose}
-      onConfirm={() =>
-        remove.mutate({ method: 'DELETE', path: '/v1/members', query: { user_id } }, { onSuccess: onClose })
-      }
+      onConfirm={() => remove.mutate({ inputs: [{ user_id }] }, { onSuccess: onClose })}
     >
       <p>{m.removeMemberText}</p>
     </Confirm>

@@ -1,6 +1,7 @@
 import { useState } from 'react';
-import { useChange } from '../../api/queries.ts';
+import { oneOf, useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
+import { ActDialog } from '../../ui/act-dialog.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Choice } from '../../ui/choice.tsx';
@@ -24,39 +25,25 @@ const m = t.settings;
 /** Makes a provider. Its settings are JSON, because each kind has others; secrets in them are never shown again. */
 export function NewProvider({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState('');
-  const [kind, setKind] = useState<string>('smtp');
+  const [kind, setKind] = useState<ProviderRecord['kind']>('smtp');
   const [channel, setChannel] = useState<Channel>('email');
   const [config, setConfig] = useState('{}');
-  const create = useChange<ProviderRecord>();
+  const create = useChange('messagingProviders.create');
   const parsed = objectOf(config);
   const submit = () =>
     create.mutate(
-      {
-        method: 'POST',
-        path: '/v1/messaging-providers',
-        body: { name: name.trim(), kind, channel, config: parsed, status: 'paused' },
-      },
+      { inputs: [{ name: name.trim(), kind, channel, config: parsed, status: 'paused' }] },
       { onSuccess: onClose },
     );
   return (
-    <Dialog
+    <ActDialog
       title={m.newProvider}
+      verb={m.createProvider}
+      busy={create.isPending}
+      ready={name.trim() !== '' && parsed !== undefined}
+      error={create.error}
+      onAct={submit}
       onClose={onClose}
-      mayClose={() => !create.isPending}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={create.isPending}>
-            {t.confirm.cancel}
-          </Button>
-          <Button
-            kind="primary"
-            disabled={create.isPending || name.trim() === '' || parsed === undefined}
-            onClick={submit}
-          >
-            {m.createProvider}
-          </Button>
-        </>
-      }
     >
       <p>{m.newProviderText}</p>
       <Field label={m.name}>
@@ -69,13 +56,13 @@ export function NewProvider({ onClose }: { onClose: () => void }) {
           label={m.kind}
           options={PROVIDER_KINDS.map((value) => ({ value, label: value }))}
           value={kind}
-          onChange={setKind}
+          onChange={(value) => setKind(oneOf(PROVIDER_KINDS, value) ?? kind)}
         />
         <Choose
           label={m.channel}
           options={CHANNELS.map((value) => ({ value, label: m.channels[value] }))}
           value={channel}
-          onChange={(value) => setChannel(value as Channel)}
+          onChange={(value) => setChannel(oneOf(CHANNELS, value) ?? channel)}
         />
       </Row>
       <Field
@@ -93,24 +80,18 @@ export function NewProvider({ onClose }: { onClose: () => void }) {
           />
         )}
       </Field>
-      {create.error === null ? null : <Failed error={create.error} />}
-    </Dialog>
+    </ActDialog>
   );
 }
 
-function objectOf(text: string): object | undefined {
+function objectOf(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+    const is_object = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return is_object ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
   }
-}
-
-interface TestResult {
-  recipient: string;
-  status: 'sent' | 'failed';
-  error_code: string | null;
 }
 
 /** Sends a template to one address through a provider, also through a paused one. */
@@ -123,14 +104,12 @@ export function TestProvider({
 }) {
   const [template_id, setTemplate] = useState<string | null>(null);
   const [recipient, setRecipient] = useState('');
-  const test = useChange<TestResult>();
+  const test = useChange('templates.sendTest');
   const result = test.data?.data;
-  const submit = () =>
-    test.mutate({
-      method: 'POST',
-      path: `/v1/templates/${template_id}/send-test`,
-      body: { recipient: recipient.trim(), provider_id: id },
-    });
+  const submit = () => {
+    if (template_id === null) return;
+    test.mutate({ inputs: [template_id, { recipient: recipient.trim(), provider_id: id }] });
+  };
   return (
     <Dialog
       title={m.testTitle(name.slice(0, 100))}

@@ -2,15 +2,15 @@ import { useDraft } from '../../api/draft.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
-import { patchAt, textsOf, valueAt, valuesOf, type Texts } from '../../format/record-texts.ts';
+import { atPaths, patchAt, textsOf, valuesOf, type Texts } from '../../format/record-texts.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { SaveFailure } from '../../ui/conflict.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { Buttons, Form } from '../../ui/form.tsx';
 import { Input, SecretInput, Select, type RecordForm } from '../../ui/record-field.tsx';
-import { Answered, Failed } from '../../ui/states.tsx';
+import { Answered } from '../../ui/states.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { providerFields, type ProviderField } from './provider-fields.ts';
 import { useProvider, type ProviderRecord } from './queries.ts';
@@ -37,15 +37,13 @@ function Editor({ provider, etag }: { provider: ProviderRecord; etag: string | u
   const { id, name, kind, channel, status } = provider;
   const { role } = usePlace();
   const may_edit = roleAllows(role, 'admin');
-  const save = useChange<ProviderRecord>();
+  const save = useChange('messagingProviders.update');
   const fields = providerFields(kind);
   const { draft, changes, dirty, ...typed } = useDraft<Texts>(textsOf(provider, fields, scaleOf), etag);
   const { values, issues } = read(draft, fields);
   const submit = async (over = typed.etag) => {
     const body = patchAt(Object.keys(changes), values);
-    const answer = await save
-      .mutateAsync({ method: 'PATCH', path: `/v1/messaging-providers/${id}`, if_match: over, body })
-      .catch(() => undefined);
+    const answer = await save.mutateAsync({ inputs: [id, body], if_match: over }).catch(() => undefined);
     if (answer !== undefined) typed.reset();
   };
   const form: RecordForm = {
@@ -68,19 +66,12 @@ function Editor({ provider, etag }: { provider: ProviderRecord; etag: string | u
         ]}
       />
       {may_edit ? null : <Badge>{t.form.viewer(role)}</Badge>}
-      {isConflict(save.error) ? (
-        <Conflict
-          error={save.error}
-          changes={shownChanges(changes, values, fields)}
-          onMine={(newer) => void submit(newer)}
-          onTheirs={() => {
-            typed.reset();
-            save.reset();
-          }}
-        />
-      ) : save.error === null ? null : (
-        <Failed error={save.error} />
-      )}
+      <SaveFailure
+        save={save}
+        forget={typed.reset}
+        changes={shownChanges(changes, values, fields)}
+        onMine={(newer) => void submit(newer)}
+      />
       <Form disabled={!may_edit || save.isPending}>
         {fields.map((field) => (
           <SettingOf key={field.path} field={field} form={form} />
@@ -142,11 +133,7 @@ function shownChanges(
   values: Readonly<Record<string, unknown>>,
   fields: readonly ProviderField[],
 ): Record<string, unknown> {
-  const secrets = new Set(fields.filter(({ is_secret }) => is_secret).map(({ path }) => path));
-  return Object.fromEntries(
-    Object.keys(changes).map((path) => [
-      path,
-      secrets.has(path) ? m.newSecret : (valueAt(values, path) ?? null),
-    ]),
-  );
+  const secrets = fields.filter(({ path, is_secret }) => is_secret === true && path in changes);
+  const hidden = Object.fromEntries(secrets.map(({ path }) => [path, m.newSecret]));
+  return { ...atPaths(values, Object.keys(changes)), ...hidden };
 }

@@ -116,9 +116,9 @@ function List({ onOpen }: { onOpen: (id: string) => void }) {
 }
 
 function SwitchStatus({ of: { id, name, status }, onClose }: { of: ProviderRecord; onClose: () => void }) {
-  const change = useChange<ProviderRecord>();
+  const change = useChange('messagingProviders.update');
   const is_active = status === 'active';
-  const body = { status: is_active ? 'paused' : 'active' };
+  const body = { status: is_active ? 'paused' : 'active' } as const;
   return (
     <Confirm
       title={is_active ? m.pauseTitle(name) : m.activateTitle(name)}
@@ -126,12 +126,7 @@ function SwitchStatus({ of: { id, name, status }, onClose }: { of: ProviderRecor
       busy={change.isPending}
       error={change.error}
       onClose={onClose}
-      onConfirm={() =>
-        change.mutate(
-          { method: 'PATCH', path: `/v1/messaging-providers/${id}`, body },
-          { onSuccess: onClose },
-        )
-      }
+      onConfirm={() => change.mutate({ inputs: [id, body] }, { onSuccess: onClose })}
     >
       <p>{is_active ? m.pauseText : m.activateText}</p>
     </Confirm>
@@ -139,7 +134,7 @@ function SwitchStatus({ of: { id, name, status }, onClose }: { of: ProviderRecor
 }
 
 function Remove({ of: { id, name }, onClose }: { of: ProviderRecord; onClose: () => void }) {
-  const remove = useChange<ProviderRecord>();
+  const remove = useChange('messagingProviders.delete');
   return (
     <Confirm
       title={m.removeProviderTitle(name)}
@@ -147,9 +142,7 @@ function Remove({ of: { id, name }, onClose }: { of: ProviderRecord; onClose: ()
       busy={remove.isPending}
       error={remove.error}
       onClose={onClose}
-      onConfirm={() =>
-        remove.mutate({ method: 'DELETE', path: `/v1/messaging-providers/${id}` }, { onSuccess: onClose })
-      }
+      onConfirm={() => remove.mutate({ inputs: [id] }, { onSuccess: onClose })}
     >
       <p>{m.removeProviderText}</p>
     </Confirm>

@@ -36,7 +36,7 @@ export function rulesFor(
   return rules.filter(
     (rule) =>
       rule.jurisdiction === 'all' ||
-      rule.licenses.includes(licence) ||
+      rule.licenses.some((one) => one === licence) ||
       namesOf(rule).some((name) => texts[ruleField(rule.id, name)] !== ''),
   );
 }

@@ -77,7 +77,7 @@ export function Sessions() {
 }
 
 function End({ of, onClose }: { of: SessionRecord; onClose: () => void }) {
-  const end = useChange<unknown>();
+  const end = useChange('consoleSessions.delete');
   return (
     <Confirm
       title={m.endTitle((of.display_name ?? of.user_id).slice(0, 100))}
@@ -85,9 +85,7 @@ function End({ of, onClose }: { of: SessionRecord; onClose: () => void }) {
       busy={end.isPending}
       error={end.error}
       onClose={onClose}
-      onConfirm={() =>
-        end.mutate({ method: 'DELETE', path: `/v1/console-sessions/${of.id}` }, { onSuccess: onClose })
-      }
+      onConfirm={() => end.mutate({ inputs: [of.id] }, { onSuccess: onClose })}
     >
       <p>{of.is_current ? m.endOwnText : m.endText}</p>
     </Confirm>

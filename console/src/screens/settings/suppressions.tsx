@@ -1,18 +1,18 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { usePlace } from '../../api/place.tsx';
-import { useChange } from '../../api/queries.ts';
+import { oneOf, useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { ActDialog } from '../../ui/act-dialog.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
-import { Empty, Failed } from '../../ui/states.tsx';
+import { Empty } from '../../ui/states.tsx';
 import { CHANNELS, REASONS, useSuppressions, type Channel, type SuppressionRecord } from './queries.ts';
 import { Choose } from './choose.tsx';
 
@@ -106,36 +106,24 @@ export function Suppressions() {
 function Suppress({ onClose }: { onClose: () => void }) {
   const [channel, setChannel] = useState<Channel>('email');
   const [address, setAddress] = useState('');
-  const suppress = useChange<SuppressionRecord>();
+  const suppress = useChange('suppressions.create');
   const body = { channel, address: address.trim() };
   return (
-    <Dialog
+    <ActDialog
       title={m.suppress}
+      verb={m.suppressVerb}
+      busy={suppress.isPending}
+      ready={body.address !== ''}
+      error={suppress.error}
+      onAct={() => suppress.mutate({ inputs: [body] }, { onSuccess: onClose })}
       onClose={onClose}
-      mayClose={() => !suppress.isPending}
-      actions={
-        <>
-          <Button onClick={onClose} disabled={suppress.isPending}>
-            {t.confirm.cancel}
-          </Button>
-          <Button
-            kind="primary"
-            disabled={suppress.isPending || body.address === ''}
-            onClick={() =>
-              suppress.mutate({ method: 'POST', path: '/v1/suppressions', body }, { onSuccess: onClose })
-            }
-          >
-            {m.suppressVerb}
-          </Button>
-        </>
-      }
     >
       <p>{m.suppressText}</p>
       <Choose
         label={m.channel}
         options={CHANNELS.map((value) => ({ value, label: m.channels[value] }))}
         value={channel}
-        onChange={(value) => setChannel(value as Channel)}
+        onChange={(value) => setChannel(oneOf(CHANNELS, value) ?? channel)}
       />
       <Field label={m.address} hint={m.addressHint}>
         {(control) => (
@@ -148,13 +136,12 @@ function Suppress({ onClose }: { onClose: () => void }) {
           />
         )}
       </Field>
-      {suppress.error === null ? null : <Failed error={suppress.error} />}
-    </Dialog>
+    </ActDialog>
   );
 }
 
 function TakeBack({ of, onClose }: { of: SuppressionRecord; onClose: () => void }) {
-  const remove = useChange<SuppressionRecord>();
+  const remove = useChange('suppressions.delete');
   return (
     <Confirm
       title={m.takeBackTitle(of.address.slice(0, 100))}
@@ -162,9 +149,7 @@ function TakeBack({ of, onClose }: { of: SuppressionRecord; onClose: () => void 
       busy={remove.isPending}
       error={remove.error}
       onClose={onClose}
-      onConfirm={() =>
-        remove.mutate({ method: 'DELETE', path: `/v1/suppressions/${of.id}` }, { onSuccess: onClose })
-      }
+      onConfirm={() => remove.mutate({ inputs: [of.id] }, { onSuccess: onClose })}
     >
       <p>{m.takeBackText(m.reasons[of.reason])}</p>
     </Confirm>

@@ -12,12 +12,6 @@ import { useReferences, type TemplateRecord } from './queries.ts';
 
 const m = t.templates;
 
-interface TestResult {
-  recipient: string;
-  status: 'sent' | 'failed';
-  error_code: string | null;
-}
-
 /** Sends the saved template to one address. */
 export function SendTest({
   template,
@@ -29,14 +23,10 @@ export function SendTest({
   onClose: () => void;
 }) {
   const [recipient, setRecipient] = useState('');
-  const test = useChange<TestResult>();
+  const test = useChange('templates.sendTest');
   const result = test.data?.data;
   const send = () =>
-    test.mutate({
-      method: 'POST',
-      path: `/v1/templates/${template.id}/send-test`,
-      body: { recipient: recipient.trim(), player_id: player ?? null },
-    });
+    test.mutate({ inputs: [template.id, { recipient: recipient.trim(), player_id: player ?? null }] });
   return (
     <Dialog
       title={m.testTitle(template.name.slice(0, 100))}
@@ -84,7 +74,7 @@ export function Remove({
   onClose: () => void;
   onDone: () => void;
 }) {
-  const remove = useChange<unknown>();
+  const remove = useChange('templates.delete');
   const used = useReferences(template.id).data?.data;
   const users = (used?.campaigns.length ?? 0) + (used?.journeys.length ?? 0);
   return (
@@ -93,9 +83,7 @@ export function Remove({
       verb={m.removeVerb}
       busy={remove.isPending}
       error={remove.error}
-      onConfirm={() =>
-        remove.mutate({ method: 'DELETE', path: `/v1/templates/${template.id}` }, { onSuccess: onDone })
-      }
+      onConfirm={() => remove.mutate({ inputs: [template.id] }, { onSuccess: onDone })}
       onClose={onClose}
     >
       <p>{m.removeText}</p>

@@ -1,4 +1,5 @@
-import type { ApiError } from '../../api/errors.ts';
+import type { CreateTemplateBody, PatchTemplateBody } from '@player-engagement/client';
+import type { ApiError } from '@player-engagement/client';
 import type { CodeIssue } from '../../ui/code.tsx';
 import type { Channel, TemplateRecord, TemplateStatus } from './queries.ts';
 
@@ -10,7 +11,7 @@ export interface Draft {
   subject: string;
   preheader: string;
   body: string;
-  bonus_product: string | null;
+  bonus_product: TemplateRecord['bonus_product'];
 }
 
 export const NEW: Draft = {
@@ -28,14 +29,23 @@ export function draftOf(record: TemplateRecord): Draft {
   return { name, channel, status, subject: subject ?? '', preheader: preheader ?? '', body, bonus_product };
 }
 
-/** The fields as the API takes them; those that the channel does not have are absent. */
-export function bodyOf({ subject, preheader, ...rest }: Partial<Draft>, channel: Channel) {
+/** The fields of a change as the API takes them; those that the channel does not have are absent, and it stays. */
+export function bodyOf(changes: Partial<Draft>, channel: Channel): PatchTemplateBody {
+  // A template stays on the channel that it was made for.
+  const kept = Object.entries(changes).filter(([field]) => field !== 'channel');
+  const { subject, preheader, ...rest } = Object.fromEntries(kept) as Partial<Omit<Draft, 'channel'>>;
   const orNull = (text: string) => (text === '' ? null : text);
   return {
     ...rest,
     ...(subject === undefined || channel === 'sms' ? {} : { subject: orNull(subject) }),
     ...(preheader === undefined || channel !== 'email' ? {} : { preheader: orNull(preheader) }),
   };
+}
+
+/** A new template as the API takes it. */
+export function creationOf(draft: Draft): CreateTemplateBody {
+  const { channel, name, body } = draft;
+  return { ...bodyOf(draft, channel), channel, name, body };
 }
 
 /** What the API says is wrong in a field, with its place in the text. */

@@ -1,11 +1,12 @@
-import type { ApiError } from '../../api/errors.ts';
+import type { ApiError } from '@player-engagement/client';
+import { oneOf } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Code } from '../../ui/code.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, Row } from '../../ui/form.tsx';
 import { issuesOf, type Draft } from './draft.ts';
-import { CHANNELS, STATUSES } from './queries.ts';
+import { CHANNELS, STATUSES, type TemplateRecord } from './queries.ts';
 import css from './templates.module.css';
 import { VARIABLES } from './variables.ts';
 
@@ -46,7 +47,7 @@ export function Edit({ draft, is_new, disabled, error, onChange }: EditProps) {
               {...control}
               disabled={!is_new}
               value={channel}
-              onChange={({ target }) => onChange({ channel: target.value as Draft['channel'] })}
+              onChange={({ target }) => onChange({ channel: oneOf(CHANNELS, target.value) ?? channel })}
             >
               {CHANNELS.map((one) => (
                 <option key={one} value={one}>
@@ -61,7 +62,7 @@ export function Edit({ draft, is_new, disabled, error, onChange }: EditProps) {
             <select
               {...control}
               value={draft.status}
-              onChange={({ target }) => onChange({ status: target.value as Draft['status'] })}
+              onChange={({ target }) => onChange({ status: oneOf(STATUSES, target.value) ?? draft.status })}
             >
               {STATUSES.map((one) => (
                 <option key={one} value={one}>
@@ -100,19 +101,27 @@ export function Edit({ draft, is_new, disabled, error, onChange }: EditProps) {
   );
 }
 
-function Product({ value, onChange }: { value: string | null; onChange: (value: string | null) => void }) {
+const PRODUCTS = Object.keys(m.products) as (keyof typeof m.products)[];
+
+function Product({
+  value,
+  onChange,
+}: {
+  value: TemplateRecord['bonus_product'];
+  onChange: (value: TemplateRecord['bonus_product']) => void;
+}) {
   return (
     <Field label={m.product} hint={m.productHint}>
       {(control) => (
         <select
           {...control}
           value={value ?? ''}
-          onChange={({ target }) => onChange(target.value === '' ? null : target.value)}
+          onChange={({ target }) => onChange(oneOf(PRODUCTS, target.value) ?? null)}
         >
           <option value="">{m.noProduct}</option>
-          {Object.entries(m.products).map(([key, name]) => (
+          {PRODUCTS.map((key) => (
             <option key={key} value={key}>
-              {name}
+              {m.products[key]}
             </option>
           ))}
         </select>

@@ -1,5 +1,6 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useMayEdit } from '../../api/place.tsx';
+import { oneOf } from '../../api/queries.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
@@ -18,7 +19,9 @@ const EXAMPLE = `curl -X POST "$BASE/v1/templates" -H "Authorization: Bearer $SE
 
 /** All templates, the newest first. */
 export function Templates() {
-  const { channel, status } = route.useSearch();
+  const search = route.useSearch();
+  const channel = oneOf(CHANNELS, search.channel);
+  const status = oneOf(STATUSES, search.status);
   const navigate = useNavigate({ from: '/templates' });
   const may_edit = useMayEdit();
   const filter = (name: 'channel' | 'status', value: string | undefined) =>

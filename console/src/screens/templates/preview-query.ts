@@ -1,28 +1,14 @@
+import type { Template } from '@player-engagement/client';
 import { useQuery } from '@tanstack/react-query';
-import { call, type Answer } from '../../api/call.ts';
-import type { ApiError } from '../../api/errors.ts';
+import { ask } from '../../api/client.ts';
 import { usePlace } from '../../api/place.tsx';
-import type { TemplateRecord } from './queries.ts';
 
-/** A template as a player would get it. */
-export interface Rendered {
-  subject: string | null;
-  preheader: string | null;
-  missing_variables: readonly string[];
-}
-
-/** Renders the saved template; it is asked again when it was saved anew. */
-export function usePreview({ id, updated_at }: TemplateRecord, player_id: string | undefined) {
+/** A template as a player would get it. It is rendered as it was saved, and asked again when it was saved anew. */
+export function usePreview({ id, updated_at }: Template, player_id: string | undefined) {
   const place = usePlace();
-  return useQuery<Answer<Rendered>, ApiError>({
+  return useQuery({
     queryKey: [place.project_id, 'preview', id, updated_at, player_id],
     queryFn: ({ signal }) =>
-      call<Rendered>({
-        method: 'POST',
-        path: `/v1/templates/${id}/preview`,
-        body: { player_id: player_id ?? null },
-        project: place,
-        signal,
-      }),
+      ask('templates.preview', [id, { player_id: player_id ?? null }], { project: place, signal }),
   });
 }

@@ -1,38 +1,24 @@
+import type { Template, TemplateReferences } from '@player-engagement/client';
 import { useList, useRead } from '../../api/queries.ts';
 
-export const CHANNELS = ['email', 'sms', 'push'] as const;
-export type Channel = (typeof CHANNELS)[number];
-export const STATUSES = ['draft', 'active', 'archived'] as const;
-export type TemplateStatus = (typeof STATUSES)[number];
+export type { AuditLogEntry as AuditRecord, Template as TemplateRecord } from '@player-engagement/client';
 
-/** A template (spec part 2), as far as the screens show it. */
-export interface TemplateRecord {
-  id: string;
-  name: string;
-  channel: Channel;
-  status: TemplateStatus;
-  subject: string | null;
-  preheader: string | null;
-  body: string;
-  bonus_product: string | null;
-  updated_at: string;
-}
+/** A campaign or journey that uses a template. */
+export type TemplateUser = TemplateReferences['campaigns'][number];
 
-export function useTemplates(channel: string | undefined, status: string | undefined) {
-  return useList<TemplateRecord>('/v1/templates', { channel, status });
+export type Channel = Template['channel'];
+export const CHANNELS = ['email', 'sms', 'push'] as const satisfies readonly Channel[];
+export type TemplateStatus = Template['status'];
+export const STATUSES = ['draft', 'active', 'archived'] as const satisfies readonly TemplateStatus[];
+
+export function useTemplates(channel: Channel | undefined, status: TemplateStatus | undefined) {
+  return useList('templates.list', [{ channel, status }]);
 }
 
 export function useTemplate(id: string, enabled: boolean) {
-  return useRead<TemplateRecord>(`/v1/templates/${id}`, {}, { enabled });
-}
-
-/** A campaign or journey that uses a template. */
-export interface TemplateUser {
-  id: string;
-  name: string;
-  status: string;
+  return useRead('templates.get', [id], { enabled });
 }
 
 export function useReferences(id: string) {
-  return useRead<{ campaigns: TemplateUser[]; journeys: TemplateUser[] }>(`/v1/templates/${id}/references`);
+  return useRead('templates.references', [id]);
 }

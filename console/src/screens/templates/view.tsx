@@ -2,19 +2,19 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
-import { useChange } from '../../api/queries.ts';
+import { useSave, type SaveOf } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { AuditTab } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { SaveFailure } from '../../ui/conflict.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Answered, Failed } from '../../ui/states.tsx';
+import { Answered } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { UsedBy } from './about.tsx';
 import { Remove, SendTest } from './dialogs.tsx';
-import { bodyOf, draftOf, NEW } from './draft.ts';
+import { bodyOf, creationOf, draftOf, NEW } from './draft.ts';
 import { Edit } from './edit.tsx';
 import { Preview } from './preview.tsx';
 import { useTemplate, type TemplateRecord } from './queries.ts';
@@ -42,7 +42,7 @@ function Editor({ template, etag }: { template?: TemplateRecord; etag?: string |
   const { role } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
-  const save = useChange<TemplateRecord>();
+  const save = useSave('templates.create', 'templates.update');
   const [open, setOpen] = useState<'test' | 'remove'>();
   const { draft, changes, dirty, ...typed } = useDraft(
     template === undefined ? NEW : draftOf(template),
@@ -51,11 +51,10 @@ function Editor({ template, etag }: { template?: TemplateRecord; etag?: string |
   const shown = TABS.find((one) => one === tab) ?? 'edit';
   const is_new = template === undefined;
   const submit = async (over = typed.etag) => {
-    const request = is_new
-      ? ({ method: 'POST', path: '/v1/templates' } as const)
-      : ({ method: 'PATCH', path: `/v1/templates/${template.id}`, if_match: over } as const);
-    const body = bodyOf(is_new ? draft : changes, draft.channel);
-    const answer = await save.mutateAsync({ ...request, body }).catch(() => undefined);
+    const request: SaveOf<typeof save> = is_new
+      ? { create: [creationOf(draft)] }
+      : { update: [template.id, bodyOf(changes, draft.channel)], if_match: over };
+    const answer = await save.mutateAsync(request).catch(() => undefined);
     if (answer === undefined) return;
     typed.reset();
     if (!is_new) return;
@@ -68,19 +67,12 @@ function Editor({ template, etag }: { template?: TemplateRecord; etag?: string |
   };
   const edit = (
     <>
-      {isConflict(save.error) ? (
-        <Conflict
-          error={save.error}
-          changes={changes}
-          onMine={(newer) => void submit(newer)}
-          onTheirs={() => {
-            typed.reset();
-            save.reset();
-          }}
-        />
-      ) : save.error === null ? null : (
-        <Failed error={save.error} />
-      )}
+      <SaveFailure
+        save={save}
+        forget={typed.reset}
+        changes={changes}
+        onMine={(newer) => void submit(newer)}
+      />
       <Edit draft={draft} is_new={is_new} disabled={!may_edit} error={save.error} onChange={typed.change} />
     </>
   );

@@ -84,8 +84,8 @@ function Members({ code }: { code: string }) {
 export function needsOf({ requirements }: Tier, money: MoneyFormat): string {
   const { lifetime_deposit_subunit, lifetime_wagered_subunit, min_days_active } = requirements;
   const parts = [
-    ...(BigInt(lifetime_deposit_subunit) === 0n ? [] : [m.deposited(money.base(lifetime_deposit_subunit))]),
-    ...(BigInt(lifetime_wagered_subunit) === 0n ? [] : [m.wagered(money.base(lifetime_wagered_subunit))]),
+    ...(lifetime_deposit_subunit === 0n ? [] : [m.deposited(money.base(lifetime_deposit_subunit))]),
+    ...(lifetime_wagered_subunit === 0n ? [] : [m.wagered(money.base(lifetime_wagered_subunit))]),
     ...(min_days_active === 0 ? [] : [m.days(min_days_active)]),
   ];
   return parts.length === 0 ? m.needsNothing : parts.join(m.and);

@@ -1,14 +1,15 @@
+import type { CreateTierBody } from '@player-engagement/client';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useBaseCurrency } from '../../api/currencies.ts';
 import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
-import { useChange } from '../../api/queries.ts';
+import { useSave, type SaveOf } from '../../api/queries.ts';
 import type { Currency } from '../../format/money.ts';
 import {
+  atPaths,
   differing,
   textsOf,
-  valueAt,
   valuesOf,
   type FieldSpec,
   type Texts,
@@ -18,7 +19,7 @@ import { WithAudit } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
-import { Conflict, isConflict } from '../../ui/conflict.tsx';
+import { SaveFailure } from '../../ui/conflict.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Answered, Failed, Loading } from '../../ui/states.tsx';
@@ -97,7 +98,7 @@ function Editor({ tier, etag, base }: EditorProps) {
   const { role } = usePlace();
   const may_edit = useMayEdit();
   const navigate = useNavigate();
-  const save = useChange<Tier>();
+  const save = useSave('vipTiers.create', 'vipTiers.update');
   /** What is written once it is said that players may lose the tier. */
   const [asks, setAsks] = useState<{ over: string | undefined; saved: Tier }>();
   const is_new = tier === undefined;
@@ -116,19 +117,11 @@ function Editor({ tier, etag, base }: EditorProps) {
     return { ...rest, perks: perksPatch(was['perks'] as Values, perks as Values) };
   };
   const submit = async (over = typed.etag, saved = tier) => {
-    const request =
+    // The API judges what the form says.
+    const request: SaveOf<typeof save> =
       saved === undefined
-        ? ({
-            method: 'POST',
-            path: '/v1/vip-tiers',
-            body: { ...values, code: typed.draft['code'] ?? '' },
-          } as const)
-        : ({
-            method: 'PATCH',
-            path: `/v1/vip-tiers/${saved.id}`,
-            if_match: over,
-            body: patchOf(saved),
-          } as const);
+        ? { create: [{ ...values, code: typed.draft['code'] ?? '' } as CreateTierBody] }
+        : { update: [saved.id, patchOf(saved)], if_match: over };
     const answer = await save.mutateAsync(request).catch(() => undefined);
     setAsks(undefined);
     if (answer === undefined) return;
@@ -158,21 +151,12 @@ function Editor({ tier, etag, base }: EditorProps) {
       }
     >
       <UnsavedGuard dirty={typed.dirty} />
-      {isConflict(save.error) ? (
-        <Conflict
-          error={save.error}
-          changes={Object.fromEntries(
-            Object.keys(typed.changes).map((path) => [path, valueAt(values, path) ?? null]),
-          )}
-          onMine={(newer) => ask(newer, save.error?.details['current'] as Tier)}
-          onTheirs={() => {
-            typed.reset();
-            save.reset();
-          }}
-        />
-      ) : save.error === null ? null : (
-        <Failed error={save.error} />
-      )}
+      <SaveFailure
+        save={save}
+        forget={typed.reset}
+        changes={atPaths(values, Object.keys(typed.changes))}
+        onMine={(newer) => ask(newer, save.error?.details['current'] as Tier)}
+      />
       <WithAudit
         label={m.one}
         type="vip_tier"

@@ -105,28 +105,15 @@ export const COMPUTED_FIELDS = new Set([
 
 const timestamp = z.iso.datetime();
 
-/** The journey resource (spec part 2). */
-export const journeyResource = z.object({
+/** A journey as lists have it. */
+export const listedJourney = z.object({
   id: z.uuid(),
   tenant_id: z.uuid(),
   project_id: z.uuid(),
   name: z.string(),
   status: z.enum(JOURNEY_STATUSES),
   trigger: object,
-  graph: object
-    .optional()
-    .describe(
-      'Not in lists; like trigger and settings as saved last. Headers that may be credentials are `***`; sent back, they keep their values',
-    ),
-  settings: object.optional().describe('Not in lists'),
   version: z.int().nullable().describe('The version of which new runs are; null: never activated'),
-  draft_version: z
-    .int()
-    .nullable()
-    .optional()
-    .describe(
-      'Not in lists; the version that what was saved last becomes when it is published; null: it is live',
-    ),
   activated_at: timestamp.nullable(),
   paused_at: timestamp.nullable(),
   hold: z.boolean().describe('Runs stand still'),
@@ -134,6 +121,18 @@ export const journeyResource = z.object({
   created_at: timestamp,
   updated_at: timestamp,
   deleted_at: timestamp.nullable(),
+});
+
+/** The journey resource (spec part 2). */
+export const journeyResource = listedJourney.extend({
+  graph: object.describe(
+    'Like trigger and settings as saved last. Headers that may be credentials are `***`; sent back, they keep their values',
+  ),
+  settings: object,
+  draft_version: z
+    .int()
+    .nullable()
+    .describe('The version that what was saved last becomes when it is published; null: it is live'),
   warnings: z
     .array(
       z.object({
@@ -144,7 +143,7 @@ export const journeyResource = z.object({
       }),
     )
     .optional()
-    .describe('Not in lists; those about other records hinder activation'),
+    .describe('Those about other records hinder activation. Absent in the answer to a deletion'),
 });
 
 /** A version in a list. */
@@ -173,6 +172,7 @@ nameSchemas({
   MigrateRunsBody: migrateBody,
   MigrateRunsResult: migrateResult,
   Journey: journeyResource,
+  ListedJourney: listedJourney,
   ListedJourneyVersion: listedVersion,
   JourneyVersion: journeyVersion,
 });
