@@ -18,7 +18,7 @@ import { sendSteadily } from './steady.ts';
 const PLAYERS = Number(process.env['BENCH_CONSOLE_PLAYERS'] ?? 1_000_000);
 const EVENTS = Number(process.env['BENCH_CONSOLE_EVENTS'] ?? 20_000_000);
 const EVENTS_PER_SECOND = 500;
-const ROUNDS = 20;
+const ROUNDS = 40;
 const WARM_UP_MS = 5_000;
 const GRID_ROW = '[role=grid] [data-index="0"]';
 const ONE_ROW = `document.querySelectorAll('[role=grid] [data-index]').length === 1`;

@@ -255,7 +255,11 @@ describe('what is no answer of the service', () => {
   ])('%s is ANSWER_UNREADABLE', async (_what, status, text) => {
     await against([answering(status, text)], async (broken) => {
       const error = await failureOf(broken.players.list());
-      expect([error.code, error.status, error.is_temporary]).toEqual(['ANSWER_UNREADABLE', status, false]);
+      expect([error.code, error.status, error.is_temporary]).toEqual([
+        'ANSWER_UNREADABLE',
+        status,
+        status >= 500,
+      ]);
     });
   });
 

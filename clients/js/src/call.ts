@@ -1,4 +1,4 @@
-import { ApiError } from './errors.ts';
+import { ApiError, InvalidIdError } from './errors.ts';
 import { parseExactly, withBigints, writeExactly } from './json.ts';
 
 /** The project that calls are about; without one, the session's only tenant and that tenant's oldest project. */
@@ -80,7 +80,8 @@ const SHOWN = 100;
 
 /**
  * Calls one operation: `args` are its path parameters, its body or query if it has one, and {@link CallOptions}. Resolves
- * with the data; a list with a {@link Page}. Rejects with {@link ApiError}, or with the reason of `signal`.
+ * with the data; a list with a {@link Page}. Rejects with {@link ApiError}, with
+ * {@link InvalidIdError} before anything is asked, or with the reason of `signal`.
  */
 export async function call(
   client: ClientOptions,
@@ -121,7 +122,7 @@ function filled(path: string, args: readonly unknown[]): string {
     const value = args[next++];
     // `.` and `..` are not escaped and would lead to another path.
     if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) {
-      throw new TypeError(`${name} must be the id of a record, not ${JSON.stringify(value)}`);
+      throw new InvalidIdError(`${name} must be the id of a record, not ${JSON.stringify(value)}`);
     }
     return encodeURIComponent(value);
   });

@@ -15,6 +15,11 @@ interface Rest {
   cause?: unknown;
 }
 
+/** What should be the id of a record can be no part of a path: it is empty, `.` or `..`. Nothing was asked. */
+export class InvalidIdError extends TypeError {
+  override readonly name = 'InvalidIdError';
+}
+
 /** A call that did not succeed: an error answer of the service, or a failure on the way (see {@link TransportCode}). */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
@@ -45,8 +50,6 @@ export class ApiError extends Error {
 
   /** Whether the same request may succeed later. Changes are safe to repeat only with an Idempotency-Key. */
   get is_temporary(): boolean {
-    return (
-      this.code !== 'ANSWER_UNREADABLE' && (this.status === 0 || this.status === 429 || this.status >= 500)
-    );
+    return this.status === 0 || this.status === 429 || this.status >= 500;
   }
 }

@@ -6,7 +6,7 @@ export { call } from './call.ts';
 export type { AnswerAbout, CallOptions, ClientOptions, Operation, Page, ProjectRef } from './call.ts';
 export type { Client } from './generated/client.ts';
 export type * from './generated/schemas.ts';
-export { ApiError, type Issue, type TransportCode } from './errors.ts';
+export { ApiError, InvalidIdError, type Issue, type TransportCode } from './errors.ts';
 export { parseExactly, writeExactly } from './json.ts';
 export { actionKey, each } from './pages.ts';
 
@@ -15,7 +15,7 @@ interface Group {
   [name: string]: Group | Call;
 }
 
-/** A client of the service: `client.players.get(id)`. Every method rejects with `ApiError`, or with the reason of its signal. */
+/** A client of the service: `client.players.get(id)`. Methods reject with `ApiError`, `InvalidIdError` or the reason of their signal. */
 export function createClient(options: ClientOptions = {}): Client {
   const root: Group = {};
   for (const [name, line] of Object.entries(OPERATIONS)) {

@@ -2,6 +2,7 @@ import {
   ApiError,
   call,
   createClient,
+  InvalidIdError,
   type AnswerAbout,
   type CallOptions,
   type Client,
@@ -74,7 +75,8 @@ export async function ask<O extends Operation>(
   };
   const data = await methodOf(operation)(...inputs, { ...options, onAnswer }).catch((cause: unknown) => {
     // Ids come from the address of the page. One that can be no part of a path, such as `..`, is that of no record.
-    if (cause instanceof TypeError) throw new ApiError('NOT_FOUND', cause.message, { status: 404, cause });
+    if (cause instanceof InvalidIdError)
+      throw new ApiError('NOT_FOUND', cause.message, { status: 404, cause });
     throw cause;
   });
   return { data: data as DataOf<O>, etag: about?.etag, request_id: about?.request_id };

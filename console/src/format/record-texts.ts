@@ -61,7 +61,7 @@ export function atPaths(values: Readonly<Values>, paths: readonly string[]): Val
 function textOf(value: unknown, spec: FieldSpec, texts: Texts, scaleOf: ScaleOf): string {
   if (value === null || value === undefined) return '';
   if (Array.isArray(value)) return value.join('\n');
-  const text = typeof value === 'string' ? value : writeExactly(value);
+  const text = typeof value === 'string' || typeof value === 'bigint' ? String(value) : writeExactly(value);
   const scale = spec.kind === 'money' && /^\d+$/.test(text) ? scaleOf(spec, texts) : undefined;
   return scale === undefined ? text : shortest(decimalOf(BigInt(text), scale));
 }

@@ -83,6 +83,7 @@ export function fromLocalField(text: string, zone: string): string | undefined {
 
 /** The moment of a field for date and time in UTC; undefined when it is no time, as the address of a page may have it. */
 export function fromUtcField(text: string | undefined): string | undefined {
-  const at_ms = text === undefined ? Number.NaN : Date.parse(`${text}Z`);
+  const at_ms =
+    text === undefined ? Number.NaN : Date.parse(/Z$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`);
   return Number.isNaN(at_ms) ? undefined : new Date(at_ms).toISOString();
 }

@@ -147,6 +147,8 @@ export function originSql(tx: Tx) {
       where j.journey_id = s.journey_id and j.tenant_id = s.tenant_id and j.project_id = s.project_id offset 0) j on true`;
 }
 
+const CODES_SQL = BLOCKING_CODES.map((code) => `'${code}'`).join(', ');
+
 /** A page of messages that were not sent in order to protect their players, the newest first. */
 export function listBlockedSends(
   tx: Tx,
@@ -156,27 +158,31 @@ export function listBlockedSends(
   limit: number,
 ): PendingQuery<BlockedRow[]> {
   const nothing = tx``;
-  const source =
-    player_id === undefined
-      ? tx`message_sends x`
-      : tx`(select * from message_sends y where y.player_id = ${player_id} and y.tenant_id = ${tenant_id}
-          and y.project_id = ${project_id} offset 0) x`;
-  // Each code is read by itself, in the order of the index, and no index has this order without the code: so the planner
-  // cannot read the messages of all codes to find those of one. The codes are written as in the condition of the index.
-  const page = tx`
-    select b.* from unnest(${code === undefined ? [...BLOCKING_CODES] : [code]}::text[]) as codes (code)
-    cross join lateral (
-      select x.* from ${source}
-      where x.tenant_id = ${tenant_id} and x.project_id = ${project_id}
-        and x.error_code in ('SKIPPED_SELF_EXCLUDED', 'SKIPPED_COOLDOWN', 'SKIPPED_AT_RISK', 'SKIPPED_BANNED')
-        and x.error_code = codes.code
-        ${from === undefined ? nothing : tx`and x.enqueued_at >= ${from}`}
-        ${to === undefined ? nothing : tx`and x.enqueued_at < ${to}`}
-        ${beyond(tx, 'x.enqueued_at', 'x.send_id', after)}
-      order by x.enqueued_at desc, x.send_id desc
-      limit ${limit}) b
-    order by b.enqueued_at desc, b.send_id desc
+  const pageOf = (source: PendingQuery<Row[]>, is_code: PendingQuery<Row[]>) => tx`
+    select x.* from ${source}
+    where x.tenant_id = ${tenant_id} and x.project_id = ${project_id} and ${is_code}
+      ${from === undefined ? nothing : tx`and x.enqueued_at >= ${from}`}
+      ${to === undefined ? nothing : tx`and x.enqueued_at < ${to}`}
+      ${beyond(tx, 'x.enqueued_at', 'x.send_id', after)}
+    order by x.enqueued_at desc, x.send_id desc
     limit ${limit}`;
+  const codes = code === undefined ? [...BLOCKING_CODES] : [code];
+  // The few messages of a player are read first, whatever the statistics say. Otherwise each code is read by itself, in the
+  // order of the index, and no index has this order without the code: so the planner cannot read the messages of all codes to
+  // find those of one. The list of all codes is the condition of the index, written as there: with parameters the planner
+  // could not use it.
+  const page =
+    player_id === undefined
+      ? tx`
+        select b.* from unnest(${codes}::text[]) as codes (code)
+        cross join lateral (${pageOf(tx`message_sends x`, tx`x.error_code = codes.code and x.error_code in (${tx.unsafe(CODES_SQL)})`)}) b
+        order by b.enqueued_at desc, b.send_id desc
+        limit ${limit}`
+      : pageOf(
+          tx`(select * from message_sends y where y.player_id = ${player_id} and y.tenant_id = ${tenant_id}
+            and y.project_id = ${project_id} offset 0) x`,
+          tx`x.error_code = any(${codes}::text[])`,
+        );
   return tx<BlockedRow[]>`
     select s.send_id, s.player_id, s.channel, s.error_code, s.enqueued_at, s.campaign_id, s.journey_id,
       c.campaign_name, j.journey_name, p.external_id, ${microseconds(tx, 's.enqueued_at')} as enqueued_us

@@ -1,4 +1,4 @@
-import type { ClickHouse } from '../../platform/clickhouse/port.ts';
+import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { SCOPE } from '../../segments/sql/owner-sql.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { LIMITS, stepOf, within, type Range, type StepRow, type Steps } from './money-queries.ts';
@@ -12,7 +12,7 @@ export interface MessageCount {
 
 /** The messages that were made in the range, by status and code. The time at which one was made never changes. */
 export async function countMessages(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   project: ProjectRef,
   range: Range,
 ): Promise<MessageCount[]> {
@@ -30,7 +30,7 @@ export type MessageTime = 'sent_at' | 'delivered_at' | 'opened_at' | 'clicked_at
 
 /** Messages per step by one of their times. */
 export async function messagesByStep(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   project: ProjectRef,
   steps: Steps,
   column: MessageTime,
@@ -47,7 +47,7 @@ export async function messagesByStep(
 
 /** Messages that were skipped, per step of the time at which they were made. */
 export async function skippedByStep(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   project: ProjectRef,
   steps: Steps,
 ): Promise<StepRow[]> {

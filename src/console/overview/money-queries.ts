@@ -1,4 +1,4 @@
-import type { ClickHouse } from '../../platform/clickhouse/port.ts';
+import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { OWNER, SCOPE } from '../../segments/sql/owner-sql.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
@@ -46,7 +46,7 @@ export interface EventSums {
 
 /** The sums of a range; players count once if they have one of the `activity` events. */
 export async function sumEvents(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   project: ProjectRef,
   range: Range,
   activity: readonly string[],
@@ -65,7 +65,7 @@ export async function sumEvents(
 
 /** Amounts of confirmed events of one name per step. */
 export async function amountsByStep(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   project: ProjectRef,
   steps: Steps,
   event: string,
@@ -80,7 +80,7 @@ export async function amountsByStep(
 
 /** Events per step: those of one name, or all. */
 export async function eventsByStep(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   project: ProjectRef,
   steps: Steps,
   event: string | undefined,
@@ -96,7 +96,7 @@ export async function eventsByStep(
 
 /** Players with one of the events per step, each once in a step. */
 export async function playersByStep(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   project: ProjectRef,
   steps: Steps,
   events: readonly string[],
@@ -123,7 +123,7 @@ const firstDeposits = (in_range: string) => `
 
 /** Players whose first confirmed deposit is in a step. */
 export async function firstDepositsByStep(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   project: ProjectRef,
   steps: Steps,
 ): Promise<StepRow[]> {
@@ -137,7 +137,7 @@ export async function firstDepositsByStep(
 
 /** Players whose first confirmed deposit is in each of two ranges, as digits: in one statement, for half of the time of two. */
 export async function countFirstDeposits(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   project: ProjectRef,
   { now, before }: { now: Range; before: Range },
 ): Promise<{ now: string; before: string }> {
@@ -153,7 +153,7 @@ export async function countFirstDeposits(
 
 /** Players that were first known in a step. */
 export async function newPlayersByStep(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   project: ProjectRef,
   steps: Steps,
 ): Promise<StepRow[]> {
@@ -200,7 +200,7 @@ const BET_ID = `if(countSubstrings(properties, '"bet_id":') = 1,
  * src/ledger/money, within the range and a day before it. A voided bet counts nothing. Steps without bets are absent.
  */
 export async function betsByStep(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   project: ProjectRef,
   steps: Steps,
 ): Promise<BetSums[]> {

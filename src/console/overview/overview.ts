@@ -2,9 +2,10 @@ import { countRecentLetters } from '../../ingest/dead-letters/own-letters.ts';
 import { FAILURE_CODES, SKIP_CODES } from '../../engage/messaging/send-row.ts';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import { withinTime } from '../../platform/time-limit.ts';
-import type { ClickHouse } from '../../platform/clickhouse/port.ts';
+import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
+import { BLOCKING_CODES } from '../compliance/schema.ts';
 import { countMessages, type MessageCount } from './message-queries.ts';
 import { betsByStep, countFirstDeposits, sumEvents, type EventSums, type Range } from './money-queries.ts';
 import { oneStep, rangeOf, weekBefore } from './range.ts';
@@ -12,17 +13,12 @@ import type { RangeQuery } from './schema.ts';
 import { ACTIVITY } from './series.ts';
 import { readState, type ProjectState } from './state-queries.ts';
 
-export type OverviewDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'clock' | 'logger'>;
+export interface OverviewDeps extends Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'logger'> {
+  clickhouse: ClickHouseQueries;
+}
 
 /** The log is asked no longer than this; what it has not said then is not known. */
 const LOG_MS = 2_000;
-/** Codes of messages that were not sent in order to protect the player. */
-const PROTECTION: readonly string[] = [
-  'SKIPPED_SELF_EXCLUDED',
-  'SKIPPED_COOLDOWN',
-  'SKIPPED_AT_RISK',
-  'SKIPPED_BANNED',
-];
 
 /**
  * The overview of a project as JSON text, because amounts have more digits than a JavaScript number: seven statements, side
@@ -66,7 +62,7 @@ interface Sums extends EventSums {
   won: string;
 }
 
-async function sumsOf(clickhouse: ClickHouse, project: ProjectRef, range: Range): Promise<Sums> {
+async function sumsOf(clickhouse: ClickHouseQueries, project: ProjectRef, range: Range): Promise<Sums> {
   const [sums, [bets]] = await Promise.all([
     sumEvents(clickhouse, project, range, ACTIVITY),
     betsByStep(clickhouse, project, oneStep(range)),
@@ -93,7 +89,7 @@ function messagesOf(counts: readonly MessageCount[]) {
   }
   const of = (names: readonly string[]) =>
     Object.fromEntries(names.flatMap((name) => (codes[name] === undefined ? [] : [[name, codes[name]]])));
-  const blocked_for_protection = PROTECTION.reduce((sum, code) => sum + (codes[code] ?? 0), 0);
+  const blocked_for_protection = BLOCKING_CODES.reduce((sum, code) => sum + (codes[code] ?? 0), 0);
   return { by_status, skipped: of(SKIP_CODES), failed: of(FAILURE_CODES), blocked_for_protection };
 }
 

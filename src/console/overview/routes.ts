@@ -1,20 +1,18 @@
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
 import { findTenantMoney } from '../../tenants/money-queries.ts';
-import { projectRefOf, type ProjectRef } from '../../tenants/project-ref.ts';
+import { projectRefOf } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { overviewJson } from './overview.ts';
-import { stepsOf } from './range.ts';
+import { rangeOf, stepsOf } from './range.ts';
 import { RecentAnswers } from './recent-answers.ts';
 import { overview, overviewQuery, series, seriesQuery } from './schema.ts';
 import { isMoney, seriesPoints } from './series.ts';
 
 /** What a project comes to: money, messages, what runs, who is protected, whether the pipeline keeps up. */
 export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
-  const { clickhouse, clock, postgres } = platform;
+  const { clock, postgres } = platform;
   const answers = new RecentAnswers(platform);
-  const recent = (caller: ProjectRef, question: readonly unknown[], compute: () => Promise<string>) =>
-    answers.of(JSON.stringify([caller.tenant_id, caller.project_id, ...question]), compute);
   const shared = {
     method: 'GET',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
@@ -30,8 +28,12 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
       response: overview,
       handle: async ({ caller, query }) => {
         const project = projectRefOf(caller);
-        const ofRange = () => overviewJson(platform, project, query);
-        return envelopeOfText(await recent(project, ['overview', query.from, query.to], ofRange));
+        // With the beginning of the range: the answer of before midnight is none about today.
+        const { from_ms } = rangeOf(query, clock.now_ms());
+        const text = await answers.of(project, ['overview', from_ms, query.to], (clickhouse) =>
+          overviewJson({ ...platform, clickhouse }, project, query),
+        );
+        return envelopeOfText(text);
       },
     }),
     endpoint({
@@ -47,7 +49,7 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
         const project = projectRefOf(caller);
         const { from_ms, to_ms, step_ms } = steps;
         const [points, money] = await Promise.all([
-          recent(project, [metric, from_ms, to_ms, step_ms, event], () =>
+          answers.of(project, [metric, from_ms, to_ms, step_ms, event], (clickhouse) =>
             seriesPoints(clickhouse, project, metric, steps, event),
           ),
           isMoney(metric) ? findTenantMoney(postgres.lookups, caller.tenant_id) : undefined,

@@ -1,5 +1,5 @@
 import { validationError } from '../../errors.ts';
-import type { ClickHouse } from '../../platform/clickhouse/port.ts';
+import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { EVENTS } from '../../ingest/events/catalogue.ts';
 import { isActivity } from '../../ledger/fold/activity.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -30,7 +30,12 @@ export function isMoney(metric: Metric): boolean {
   return MONEY.has(metric);
 }
 
-type Ask = (clickhouse: ClickHouse, project: ProjectRef, steps: Steps, event?: string) => Promise<StepRow[]>;
+type Ask = (
+  clickhouse: ClickHouseQueries,
+  project: ProjectRef,
+  steps: Steps,
+  event?: string,
+) => Promise<StepRow[]>;
 
 const bets =
   (value: (sums: BetSums) => string): Ask =>
@@ -61,7 +66,7 @@ const QUESTIONS: Record<Metric, Ask> = {
  * not computed over so long a range, or not of one event.
  */
 export async function seriesPoints(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   project: ProjectRef,
   metric: Metric,
   steps: Steps,

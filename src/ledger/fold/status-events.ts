@@ -35,13 +35,16 @@ function cooldownEnd(until: unknown, at_ms: number): number {
 const MAX_CHANGES = 8;
 
 /**
- * Adds a change to those of one player, in the order of the log. Changes that set or lift an exclusion stay apart, because each
- * exclusion has a record, also one that ends in the batch in which it began; others are joined.
+ * Adds a change to those of one player, in the order of the log. Changes that set or lift an exclusion stay apart, and so do
+ * breaks that end later and later, because each has a record, also when the next change comes in the same batch; others are
+ * joined.
  */
 export function addChange(changes: readonly StatusChange[], next: StatusChange): StatusChange[] {
   const last = changes.at(-1);
   if (last === undefined) return [next];
-  const stays_apart = last.self_excluded !== undefined && next.self_excluded !== undefined;
+  const stays_apart =
+    (last.self_excluded !== undefined && next.self_excluded !== undefined) ||
+    (next.cooldown !== undefined && next.cooldown.until_ms > (last.cooldown?.until_ms ?? Infinity));
   if (stays_apart && changes.length < MAX_CHANGES) return [...changes, next];
   return [...changes.slice(0, -1), joinChanges(last, next)];
 }

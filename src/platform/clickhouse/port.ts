@@ -23,6 +23,9 @@ export interface ClickHouse {
   close(): Promise<void>;
 }
 
+/** ClickHouse for those who only ask it. */
+export type ClickHouseQueries = Pick<ClickHouse, 'query'>;
+
 /** The server did not answer before the statement's deadline; `code` is the server's own code for a time-out. */
 export class StatementTimedOut extends Error {
   override readonly name = 'StatementTimedOut';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { array, assert, asyncProperty, constantFrom, integer, record } from 'fast-check';
 import type { z } from 'zod';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { exclusion } from '../../../src/console/compliance/schema.ts';
@@ -20,7 +20,14 @@ async function recordsOf(player_id: string) {
   expect(status, text).toBe(200);
   const { data } = JSON.parse(text) as { data: z.infer<typeof exclusion>[] };
   return data
-    .map(({ kind, state, since, end }) => ({ kind, state, since, lifted_at: end?.lifted_at ?? null }))
+    .map(({ kind, state, since, until, end }) => ({
+      kind,
+      state,
+      since,
+      // The end of an exclusion is when the service had lifted it.
+      ends_at: kind === 'cooldown' ? until : null,
+      lifted_at: end?.lifted_at ?? null,
+    }))
     .toSorted((a, b) => JSON.stringify(a).localeCompare(JSON.stringify(b)));
 }
 
@@ -28,20 +35,30 @@ async function statusOf(player_id: string) {
   return (await api(service, service.session_token, `/v1/players/${player_id}`)).data['status'];
 }
 
-it('exclusions that are set and lifted in one batch have the records that they have one by one', async () => {
-  const change = fc.record({ is_set: fc.boolean(), ago_s: fc.integer({ min: 1, max: 6 }) });
-  await fc.assert(
-    fc.asyncProperty(fc.array(change, { minLength: 2, maxLength: 8 }), async (changes) => {
+const changeOf = (event: string, ago_s: number, hours = 1) => ({ event, ago_s, hours });
+
+it('exclusions and breaks of one batch have the records that they have one by one', async () => {
+  const change = record({
+    event: constantFrom('self_exclusion_set', 'self_exclusion_lifted', 'cooldown_entered'),
+    ago_s: integer({ min: 1, max: 6 }),
+    /** How long the break lasts. */
+    hours: integer({ min: 1, max: 4 }),
+  });
+  await assert(
+    asyncProperty(array(change, { minLength: 2, maxLength: 8 }), async (changes) => {
       const [at_once, one_by_one] = [
         await newPlayer(service, service, { external_id: `p${++made}` }),
         await newPlayer(service, service, { external_id: `p${++made}` }),
       ];
       const now_ms = Date.now();
       const events = (player_id: string) =>
-        changes.map(({ is_set, ago_s }) => ({
-          event: is_set ? 'self_exclusion_set' : 'self_exclusion_lifted',
+        changes.map(({ event, ago_s, hours }) => ({
+          event,
           player_id,
           timestamp: new Date(now_ms - ago_s * 1_000).toISOString(),
+          ...(event === 'cooldown_entered'
+            ? { properties: { until: new Date(now_ms + hours * 3_600_000).toISOString() } }
+            : {}),
         }));
       await accept(service, service, ...events(at_once));
       for (const event of events(one_by_one)) {
@@ -54,18 +71,9 @@ it('exclusions that are set and lifted in one batch have the records that they h
     {
       numRuns: 15,
       examples: [
-        [
-          [
-            { is_set: true, ago_s: 2 },
-            { is_set: false, ago_s: 1 },
-          ],
-        ],
-        [
-          [
-            { is_set: false, ago_s: 1 },
-            { is_set: true, ago_s: 2 },
-          ],
-        ],
+        [[changeOf('self_exclusion_set', 2), changeOf('self_exclusion_lifted', 1)]],
+        [[changeOf('self_exclusion_lifted', 1), changeOf('self_exclusion_set', 2)]],
+        [[changeOf('cooldown_entered', 2, 1), changeOf('cooldown_entered', 1, 3)]],
       ],
     },
   );

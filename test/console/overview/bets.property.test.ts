@@ -1,4 +1,17 @@
-import fc from 'fast-check';
+import {
+  array,
+  assert,
+  asyncProperty,
+  boolean,
+  constant,
+  constantFrom,
+  infiniteStream,
+  integer,
+  nat,
+  oneof,
+  record,
+  subarray,
+} from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { accept, api, newPlayer } from '../events/event-client.ts';
@@ -13,7 +26,7 @@ const HOUR_MS = 3_600_000;
 const MAX_EVENTS = 80;
 
 /** Ids as they are hard to read in JSON text: quotes, escapes, control characters, what looks like a field. */
-const oddId = fc.constantFrom(
+const oddId = constantFrom(
   'plain',
   'with "quotes"',
   String.raw`back\slash\"`,
@@ -25,56 +38,53 @@ const oddId = fc.constantFrom(
   '0',
 );
 /** Properties beside those of the catalogue; some have a field of the same name further down. */
-const extra = fc.constantFrom<object>(
+const extra = constantFrom<object>(
   {},
   { meta: { bet_id: 'nested' } },
   { list: [{ bet_id: 'nested' }, 'x'] },
   { note: '"bet_id":"in a text"' },
 );
-const amount = fc.integer({ min: 1, max: 1_000_000 });
+const amount = integer({ min: 1, max: 1_000_000 });
 const CASINO = { game_id: 'g', game_category: 'slots', currency: 'EUR' };
 const SPORT = { sport: 'tennis', bet_type: 'single', odds: '2', event_ref: 'm', currency: 'EUR' };
 
 /** The events of one bet without their times; those of one bet agree in what they say about it, as operators' do. */
-const casinoBet = fc
-  .record({
-    stake: amount,
-    payout: fc.oneof(fc.constant(0), amount),
-    names: fc.subarray(['bet_placed', 'bet_settled', 'bet_outcome']),
-  })
-  .map(({ stake, payout, names }) =>
-    names.map((name): [string, object] => {
-      if (name === 'bet_placed') return ['bet_placed', { ...CASINO, amount: stake }];
-      if (name === 'bet_outcome')
-        return payout === 0 ? ['bet_lost', {}] : ['bet_won', { payout, currency: 'EUR' }];
-      return ['bet_settled', { ...CASINO, amount: stake, payout, outcome: payout === 0 ? 'lost' : 'won' }];
-    }),
-  );
-const sportBet = fc
-  .record({ stake: amount, payouts: fc.array(amount, { minLength: 3, maxLength: 3 }) })
-  .chain(({ stake, payouts: [settled, again, cashed] }) =>
-    fc.subarray<[string, object]>([
+const casinoBet = record({
+  stake: amount,
+  payout: oneof(constant(0), amount),
+  names: subarray(['bet_placed', 'bet_settled', 'bet_outcome']),
+}).map(({ stake, payout, names }) =>
+  names.map((name): [string, object] => {
+    if (name === 'bet_placed') return ['bet_placed', { ...CASINO, amount: stake }];
+    if (name === 'bet_outcome')
+      return payout === 0 ? ['bet_lost', {}] : ['bet_won', { payout, currency: 'EUR' }];
+    return ['bet_settled', { ...CASINO, amount: stake, payout, outcome: payout === 0 ? 'lost' : 'won' }];
+  }),
+);
+const sportBet = record({ stake: amount, payouts: array(amount, { minLength: 3, maxLength: 3 }) }).chain(
+  ({ stake, payouts: [settled, again, cashed] }) =>
+    subarray<[string, object]>([
       ['sport_bet_placed', { ...SPORT, amount: stake }],
       ['sport_bet_settled', { payout: settled, currency: 'EUR', amount: stake }],
       ['sport_bet_settled', { payout: again, currency: 'EUR' }],
       ['sport_cashout', { payout: cashed, currency: 'EUR' }],
       ['sport_bet_voided', {}],
     ]),
-  );
-const bet = fc.record({
+);
+const bet = record({
   id: oddId,
-  events: fc.oneof(casinoBet, sportBet),
-  extras: fc.array(extra, { minLength: 5, maxLength: 5 }),
+  events: oneof(casinoBet, sportBet),
+  extras: array(extra, { minLength: 5, maxLength: 5 }),
   /** Whether its cash-out, its void and a settlement happened at once: their names decide then. */
-  is_at_once: fc.boolean(),
+  is_at_once: boolean(),
 });
 const OUTCOMES = ['sport_bet_settled', 'sport_cashout', 'sport_bet_voided'];
 
 it('stakes and payouts of the overview and of its series are those of the players’ totals', async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(bet, { minLength: 10, maxLength: 16 }),
-      fc.infiniteStream(fc.nat()),
+  await assert(
+    asyncProperty(
+      array(bet, { minLength: 10, maxLength: 16 }),
+      infiniteStream(nat()),
       async (bets, order) => {
         const tenant = await service.newTenant();
         const player_id = await newPlayer(service, tenant, { external_id: 'ann' });

@@ -1,6 +1,8 @@
 import { expect, it, vi } from 'vitest';
 import { RecentAnswers } from '../../../src/console/overview/recent-answers.ts';
 
+const PROJECT = { tenant_id: 'tenant', project_id: 'project' };
+
 interface Work {
   promise: Promise<string>;
   resolve: (text: string) => void;
@@ -11,10 +13,10 @@ interface Work {
 function answersAt() {
   const clock = { ms: 1_000_000, now_ms: () => clock.ms };
   const warn = vi.fn<() => void>();
-  const answers = new RecentAnswers({ clock, logger: { warn } });
+  const answers = new RecentAnswers({ clickhouse: { query: async () => [] }, clock, logger: { warn } });
   const begun: Work[] = [];
-  const ask = (key = 'a') =>
-    answers.of(key, () => {
+  const ask = (question = 'a') =>
+    answers.of(PROJECT, [question], () => {
       let resolve: Work['resolve'] = () => {};
       let reject: Work['reject'] = () => {};
       const promise = new Promise<string>((...settle) => ([resolve, reject] = settle));
@@ -69,10 +71,54 @@ it('tells a failure to those who wait, keeps none, and logs one that nobody wait
   await finish(1, 'first');
   expect(await second).toBe('first');
   clock.ms += 20_000;
-  expect(await ask()).toBe('first');
+  expect(await Promise.all([ask(), ask()])).toEqual(['first', 'first']);
   begun[2]?.reject(new Error('down again'));
   await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(1));
+  // Tried again after 10 s, as if it had succeeded.
+  clock.ms += 9_999;
+  expect(await ask()).toBe('first');
+  expect(begun).toHaveLength(3);
+  clock.ms += 1;
   expect(await ask()).toBe('first');
   expect(begun).toHaveLength(4);
-  begun[3]?.resolve('last');
+  begun[3]?.reject(new Error('and again'));
+  await vi.waitFor(() => expect(warn).toHaveBeenCalledTimes(2));
+  // After its minute the answer of before is not given any more.
+  clock.ms += 30_000;
+  const late = ask();
+  begun[4]?.reject(new Error('for good'));
+  await expect(late).rejects.toThrow('for good');
+});
+
+it('asks one question of a project at a time when nobody waits for the answer, and all at once otherwise', async () => {
+  let running = 0;
+  let most = 0;
+  const query = async () => {
+    most = Math.max(most, ++running);
+    await new Promise(setImmediate);
+    running--;
+    return [];
+  };
+  const clock = { ms: 0, now_ms: () => clock.ms };
+  const answers = new RecentAnswers({ clickhouse: { query }, clock, logger: { warn: () => {} } });
+  const ask = async (project_id: string, question: string, done: () => void = () => {}) =>
+    answers.of({ tenant_id: 'tenant', project_id }, [question], async (clickhouse) => {
+      await Promise.all([clickhouse.query('a'), clickhouse.query('b'), clickhouse.query('c')]);
+      done();
+      return question;
+    });
+  const questions = ['overview', 'deposits', 'ggr'];
+  await Promise.all(questions.map((question) => ask('one', question)));
+  expect(most).toBe(9);
+  await ask('two', 'overview');
+  clock.ms += 10_000;
+  most = 0;
+  const done = vi.fn<() => void>();
+  await Promise.all([
+    ...questions.map((question) => ask('one', question, done)),
+    ask('two', 'overview', done),
+  ]);
+  await vi.waitFor(() => expect(done).toHaveBeenCalledTimes(4));
+  // One of each project.
+  expect(most).toBe(2);
 });

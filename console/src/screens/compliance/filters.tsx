@@ -19,6 +19,18 @@ function faultOf({ type }: Filter, text: string | undefined): string | undefined
   return type === 'id' && !ID.test(text) ? m.idNeeded : undefined;
 }
 
+function faultsOf(
+  filters: readonly Filter[],
+  texts: Readonly<Partial<Record<string, string | undefined>>>,
+): ReadonlyMap<string, string> {
+  return new Map(
+    filters.flatMap((filter) => {
+      const fault = faultOf(filter, texts[filter.name]);
+      return fault === undefined ? [] : [[filter.name, fault] as const];
+    }),
+  );
+}
+
 /** A filter: a choice, a text, an id, the id of a player, or a time in UTC. */
 export interface Filter {
   name: 'state' | 'kind' | 'player' | 'code' | 'user' | 'action' | 'resource' | 'from' | 'to';
@@ -46,16 +58,13 @@ export function Filters({
   const address = filters.map(({ name }) => values[name]).join('\n');
   /** What is no id, by the name of its filter, and the address that stayed because of it. */
   const [refused, setRefused] = useState<{ at: string; faults: ReadonlyMap<string, string> }>();
+  // What the address has and no filter knows narrows nothing, so its field says it.
+  const shown = refused?.at === address ? refused.faults : faultsOf(filters, values);
   const ask = (submitted: FormEvent<HTMLFormElement>) => {
     submitted.preventDefault();
     const form = new FormData(submitted.currentTarget);
     const asked = Object.fromEntries(filters.map(({ name }) => [name, textOf(form.get(name))]));
-    const faults = new Map(
-      filters.flatMap((filter) => {
-        const fault = faultOf(filter, asked[filter.name]);
-        return fault === undefined ? [] : [[filter.name, fault] as const];
-      }),
-    );
+    const faults = faultsOf(filters, asked);
     setRefused({ at: address, faults });
     if (faults.size > 0) return;
     void navigate({ search: (before) => ({ ...before, ...asked }) });
@@ -65,12 +74,7 @@ export function Filters({
     <form key={address} onSubmit={ask} role="search">
       <search>
         {filters.map(({ name, label, type, choices }) => (
-          <Field
-            key={name}
-            label={label}
-            hint={type === 'id' ? m.idHint : undefined}
-            error={refused?.at === address ? refused.faults.get(name) : undefined}
-          >
+          <Field key={name} label={label} hint={type === 'id' ? m.idHint : undefined} error={shown.get(name)}>
             {(control) =>
               choices === undefined ? (
                 <input
