@@ -59,8 +59,8 @@ describe('the frame', () => {
     'bonuses?tab=grants&status=none&player=none&template=none&campaign=none&review=none',
     'bonuses?tab=campaigns&status=none',
     'vip?tab=moves&from=none&to=none',
-    'compliance?state=none&kind=none&player=none&from=none&to=none',
-    'compliance?tab=blocked&code=none&player=none&from=none',
+    'compliance?state=none&kind=none&from=none&to=none',
+    'compliance?tab=blocked&code=none&from=none',
     'compliance?tab=audit&action=none&to=none',
     'developers?tab=webhooks&status=none',
     'settings?tab=suppressions&channel=none&reason=none',
@@ -71,6 +71,16 @@ describe('the frame', () => {
     await empty.or(page.getByRole('grid')).first().waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
   });
+
+  test.each(['compliance?player=none', 'compliance?tab=blocked&player=none'])(
+    'the list of %s is of everybody, and its field says so',
+    async (path) => {
+      const page = await console_.open(path);
+      const player = page.getByRole('searchbox', { name: 'Player id' });
+      await player.waitFor();
+      await expect.poll(() => player.getAttribute('aria-invalid')).toBe('true');
+    },
+  );
 
   test('says that an event does not exist whose place in the address is none', async () => {
     const page = await console_.open('events?trace=none');

@@ -20,6 +20,11 @@ interface ReadOptions {
   keep_previous?: boolean;
 }
 
+/** As {@link ReadOptions}; how soon it is asked again may depend on the last answer. */
+interface ReadOneOptions<Data> extends Omit<ReadOptions, 'refresh_ms'> {
+  refresh_ms?: number | ((data: Data | undefined) => number);
+}
+
 /**
  * Reads one resource of the project: `useRead('players.get', [id])`. An earlier question is aborted when the inputs
  * change.
@@ -27,14 +32,16 @@ interface ReadOptions {
 export function useRead<O extends Operation>(
   operation: O,
   inputs: InputsOf<O>,
-  { enabled = true, refresh_ms, keep_previous = false }: ReadOptions = {},
+  { enabled = true, refresh_ms, keep_previous = false }: ReadOneOptions<DataOf<O>> = {},
 ) {
   const place = usePlace();
+  const refreshOf = (data: DataOf<O> | undefined) =>
+    typeof refresh_ms === 'function' ? refresh_ms(data) : refresh_ms;
   return useQuery<Answer<DataOf<O>>, ApiError>({
     queryKey: [place.project_id, operation, ...inputs],
     queryFn: ({ signal }) => ask(operation, inputs, { project: place, signal }),
     enabled,
-    ...(refresh_ms === undefined ? {} : { refetchInterval: refresh_ms }),
+    refetchInterval: ({ state }) => refreshOf(state.data?.data) ?? false,
     ...(keep_previous ? { placeholderData: keepPreviousData } : {}),
   });
 }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
+import { QuestionLines } from '../../platform/clickhouse/question-lines.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -17,6 +18,14 @@ interface Answer {
   begun_at_ms: number;
   /** Until then no other is computed: later than usual when that failed. */
   fresh_until_ms: number;
+}
+
+/** An answer as it is given. */
+export interface RecentAnswer {
+  /** JSON. */
+  text: string;
+  /** Whether the next one is being computed: who asks again soon gets it. */
+  is_stale: boolean;
 }
 
 interface Deps {
@@ -41,27 +50,27 @@ export class RecentAnswers {
     sizeCalculation: ({ text }, key) => text.length + key.length,
   });
   readonly #computing = new Map<string, Promise<string>>();
-  /** The last question of each project that nobody waits for. */
-  readonly #lines = new Map<string, Promise<unknown>>();
+  readonly #lines: QuestionLines;
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.#lines = new QuestionLines(deps.clickhouse);
   }
 
   /** Rejects with the error of `compute` when no answer of the last minute is known. */
-  async of(project: ProjectRef, question: readonly unknown[], compute: Compute): Promise<string> {
+  async of(project: ProjectRef, question: readonly unknown[], compute: Compute): Promise<RecentAnswer> {
     const owner = `${project.tenant_id} ${project.project_id}`;
     const key = `${owner} ${JSON.stringify(question)}`;
     const known = this.#known.get(key);
     const now_ms = this.#deps.clock.now_ms();
-    if (known !== undefined && now_ms < known.fresh_until_ms) return known.text;
+    if (known !== undefined && now_ms < known.fresh_until_ms) return { text: known.text, is_stale: false };
     const is_given = known !== undefined && now_ms - known.begun_at_ms < STALE_MS;
-    const clickhouse = is_given ? this.#oneByOne(owner) : this.#deps.clickhouse;
+    const clickhouse = is_given ? this.#lines.of(owner) : this.#deps.clickhouse;
     const next = this.#computing.get(key) ?? this.#start(key, compute(clickhouse));
-    if (!is_given) return next;
+    if (!is_given) return { text: await next, is_stale: false };
     // Logged once, by the computation itself.
     next.catch(() => undefined);
-    return known.text;
+    return { text: known.text, is_stale: true };
   }
 
   #start(key: string, computed: Promise<string>): Promise<string> {
@@ -80,23 +89,6 @@ export class RecentAnswers {
       .finally(() => this.#computing.delete(key));
     this.#computing.set(key, computing);
     return computing;
-  }
-
-  #oneByOne(owner: string): ClickHouseQueries {
-    return {
-      query: (sql, params) => {
-        const answer = (this.#lines.get(owner) ?? Promise.resolve()).then(() =>
-          this.#deps.clickhouse.query<never>(sql, params),
-        );
-        const line = answer
-          .catch(() => undefined)
-          .then(() => {
-            if (this.#lines.get(owner) === line) this.#lines.delete(owner);
-          });
-        this.#lines.set(owner, line);
-        return answer;
-      },
-    };
   }
 
   /** The answer of before is given for as long as one that was computed would be, but not beyond its own minute. */

@@ -30,10 +30,10 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
         const project = projectRefOf(caller);
         // With the beginning of the range: the answer of before midnight is none about today.
         const { from_ms } = rangeOf(query, clock.now_ms());
-        const text = await answers.of(project, ['overview', from_ms, query.to], (clickhouse) =>
+        const { text, is_stale } = await answers.of(project, ['overview', from_ms, query.to], (clickhouse) =>
           overviewJson({ ...platform, clickhouse }, project, query),
         );
-        return envelopeOfText(text);
+        return envelopeOfText(`{"is_stale":${is_stale},${text.slice(1)}`);
       },
     }),
     endpoint({
@@ -48,14 +48,14 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
         const steps = stepsOf(query, interval, clock.now_ms());
         const project = projectRefOf(caller);
         const { from_ms, to_ms, step_ms } = steps;
-        const [points, money] = await Promise.all([
+        const [{ text, is_stale }, money] = await Promise.all([
           answers.of(project, [metric, from_ms, to_ms, step_ms, event], (clickhouse) =>
             seriesPoints(clickhouse, project, metric, steps, event),
           ),
           isMoney(metric) ? findTenantMoney(postgres.lookups, caller.tenant_id) : undefined,
         ]);
-        const head = JSON.stringify({ metric, interval, currency: money?.base_currency ?? null });
-        return envelopeOfText(`${head.slice(0, -1)},"points":${points}}`);
+        const head = JSON.stringify({ metric, interval, currency: money?.base_currency ?? null, is_stale });
+        return envelopeOfText(`${head.slice(0, -1)},"points":${text}}`);
       },
     }),
   ];

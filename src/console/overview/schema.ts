@@ -28,9 +28,16 @@ const moneyOfRange = z.object({
 
 const counts = z.record(z.string(), z.int());
 
+const is_stale = z
+  .boolean()
+  .describe(
+    'Whether it is of the last minute and the next one is being computed: ask again in a second or two',
+  );
+
 export const overview = z.object({
   base_currency: z.string().describe('Amounts are whole numbers of its smallest unit'),
-  at: z.iso.datetime().describe('When this was computed: up to 10 s ago'),
+  at: z.iso.datetime().describe('When this was computed: up to a minute ago'),
+  is_stale,
   now: moneyOfRange,
   week_before: moneyOfRange.describe('The same range seven days earlier'),
   messages: z
@@ -112,6 +119,7 @@ export const series = z.object({
   metric: z.enum(METRICS),
   interval: z.enum(INTERVALS),
   currency: z.string().nullable().describe('The base currency; null for counts'),
+  is_stale,
   points: z.array(z.object({ at: z.iso.datetime().describe('When the interval begins'), value: int64 })),
 });
 

@@ -15,7 +15,8 @@ function answersAt() {
   const warn = vi.fn<() => void>();
   const answers = new RecentAnswers({ clickhouse: { query: async () => [] }, clock, logger: { warn } });
   const begun: Work[] = [];
-  const ask = (question = 'a') =>
+  const ask = async (question = 'a') => (await askFor(question)).text;
+  const askFor = (question: string) =>
     answers.of(PROJECT, [question], () => {
       let resolve: Work['resolve'] = () => {};
       let reject: Work['reject'] = () => {};
@@ -28,7 +29,7 @@ function answersAt() {
     await begun[n]?.promise;
     await Promise.resolve();
   };
-  return { clock, warn, begun, ask, finish };
+  return { clock, warn, begun, ask, askFor, finish };
 }
 
 it('computes an answer once for all who ask while it is computed, and for 10 s from its beginning', async () => {
@@ -46,12 +47,14 @@ it('computes an answer once for all who ask while it is computed, and for 10 s f
 });
 
 it('gives the answer of before for a minute while the next one is computed, and then waits for it', async () => {
-  const { clock, begun, ask, finish } = answersAt();
-  const first = ask();
+  const { clock, begun, ask, askFor, finish } = answersAt();
+  const first = askFor('a');
   await finish(0, 'first');
-  expect(await first).toBe('first');
-  clock.ms += 10_000;
-  expect(await ask()).toBe('first');
+  expect(await first).toEqual({ text: 'first', is_stale: false });
+  clock.ms += 9_999;
+  expect(await askFor('a')).toEqual({ text: 'first', is_stale: false });
+  clock.ms += 1;
+  expect(await askFor('a')).toEqual({ text: 'first', is_stale: true });
   clock.ms += 40_000;
   expect(await ask()).toBe('first');
   expect(begun).toHaveLength(2);
