@@ -185,6 +185,26 @@ test('an editor changes a player, and what somebody else saves meanwhile is show
   expect(data).toMatchObject({ email: 'theirs@example.com', phone: null, timezone: 'Europe/Malta' });
 });
 
+test('an editor deletes a player after a question, and a viewer does not', async () => {
+  const player_id = await newPlayer('deleted-1');
+  const path = `players/${player_id}`;
+  const viewer = await openAs(console_, 'viewer', path);
+  await viewer.getByText('deleted-1').first().waitFor();
+  expect(await button(viewer, 'Delete…').count()).toBe(0);
+  const page = await openAs(console_, 'editor', path);
+  await button(page, 'Delete…').click();
+  const dialog = page.getByRole('dialog', { name: 'Delete deleted-1' });
+  await dialog.getByText('Nothing takes this back.').waitFor();
+  expect(await accessibilityFaults(page)).toEqual([]);
+  await button(page, 'Cancel').click();
+  expect((await client.api('GET', `/v1/${path}`)).data).toMatchObject({ status: 'active' });
+  await button(page, 'Delete…').click();
+  await button(page, 'Delete the player').click();
+  await dialog.waitFor({ state: 'detached' });
+  await button(page, 'Delete…').waitFor({ state: 'detached' });
+  expect((await client.api('GET', `/v1/${path}`)).data).toMatchObject({ status: 'deleted' });
+});
+
 test('KYC that waits, limits, and the licence with its rules', async () => {
   const { service } = console_;
   await setKycModel(service, service);

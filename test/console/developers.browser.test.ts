@@ -179,6 +179,10 @@ describe('adapters', () => {
     const rotated = page.getByRole('dialog', { name: 'The new secret of “shown-casino”' });
     expect(await rotated.locator('code').textContent()).not.toBe(secret);
     await rotated.getByRole('button', { name: 'I have copied it' }).click();
+    const audit = page.getByRole('grid', { name: 'Who changed it' });
+    for (const action of ['create', 'update', 'rotate_secret'])
+      await audit.getByRole('row').filter({ hasText: action }).first().waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
     await page.getByLabel('Longest wait').fill('1');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('alert').filter({ hasText: '500' }).first().waitFor();

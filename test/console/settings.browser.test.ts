@@ -208,6 +208,9 @@ test('a provider is changed over what somebody else has saved, and keeps secrets
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   expect((await replaces).request().postDataJSON()).toEqual({ config: { auth_token: 'new-secret' } });
   await expect.poll(() => page.getByLabel('Auth token').inputValue()).toBe('');
+  const audit = page.getByRole('grid', { name: 'Who changed it' });
+  await audit.getByRole('row').filter({ hasText: '+356200' }).first().waitFor();
+  expect(await accessibilityFaults(page)).toEqual([]);
   expect(await page.content()).not.toContain('new-secret');
   await client.api('DELETE', path);
 });

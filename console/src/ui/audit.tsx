@@ -16,7 +16,7 @@ const m = t.audit;
 
 /** A record of the API, as the audit log names it. */
 export interface AuditedRecord {
-  type: 'segment' | 'template' | 'campaign' | 'journey' | 'bonus_template' | 'bonus_campaign' | 'vip_tier';
+  type: AuditLogEntry['resource_type'];
   id: string;
 }
 

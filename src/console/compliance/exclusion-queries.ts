@@ -2,8 +2,8 @@ import type { PendingQuery, Row } from 'postgres';
 import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
+import { PROTECTION_CODES } from '../../engage/messaging/send-row.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { BLOCKING_CODES } from './schema.ts';
 
 /** The record of an exclusion or a break, with its player. */
 export interface ExclusionRow {
@@ -147,7 +147,7 @@ export function originSql(tx: Tx) {
       where j.journey_id = s.journey_id and j.tenant_id = s.tenant_id and j.project_id = s.project_id offset 0) j on true`;
 }
 
-const CODES_SQL = BLOCKING_CODES.map((code) => `'${code}'`).join(', ');
+const CODES_SQL = PROTECTION_CODES.map((code) => `'${code}'`).join(', ');
 
 /** A page of messages that were not sent in order to protect their players, the newest first. */
 export function listBlockedSends(
@@ -166,7 +166,7 @@ export function listBlockedSends(
       ${beyond(tx, 'x.enqueued_at', 'x.send_id', after)}
     order by x.enqueued_at desc, x.send_id desc
     limit ${limit}`;
-  const codes = code === undefined ? [...BLOCKING_CODES] : [code];
+  const codes = code === undefined ? [...PROTECTION_CODES] : [code];
   // The few messages of a player are read first, whatever the statistics say. Otherwise each code is read by itself, in the
   // order of the index, and no index has this order without the code: so the planner cannot read the messages of all codes to
   // find those of one. The list of all codes is the condition of the index, written as there: with parameters the planner

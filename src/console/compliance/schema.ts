@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { EVIDENCE, RULE_POINTS, RULE_SEVERITIES } from '../../bonuses/licence/rule.ts';
+import { PROTECTION_CODES } from '../../engage/messaging/send-row.ts';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
@@ -51,16 +52,10 @@ export const exclusion = z.object({
 });
 
 /** `GET /v1/compliance/blocked-sends`. */
-export const BLOCKING_CODES = [
-  'SKIPPED_SELF_EXCLUDED',
-  'SKIPPED_COOLDOWN',
-  'SKIPPED_AT_RISK',
-  'SKIPPED_BANNED',
-] as const;
 export const listBlockedSendsQuery = z.strictObject({
   ...PAGE_QUERY,
   player_id: z.guid().optional(),
-  code: z.enum(BLOCKING_CODES).optional(),
+  code: z.enum(PROTECTION_CODES).optional(),
   ...range,
 });
 export type ListBlockedSendsQuery = z.infer<typeof listBlockedSendsQuery>;
@@ -78,7 +73,7 @@ export const blockedSend = z.object({
   player_id: z.uuid(),
   external_id: z.string().nullable(),
   channel: z.enum(CHANNELS),
-  code: z.enum(BLOCKING_CODES),
+  code: z.enum(PROTECTION_CODES),
   at: time.describe('When the message was made'),
   ...origin,
 });

@@ -1,11 +1,10 @@
 import { countRecentLetters } from '../../ingest/dead-letters/own-letters.ts';
-import { FAILURE_CODES, SKIP_CODES } from '../../engage/messaging/send-row.ts';
+import { FAILURE_CODES, PROTECTION_CODES, SKIP_CODES } from '../../engage/messaging/send-row.ts';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import { withinTime } from '../../platform/time-limit.ts';
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
-import { BLOCKING_CODES } from '../compliance/schema.ts';
 import { countMessages, type MessageCount } from './message-queries.ts';
 import { betsByStep, countFirstDeposits, sumEvents, type EventSums, type Range } from './money-queries.ts';
 import { oneStep, rangeOf, weekBefore } from './range.ts';
@@ -89,7 +88,7 @@ function messagesOf(counts: readonly MessageCount[]) {
   }
   const of = (names: readonly string[]) =>
     Object.fromEntries(names.flatMap((name) => (codes[name] === undefined ? [] : [[name, codes[name]]])));
-  const blocked_for_protection = BLOCKING_CODES.reduce((sum, code) => sum + (codes[code] ?? 0), 0);
+  const blocked_for_protection = PROTECTION_CODES.reduce((sum, code) => sum + (codes[code] ?? 0), 0);
   return { by_status, skipped: of(SKIP_CODES), failed: of(FAILURE_CODES), blocked_for_protection };
 }
 

@@ -21,6 +21,14 @@ export const SKIP_CODES = [
 ] as const;
 export type SkipCode = (typeof SKIP_CODES)[number];
 
+/** Those of them that protect the player. The index of the list of blocked messages has them in its condition. */
+export const PROTECTION_CODES = [
+  'SKIPPED_SELF_EXCLUDED',
+  'SKIPPED_COOLDOWN',
+  'SKIPPED_AT_RISK',
+  'SKIPPED_BANNED',
+] as const satisfies readonly SkipCode[];
+
 /** Why a message that passed the gate was not sent, or may not have been sent. */
 export const FAILURE_CODES = [
   'PROVIDER_UNAVAILABLE',

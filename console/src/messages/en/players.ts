@@ -72,6 +72,13 @@ export const players = {
     } as Readonly<Record<string, string>>,
     lift: 'End the self-exclusion',
   },
+  delete: {
+    open: 'Delete…',
+    title: (player: string) => `Delete ${player}`,
+    verb: 'Delete the player',
+    what: 'The player gets no messages and no bonuses any more, runs of journeys end, and lists show the player no more. Nothing takes this back.',
+    stays: 'It is no erasure: contacts, totals, messages, exclusions and the audit log stay.',
+  },
   reachable: 'Can be reached',
   notReachable: 'Cannot be reached',
   channel: 'Channel',

@@ -4,6 +4,7 @@ import { useChange } from '../../api/queries.ts';
 import { atPaths, textsOf, valuesOf, type Texts } from '../../format/record-texts.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { AuditTab } from '../../ui/audit.tsx';
 import { Button } from '../../ui/button.tsx';
 import { SaveFailure } from '../../ui/conflict.tsx';
 import { Id } from '../../ui/copy.tsx';
@@ -32,6 +33,8 @@ export function AdapterPage({ id, onBack }: { id: string; onBack: () => void }) 
         {({ data, etag }) => (
           <>
             <Editor adapter={data} etag={etag} />
+            <h2>{t.audit.title}</h2>
+            <AuditTab type="adapter" id={id} />
             {data.kind === 'sandbox' ? (
               <>
                 <h2>{m.bonuses}</h2>

@@ -10,9 +10,11 @@ import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { Facts } from '../../ui/facts.tsx';
+import { Buttons } from '../../ui/form.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Answered } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
+import { DeletePlayer } from './delete.tsx';
 import { EditPlayer } from './edit.tsx';
 import { Audit, Journeys, Messages, Segments, Timeline } from './histories.tsx';
 import { Money } from './money.tsx';
@@ -53,7 +55,7 @@ export function Player() {
         {({ data, etag }) => (
           <>
             <Summary player={data} money={money} />
-            <Edit key={id} player={data} etag={etag} />
+            <Acts key={id} player={data} etag={etag} />
             <Tabs
               label={m.columns.player}
               current={shown}
@@ -76,14 +78,22 @@ export function Player() {
   );
 }
 
-function Edit({ player, etag }: { player: PlayerRecord; etag: string | undefined }) {
+/** What editors may do with a player that is not deleted. */
+function Acts({ player, etag }: { player: PlayerRecord; etag: string | undefined }) {
   const { role } = usePlace();
-  const [is_open, setOpen] = useState(false);
+  const [opened, setOpened] = useState<'edit' | 'delete'>();
+  const close = () => setOpened(undefined);
   if (!roleAllows(role, 'editor') || player.status === 'deleted') return null;
   return (
     <>
-      <Button onClick={() => setOpen(true)}>{m.edit.open}</Button>
-      {is_open ? <EditPlayer player={player} etag={etag} onClose={() => setOpen(false)} /> : null}
+      <Buttons>
+        <Button onClick={() => setOpened('edit')}>{m.edit.open}</Button>
+        <Button kind="danger" onClick={() => setOpened('delete')}>
+          {m.delete.open}
+        </Button>
+      </Buttons>
+      {opened === 'edit' ? <EditPlayer player={player} etag={etag} onClose={close} /> : null}
+      {opened === 'delete' ? <DeletePlayer player={player} onClose={close} /> : null}
     </>
   );
 }

@@ -5,6 +5,7 @@ import { roleAllows } from '../../api/session.ts';
 import { atPaths, patchAt, textsOf, valuesOf, type Texts } from '../../format/record-texts.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
+import { AuditTab } from '../../ui/audit.tsx';
 import { Button } from '../../ui/button.tsx';
 import { SaveFailure } from '../../ui/conflict.tsx';
 import { Facts } from '../../ui/facts.tsx';
@@ -27,7 +28,13 @@ export function ProviderPage({ id, onBack }: { id: string; onBack: () => void })
         <Button onClick={onBack}>{m.allProviders}</Button>
       </Buttons>
       <Answered asked={useProvider(id)} what={m.oneProvider}>
-        {({ data, etag }) => <Editor provider={data} etag={etag} />}
+        {({ data, etag }) => (
+          <>
+            <Editor provider={data} etag={etag} />
+            <h2>{t.audit.title}</h2>
+            <AuditTab type="messaging_provider" id={id} />
+          </>
+        )}
       </Answered>
     </>
   );
