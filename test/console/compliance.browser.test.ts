@@ -196,7 +196,8 @@ test('an editor deletes a player after a question, and a viewer does not', async
   const dialog = page.getByRole('dialog', { name: 'Delete deleted-1' });
   await dialog.getByText('Nothing takes this back.').waitFor();
   expect(await accessibilityFaults(page)).toEqual([]);
-  await button(page, 'Cancel').click();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
   expect((await client.api('GET', `/v1/${path}`)).data).toMatchObject({ status: 'active' });
   await button(page, 'Delete…').click();
   await button(page, 'Delete the player').click();
