@@ -1,7 +1,7 @@
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { MIRRORED } from './mirrored-columns.ts';
-import { mirroredTables, type Mirror } from './mirrors.ts';
+import { mirroredTables, type Mirror, type MirrorCopy } from './mirrors.ts';
 import { revisionSql } from './revision.ts';
 
 /** A mirror's position: all changes up to and including this pair are in ClickHouse. */
@@ -101,6 +101,28 @@ export async function readChangedPlayers(
     ) u
     order by u.changed_xid, u.player_id
     limit ${limit}`;
+}
+
+/**
+ * The ids of rows that have changed after `position`, beyond the id `after`, in order: also those of transactions as new as a
+ * running one, which the mirror does not read yet. A row that changes again stays among them.
+ */
+export async function readIdsChangedAfter(
+  sql: Tx,
+  { tables, row_id }: MirrorCopy,
+  position: MirrorPosition,
+  after: string,
+  limit: number,
+): Promise<string[]> {
+  const id = sql(row_id);
+  const changed = tables.map(
+    ({ table }) => sql`
+      select ${id} as id from ${sql(table)}
+      where (changed_xid, ${id}) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid) and ${id} > ${after}::uuid`,
+  );
+  const all = changed.reduce((one, other) => sql`${one} union ${other}`);
+  const rows = await sql<{ id: string }[]>`select id from (${all}) u order by id limit ${limit}`;
+  return rows.map((row) => row.id);
 }
 
 /** The newest change that the mirror follows; `0` when there are none. */

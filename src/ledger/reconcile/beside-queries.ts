@@ -77,11 +77,13 @@ export async function copyRows(
   clickhouse: ClickHouse,
   { from, to, scope, of_scope }: { from: string; to: string; scope: string; of_scope: boolean },
   condition = 'true',
+  params: Record<string, unknown> = {},
 ): Promise<void> {
   await clickhouse.rewrite(
     'rebuild-copy',
     `insert into ${to} settings insert_deduplicate = 0 select * from ${from}
     where (tenant_id, project_id) ${of_scope ? 'in' : 'not in'} (select tenant_id, project_id from ${scope})
       and ${condition}`,
+    params,
   );
 }

@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { REWRITER_LOCK, writeAliases } from '../../analytics/correction-queries.ts';
-import { MIRROR_START, readChangedPlayers, type MirrorPosition } from '../../analytics/mirror-queries.ts';
+import {
+  MIRROR_START,
+  readChangedPlayers,
+  readIdsChangedAfter,
+  type MirrorPosition,
+} from '../../analytics/mirror-queries.ts';
+import { JOURNEYS, PLAYERS, SENDS, type MirrorCopy } from '../../analytics/mirrors.ts';
 import { readChangedJourneyRows } from '../../analytics/journey-mirror-queries.ts';
 import { readChangedSends } from '../../analytics/send-mirror-queries.ts';
 import { ApiError } from '../../errors.ts';
@@ -32,6 +38,7 @@ const PLAYERS_AT_ONCE = 10_000;
 const SENDS_AT_ONCE = 10_000;
 const JOURNEY_ROWS_AT_ONCE = 10_000;
 const MEMBERS_AT_ONCE = 20_000;
+const CHANGED_AT_ONCE = 1_000;
 /** More aliases than a rewriter leaves to be rewritten; further ones are reported by the comparison that follows. */
 const MAX_ALIASES = 100_000;
 /** A rewrite takes up to ten minutes in ClickHouse. */
@@ -161,9 +168,10 @@ async function rebuildAliases({ engines }: Rebuild, project: Project): Promise<v
 async function rebuildPlayers(run: Rebuild, projects: readonly Project[]): Promise<void> {
   const { postgres, clickhouse } = run.engines;
   const isWanted = within(projects);
-  await exchangeRebuilt(run, { tables: ['players'], projects }, async (beside) => {
+  await exchangeRebuilt(run, { tables: ['players'], projects }, async (beside, scope) => {
     const table = beside('players');
-    for (let position = MIRROR_START, full = true; full;) {
+    let position = MIRROR_START;
+    for (let full = true; full;) {
       await requireLocks(run.session);
       const page = await readChangedPlayers(postgres.service, position, PLAYERS_AT_ONCE);
       await insertPage(clickhouse, table, page.filter(isWanted), position);
@@ -175,6 +183,9 @@ async function rebuildPlayers(run: Rebuild, projects: readonly Project[]): Promi
     }
     // What transactions change that were running comes through the mirror.
     await run.catchUp();
+    for (const copy of PLAYERS.copies) {
+      await copyChangedSince(run, { copy, position, tables: [copy.copy], beside, scope });
+    }
   });
 }
 
@@ -184,7 +195,8 @@ async function rebuildMessages(run: Rebuild, projects: readonly Project[]): Prom
   const tables = ['message_sends', 'campaign_sends', 'journey_sends'] as const;
   await exchangeRebuilt(run, { tables, projects }, async (beside, scope) => {
     const table = beside('message_sends');
-    for (let position = MIRROR_START, full = true; full;) {
+    let position = MIRROR_START;
+    for (let full = true; full;) {
       await requireLocks(run.session);
       const page = await readChangedSends(postgres.service, position, SENDS_AT_ONCE, clock.now_ms());
       const sends = page.filter((send) => !send.is_pending && isWanted(send));
@@ -198,6 +210,9 @@ async function rebuildMessages(run: Rebuild, projects: readonly Project[]): Prom
       full = page.length === SENDS_AT_ONCE;
     }
     await run.catchUp();
+    for (const copy of SENDS.copies) {
+      await copyChangedSince(run, { copy, position, tables: [copy.copy, 'journey_sends'], beside, scope });
+    }
     const to = beside('campaign_sends');
     await copyRows(
       clickhouse,
@@ -216,7 +231,8 @@ async function rebuildJourneys(run: Rebuild, projects: readonly Project[]): Prom
   const isWanted = within(projects);
   const tables = ['journey_runs', 'journey_steps'] as const;
   await exchangeRebuilt(run, { tables, projects }, async (beside, scope) => {
-    for (let position = MIRROR_START, full = true; full;) {
+    let position = MIRROR_START;
+    for (let full = true; full;) {
       await requireLocks(run.session);
       const page = await readChangedJourneyRows(postgres.service, position, JOURNEY_ROWS_AT_ONCE);
       for (const table of tables) {
@@ -228,6 +244,9 @@ async function rebuildJourneys(run: Rebuild, projects: readonly Project[]): Prom
       full = page.is_full;
     }
     await run.catchUp();
+    for (const copy of JOURNEYS.copies) {
+      await copyChangedSince(run, { copy, position, tables: [copy.copy], beside, scope });
+    }
     const archived = `(tenant_id, project_id, run_id) in (
       select tenant_id, project_id, run_id from ${beside('journey_runs')} final where is_archived = 1)`;
     const steps = { from: 'journey_steps final', to: beside('journey_steps'), scope, of_scope: true };
@@ -253,6 +272,40 @@ async function rebuildMembers(run: Rebuild, projects: readonly Project[]): Promi
       await copyPendingChanges(run.engines, project);
     }
   });
+}
+
+interface ChangedSince {
+  copy: MirrorCopy;
+  /** Up to which the rows were read from Postgres. */
+  position: MirrorPosition;
+  tables: readonly CopiedTable[];
+  beside: Beside;
+  scope: string;
+}
+
+/**
+ * Copies what the live tables have of rows that have changed since they were read. Such a row may not have been read,
+ * because its change was of a transaction as new as a running one, and may have changed again before the mirror came to
+ * it. It comes through the mirror then, with a higher revision, but readers must not miss it until that.
+ */
+async function copyChangedSince(
+  { engines: { clickhouse, postgres }, session }: Rebuild,
+  { copy, position, tables, beside, scope }: ChangedSince,
+): Promise<void> {
+  for (let after = MIRROR_START.row_id, full = true; full;) {
+    await requireLocks(session);
+    const ids = await readIdsChangedAfter(postgres.service, copy, position, after, CHANGED_AT_ONCE);
+    for (const table of ids.length === 0 ? [] : tables) {
+      await copyRows(
+        clickhouse,
+        { from: `${table} final`, to: beside(table), scope, of_scope: true },
+        `${copy.row_id} in ({ids:Array(UUID)})`,
+        { ids },
+      );
+    }
+    after = ids.at(-1) ?? after;
+    full = ids.length === CHANGED_AT_ONCE;
+  }
 }
 
 /** While rows were missing, segments may have been evaluated wrongly. */

@@ -212,6 +212,59 @@ describe('during a repair', () => {
     expect(await one.timeline(first)).toBe(timeline + Math.min(rounds, MAX_DEPOSITS));
   });
 
+  it('a player who changes all the time is never missing', async () => {
+    const hot = one.players[7] ?? '';
+    const others = await one.others();
+    await clickhouse().command(
+      `delete from players where tenant_id = {tenant_id:UUID} and player_id = {player_id:UUID}`,
+      { tenant_id: one.tenant.tenant_id, player_id: one.players[2] },
+    );
+    const sql = service.platform.postgres.service;
+    /** Opens a transaction with an id: what is changed after it is not mirrored before it has ended. */
+    const openTransaction = async () => {
+      const [begun, ended] = [gate(), gate()];
+      const done = sql.begin(async (tx) => {
+        await tx`select pg_current_xact_id()`;
+        begun.open();
+        await ended.opened;
+      });
+      await begun.opened;
+      return async () => {
+        ended.open();
+        await done;
+      };
+    };
+    const change = (n: number) => one.client.api('PATCH', `/v1/players/${hot}`, { custom_attributes: { n } });
+    const stop = new AbortController();
+    onTestFinished(() => stop.abort());
+    const neverSettled = async () => {
+      let end = await openTransaction();
+      for (let n = 0; !stop.signal.aborted; n++) {
+        expect((await change(n)).status).toBe(200);
+        const next = await openTransaction();
+        expect((await change(-n)).status).toBe(200);
+        await end();
+        end = next;
+      }
+      await end();
+    };
+    let changes: Promise<void> | undefined;
+    const seen: number[] = [];
+    const command = clickhouse().command.bind(clickhouse());
+    vi.spyOn(clickhouse(), 'command').mockImplementation(async (statement, params) => {
+      // The tables were compared: while the player is never settled, that would wait.
+      if (/^create table rebuild_\w+_players /.test(statement)) changes = neverSettled();
+      await command(statement, params);
+      if (!statement.startsWith('exchange tables players ')) return;
+      seen.push(await one.others());
+      stop.abort();
+      await changes;
+    });
+    const { tenant_id } = one.tenant;
+    expect(await reconcile(service, { tenant_id, repair: true })).toMatchObject({ repaired_projects: 1 });
+    expect(seen).toEqual([others]);
+  });
+
   it('nothing is copied before the inserts have ended that began before the views', async () => {
     await damage('players', one);
     const query = clickhouse().query.bind(clickhouse());
