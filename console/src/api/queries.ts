@@ -161,8 +161,3 @@ function useActs<A extends ChangeOptions, Data>(callOf: (act: A) => [Operation, 
 
 /** A new Idempotency-Key: made when a dialog opens, so that a double click is one action. */
 export const newActionKey = actionKey;
-
-/** The value that the address of a page names, when it is one of those that are known. */
-export function oneOf<T extends string>(known: readonly T[], text: string | undefined): T | undefined {
-  return known.find((one) => one === text);
-}

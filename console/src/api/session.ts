@@ -1,10 +1,11 @@
 import { queryOptions, useSuspenseQuery } from '@tanstack/react-query';
 import type { Session } from '@player-engagement/client';
+import { everyOf } from './choices.ts';
 import { client } from './client.ts';
 
 export type Role = Session['tenants'][number]['role'];
 /** Roles of a tenant's members, from the least to the most powerful; compliance officers stand beside the others. */
-export const ROLES = ['viewer', 'editor', 'admin', 'owner', 'compliance'] as const satisfies readonly Role[];
+export const ROLES = everyOf<Role>()(['viewer', 'editor', 'admin', 'owner', 'compliance']);
 
 export type { Session };
 

@@ -1,6 +1,6 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { oneOf } from '../../api/choices.ts';
 import { useMoney } from '../../api/currencies.ts';
-import { oneOf } from '../../api/queries.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';

@@ -1,6 +1,6 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { oneOf } from '../../api/choices.ts';
 import { useMoney } from '../../api/currencies.ts';
-import { oneOf } from '../../api/queries.ts';
 import { formatPercent } from '../../format/number.ts';
 import { uuidOf } from '../../format/uuid.ts';
 import { Time } from '../../format/zone.tsx';

@@ -6,6 +6,7 @@ import {
   type GrantWithHistory,
 } from '@player-engagement/client';
 import { useQuery } from '@tanstack/react-query';
+import { everyOf } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';
 import type { Amount } from '../../api/currencies.ts';
 import { usePlace } from '../../api/place.tsx';
@@ -16,16 +17,16 @@ export type { BonusCampaign, BonusTemplate, Grant } from '@player-engagement/cli
 export type GrantEvent = GrantWithHistory['history'][number];
 
 export type BonusType = BonusTemplate['type'];
-export const TYPES = [
+export const TYPES = everyOf<BonusType>()([
   'deposit_match',
   'reload',
   'free_spins',
   'no_deposit',
   'cashback',
   'free_bet',
-] as const satisfies readonly BonusType[];
+]);
 
-export const TEMPLATE_STATUSES = ['active', 'paused'] as const satisfies readonly BonusTemplate['status'][];
+export const TEMPLATE_STATUSES = everyOf<BonusTemplate['status']>()(['active', 'paused']);
 
 export function useBonusTemplates(filters: FiltersIn<'bonusTemplates.list'>) {
   return useList('bonusTemplates.list', [filters]);
@@ -69,7 +70,7 @@ export function isLive({ status }: Pick<Grant, 'status'>): boolean {
   return status === 'pending' || status === 'active';
 }
 
-export const GRANT_STATUSES = [
+export const GRANT_STATUSES = everyOf<Grant['status']>()([
   'pending',
   'active',
   'completed',
@@ -78,7 +79,7 @@ export const GRANT_STATUSES = [
   'lost',
   'cancelled',
   'failed',
-] as const satisfies readonly Grant['status'][];
+]);
 
 export function useGrants(filters: FiltersIn<'bonusGrants.list'>) {
   return useList('bonusGrants.list', [filters]);
@@ -94,14 +95,14 @@ export function useGrant(id: string) {
 /** Campaigns are issued in the background. */
 const CAMPAIGN_REFRESH_MS = 3_000;
 
-export const CAMPAIGN_STATUSES = [
+export const CAMPAIGN_STATUSES = everyOf<BonusCampaign['status']>()([
   'draft',
   'scheduled',
   'issuing',
   'issued',
   'paused',
   'cancelled',
-] as const satisfies readonly BonusCampaign['status'][];
+]);
 
 export function useBonusCampaigns(filters: FiltersIn<'bonusCampaigns.list'>) {
   return useList('bonusCampaigns.list', [filters]);

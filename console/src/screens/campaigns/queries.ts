@@ -1,5 +1,6 @@
 import type { Campaign, CampaignStats, ConversionStats } from '@player-engagement/client';
 import { useQuery } from '@tanstack/react-query';
+import { everyOf, type Channel } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useList, useRead, type FiltersIn } from '../../api/queries.ts';
@@ -18,15 +19,7 @@ export type CampaignType = Campaign['type'];
 export type Outcome = ConversionStats['variants'][number];
 
 export type CampaignStatus = Campaign['status'];
-export const STATUSES = [
-  'draft',
-  'scheduled',
-  'sending',
-  'sent',
-  'cancelled',
-] as const satisfies readonly CampaignStatus[];
-export type Channel = Campaign['channel'];
-export const CHANNELS = ['email', 'sms', 'push'] as const satisfies readonly Channel[];
+export const STATUSES = everyOf<CampaignStatus>()(['draft', 'scheduled', 'sending', 'sent', 'cancelled']);
 
 export function useCampaigns(status: CampaignStatus | undefined) {
   return useList('campaigns.list', [{ status }]);

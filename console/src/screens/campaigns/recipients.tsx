@@ -1,5 +1,6 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { oneOf, type FiltersIn } from '../../api/queries.ts';
+import { oneOf } from '../../api/choices.ts';
+import { type FiltersIn } from '../../api/queries.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';

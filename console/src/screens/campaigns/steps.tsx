@@ -1,5 +1,5 @@
 import type { ApiError } from '@player-engagement/client';
-import { oneOf } from '../../api/queries.ts';
+import { oneOf, CHANNELS } from '../../api/choices.ts';
 import { fromLocalField, toLocalField } from '../../format/time.ts';
 import { useZone } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -7,7 +7,7 @@ import { Choice } from '../../ui/choice.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, Row } from '../../ui/form.tsx';
 import { issueOf, type Draft } from './draft.ts';
-import { CHANNELS, useProviders, useSegments, useTemplatesOf } from './queries.ts';
+import { useProviders, useSegments, useTemplatesOf } from './queries.ts';
 
 const m = t.campaigns;
 /** What people make; the third kind is that of journeys. */

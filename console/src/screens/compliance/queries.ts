@@ -1,5 +1,6 @@
 import type { BlockedSend, Exclusion, ExclusionProof } from '@player-engagement/client';
-import { oneOf, useList, useRead, type FiltersIn } from '../../api/queries.ts';
+import { everyOf, oneOf } from '../../api/choices.ts';
+import { useList, useRead, type FiltersIn } from '../../api/queries.ts';
 import { fromUtcField } from '../../format/time.ts';
 import { uuidOf } from '../../format/uuid.ts';
 
@@ -27,8 +28,8 @@ export interface ListFilters {
   to?: string | undefined;
 }
 
-const STATES = ['active', 'ended'] as const satisfies readonly Exclusion['state'][];
-const KINDS = ['self_exclusion', 'cooldown'] as const satisfies readonly Exclusion['kind'][];
+const STATES = everyOf<Exclusion['state']>()(['active', 'ended']);
+const KINDS = everyOf<Exclusion['kind']>()(['self_exclusion', 'cooldown']);
 
 export function useExclusions({ state, kind, player, from, to }: ListFilters) {
   const range = { from: fromUtcField(from), to: fromUtcField(to) };
@@ -45,12 +46,12 @@ export function useProof(id: string) {
   return useRead('compliance.exclusions.proof', [id]);
 }
 
-export const BLOCKING_CODES = [
+export const BLOCKING_CODES = everyOf<BlockedSend['code']>()([
   'SKIPPED_SELF_EXCLUDED',
   'SKIPPED_COOLDOWN',
   'SKIPPED_AT_RISK',
   'SKIPPED_BANNED',
-] as const satisfies readonly BlockedSend['code'][];
+]);
 
 export function useBlockedSends({ code, player, from, to }: ListFilters & { code?: string | undefined }) {
   const range = { from: fromUtcField(from), to: fromUtcField(to) };
@@ -79,30 +80,28 @@ export interface AuditFilters {
   to?: string | undefined;
 }
 
-/** All actions: one that the API has and this list has not is an error of types. */
-const IS_ACTION: Record<NonNullable<FiltersIn<'auditLog.list'>['action']>, true> = {
-  create: true,
-  update: true,
-  delete: true,
-  revoke: true,
-  send: true,
-  cancel: true,
-  retry_failed: true,
-  send_test: true,
-  replay: true,
-  refresh: true,
-  activate: true,
-  pause: true,
-  publish: true,
-  migrate: true,
-  request: true,
-  approve: true,
-  rotate_secret: true,
-  issue: true,
-  resolve: true,
-  reveal: true,
-};
-export const ACTIONS = Object.keys(IS_ACTION) as (keyof typeof IS_ACTION)[];
+export const ACTIONS = everyOf<NonNullable<FiltersIn<'auditLog.list'>['action']>>()([
+  'create',
+  'update',
+  'delete',
+  'revoke',
+  'send',
+  'cancel',
+  'retry_failed',
+  'send_test',
+  'replay',
+  'refresh',
+  'activate',
+  'pause',
+  'publish',
+  'migrate',
+  'request',
+  'approve',
+  'rotate_secret',
+  'issue',
+  'resolve',
+  'reveal',
+]);
 
 export function useAuditLog({ user, action, resource, from, to }: AuditFilters) {
   const range = { from: fromUtcField(from), to: fromUtcField(to) };

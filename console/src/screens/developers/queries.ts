@@ -1,4 +1,5 @@
 import type { Adapter as AdapterRecord, ProjectWebhookDelivery } from '@player-engagement/client';
+import { everyOf } from '../../api/choices.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useList, useRead } from '../../api/queries.ts';
 
@@ -18,12 +19,7 @@ export function useApiKeys(status: KeyStatus) {
 }
 
 export type DeliveryStatus = ProjectWebhookDelivery['status'];
-export const DELIVERY_STATUSES = [
-  'pending',
-  'delivered',
-  'failed',
-  'cancelled',
-] as const satisfies readonly DeliveryStatus[];
+export const DELIVERY_STATUSES = everyOf<DeliveryStatus>()(['pending', 'delivered', 'failed', 'cancelled']);
 
 const REFRESH_MS = 10_000;
 
@@ -31,7 +27,7 @@ export function useDeliveries(status: DeliveryStatus | undefined) {
   return useList('webhookDeliveries.list', [{ status }], { refresh_ms: REFRESH_MS });
 }
 
-export const ADAPTER_KINDS = ['http', 'sandbox'] as const satisfies readonly AdapterRecord['kind'][];
+export const ADAPTER_KINDS = everyOf<AdapterRecord['kind']>()(['http', 'sandbox']);
 export type AdapterKind = AdapterRecord['kind'];
 
 export function useAdapters() {

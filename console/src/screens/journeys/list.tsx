@@ -1,6 +1,6 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { oneOf } from '../../api/choices.ts';
 import { useMayEdit } from '../../api/place.tsx';
-import { oneOf } from '../../api/queries.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Filter } from '../../ui/filter.tsx';

@@ -1,5 +1,6 @@
 import type { Journey, JourneyRun, JourneyRunWithHistory, JourneyStats } from '@player-engagement/client';
 import { useQuery } from '@tanstack/react-query';
+import { everyOf } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useList, useRead, type FiltersIn } from '../../api/queries.ts';
@@ -18,14 +19,9 @@ export type NodeStats = JourneyStats['nodes'][number];
 export type StepRecord = JourneyRunWithHistory['history'][number];
 
 export type JourneyStatus = Journey['status'];
-export const STATUSES = ['draft', 'active', 'paused'] as const satisfies readonly JourneyStatus[];
+export const STATUSES = everyOf<JourneyStatus>()(['draft', 'active', 'paused']);
 export type RunStatus = JourneyRun['status'];
-export const RUN_STATUSES = [
-  'running',
-  'completed',
-  'failed',
-  'cancelled',
-] as const satisfies readonly RunStatus[];
+export const RUN_STATUSES = everyOf<RunStatus>()(['running', 'completed', 'failed', 'cancelled']);
 
 /** An issue of a definition; `node_id` is the node that it is about. */
 export type JourneyIssue = NonNullable<Journey['warnings']>[number];

@@ -1,7 +1,7 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { oneOf } from '../../api/choices.ts';
 import { useMayEdit } from '../../api/place.tsx';
-import { oneOf } from '../../api/queries.ts';
 import { uuidOf } from '../../format/uuid.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';

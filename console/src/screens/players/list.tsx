@@ -1,9 +1,9 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useEffect, useState } from 'react';
+import { oneOf } from '../../api/choices.ts';
 import { useMoney } from '../../api/currencies.ts';
 import type { FoundPlayer } from '@player-engagement/client';
 import { usePlayerSearch } from '../../api/player-search.ts';
-import { oneOf } from '../../api/queries.ts';
 import { mayBePersonal, playerName } from '../../format/mask.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';

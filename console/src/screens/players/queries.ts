@@ -1,4 +1,5 @@
 import type { Player, PlayerTier } from '@player-engagement/client';
+import { everyOf } from '../../api/choices.ts';
 import { useList, useRead } from '../../api/queries.ts';
 
 export type {
@@ -16,13 +17,13 @@ export type {
 /** A change of the player's tier. */
 export type TierEntry = PlayerTier['history'][number];
 
-export const STATUSES = [
+export const STATUSES = everyOf<Player['status']>()([
   'active',
   'self_excluded',
   'banned',
   'conflict',
   'deleted',
-] as const satisfies readonly Player['status'][];
+]);
 
 export function usePlayers(status: Player['status'] | undefined) {
   return useList('players.list', [{ status }]);

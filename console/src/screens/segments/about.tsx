@@ -1,5 +1,5 @@
 import type { Issue } from '@player-engagement/client';
-import { oneOf } from '../../api/queries.ts';
+import { oneOf } from '../../api/choices.ts';
 import { t } from '../../messages/t.ts';
 import { Field } from '../../ui/field.tsx';
 import css from './builder.module.css';

@@ -1,5 +1,6 @@
 import type { Segment, SegmentPreview } from '@player-engagement/client';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { everyOf } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';
 import { asDoubles, parseExactly } from '../../api/json.ts';
 import { usePlace } from '../../api/place.tsx';
@@ -19,7 +20,7 @@ export type {
 export type Warning = NonNullable<SegmentPreview['warnings']>[number];
 
 export type Strategy = Segment['refresh_strategy'];
-export const STRATEGIES = ['realtime', 'scheduled', 'manual'] as const satisfies readonly Strategy[];
+export const STRATEGIES = everyOf<Strategy>()(['realtime', 'scheduled', 'manual']);
 
 const REFRESH_MS = 10_000;
 

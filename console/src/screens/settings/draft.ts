@@ -1,4 +1,5 @@
-import { CHANNELS, type LicenceRule, type Settings } from './queries.ts';
+import { CHANNELS } from '../../api/choices.ts';
+import { type LicenceRule, type Settings } from './queries.ts';
 import { rulesOf, rulesPatch, type RuleTexts } from './rules.ts';
 
 const SPANS = ['per_day', 'per_week'] as const;

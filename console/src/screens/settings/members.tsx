@@ -1,6 +1,7 @@
 import { useState } from 'react';
+import { oneOf } from '../../api/choices.ts';
 import { usePlace } from '../../api/place.tsx';
-import { oneOf, useChange } from '../../api/queries.ts';
+import { useChange } from '../../api/queries.ts';
 import { ROLES, useSession, type Role } from '../../api/session.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';

@@ -1,5 +1,6 @@
 import { useState } from 'react';
-import { oneOf, useChange } from '../../api/queries.ts';
+import { oneOf, CHANNELS, type Channel } from '../../api/choices.ts';
+import { useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { ActDialog } from '../../ui/act-dialog.tsx';
 import { Badge } from '../../ui/badge.tsx';
@@ -10,14 +11,7 @@ import { Field } from '../../ui/field.tsx';
 import { Row } from '../../ui/form.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Choose } from './choose.tsx';
-import {
-  CHANNELS,
-  PROVIDER_KINDS,
-  useTestTemplates,
-  type Channel,
-  type ProviderRecord,
-  type TestTemplate,
-} from './queries.ts';
+import { PROVIDER_KINDS, useTestTemplates, type ProviderRecord, type TestTemplate } from './queries.ts';
 import css from './settings.module.css';
 
 const m = t.settings;

@@ -1,4 +1,5 @@
 import type { Provider, Suppression, TenantConfig } from '@player-engagement/client';
+import { everyOf, type Channel } from '../../api/choices.ts';
 import { useList, useRead } from '../../api/queries.ts';
 
 export type {
@@ -11,9 +12,6 @@ export type {
   Template as TestTemplate,
   TenantConfig,
 } from '@player-engagement/client';
-
-export type Channel = Provider['channel'];
-export const CHANNELS = ['email', 'sms', 'push'] as const satisfies readonly Channel[];
 
 /** What a licence suggests. */
 export type LicenceDefaults = NonNullable<TenantConfig['catalogue']['license_defaults'][string]>;
@@ -39,13 +37,7 @@ export function useRates({ base, quote }: { base: string; quote: string }) {
   return useList('currencies.rates.list', [{ base, quote }]);
 }
 
-export const PROVIDER_KINDS = [
-  'smtp',
-  'sendgrid',
-  'twilio',
-  'fcm',
-  'sandbox',
-] as const satisfies readonly Provider['kind'][];
+export const PROVIDER_KINDS = everyOf<Provider['kind']>()(['smtp', 'sendgrid', 'twilio', 'fcm', 'sandbox']);
 
 export function useProviders() {
   return useList('messagingProviders.list', []);
@@ -61,7 +53,7 @@ export function useTestTemplates(channel: Channel) {
 }
 
 export type Reason = Suppression['reason'];
-export const REASONS = ['bounce', 'complaint', 'unsubscribe', 'manual'] as const satisfies readonly Reason[];
+export const REASONS = everyOf<Reason>()(['bounce', 'complaint', 'unsubscribe', 'manual']);
 
 export function useSuppressions(channel: Channel | undefined, reason: Reason | undefined) {
   return useList('suppressions.list', [{ channel, reason }]);

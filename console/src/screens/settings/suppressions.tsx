@@ -1,7 +1,8 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { oneOf, CHANNELS, type Channel } from '../../api/choices.ts';
 import { usePlace } from '../../api/place.tsx';
-import { oneOf, useChange } from '../../api/queries.ts';
+import { useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -13,7 +14,7 @@ import { Field } from '../../ui/field.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
-import { CHANNELS, REASONS, useSuppressions, type Channel, type SuppressionRecord } from './queries.ts';
+import { REASONS, useSuppressions, type SuppressionRecord } from './queries.ts';
 import { Choose } from './choose.tsx';
 
 const route = getRouteApi('/settings');

@@ -1,7 +1,8 @@
 import type { CreateTemplateBody, PatchTemplateBody } from '@player-engagement/client';
 import type { ApiError } from '@player-engagement/client';
+import { type Channel } from '../../api/choices.ts';
 import type { CodeIssue } from '../../ui/code.tsx';
-import type { Channel, TemplateRecord, TemplateStatus } from './queries.ts';
+import type { TemplateRecord, TemplateStatus } from './queries.ts';
 
 /** A template as it is being written. */
 export interface Draft {

@@ -1,12 +1,12 @@
 import type { ApiError } from '@player-engagement/client';
-import { oneOf } from '../../api/queries.ts';
+import { oneOf, CHANNELS } from '../../api/choices.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Code } from '../../ui/code.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, Row } from '../../ui/form.tsx';
 import { issuesOf, type Draft } from './draft.ts';
-import { CHANNELS, STATUSES, type TemplateRecord } from './queries.ts';
+import { STATUSES, type TemplateRecord } from './queries.ts';
 import css from './templates.module.css';
 import { VARIABLES } from './variables.ts';
 

@@ -1,6 +1,6 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { oneOf, CHANNELS } from '../../api/choices.ts';
 import { useMayEdit } from '../../api/place.tsx';
-import { oneOf } from '../../api/queries.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
@@ -9,7 +9,7 @@ import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Empty } from '../../ui/states.tsx';
-import { CHANNELS, STATUSES, useTemplates, type TemplateRecord } from './queries.ts';
+import { STATUSES, useTemplates, type TemplateRecord } from './queries.ts';
 import { Status } from './status.tsx';
 
 const route = getRouteApi('/templates');

@@ -1,4 +1,5 @@
 import type { Template, TemplateReferences } from '@player-engagement/client';
+import { everyOf, type Channel } from '../../api/choices.ts';
 import { useList, useRead } from '../../api/queries.ts';
 
 export type { AuditLogEntry as AuditRecord, Template as TemplateRecord } from '@player-engagement/client';
@@ -6,10 +7,8 @@ export type { AuditLogEntry as AuditRecord, Template as TemplateRecord } from '@
 /** A campaign or journey that uses a template. */
 export type TemplateUser = TemplateReferences['campaigns'][number];
 
-export type Channel = Template['channel'];
-export const CHANNELS = ['email', 'sms', 'push'] as const satisfies readonly Channel[];
 export type TemplateStatus = Template['status'];
-export const STATUSES = ['draft', 'active', 'archived'] as const satisfies readonly TemplateStatus[];
+export const STATUSES = everyOf<TemplateStatus>()(['draft', 'active', 'archived']);
 
 export function useTemplates(channel: Channel | undefined, status: TemplateStatus | undefined) {
   return useList('templates.list', [{ channel, status }]);
