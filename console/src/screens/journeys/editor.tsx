@@ -6,6 +6,7 @@ import { asDoubles, writeExactly } from '../../api/json.ts';
 import { newActionKey, useSave } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { useUndoable } from '../../ui/undo.ts';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
@@ -94,7 +95,7 @@ export function Editor({ journey }: EditorProps) {
     ];
     if (run === undefined) return;
     event.preventDefault();
-    run();
+    if (!save.isPending) run();
   });
   useEffect(() => {
     // On the whole page: a step back may remove the control that has the focus.
@@ -118,10 +119,10 @@ export function Editor({ journey }: EditorProps) {
       <UnsavedGuard dirty={changed.length > 0 && !save.isSuccess} />
       <div className={css['cardHead']}>
         <span className={css['bar']}>
-          <Button onClick={steps.undo} disabled={!steps.can_undo}>
+          <Button onClick={steps.undo} disabled={!steps.can_undo || save.isPending}>
             {m.undo}
           </Button>
-          <Button onClick={steps.redo} disabled={!steps.can_redo}>
+          <Button onClick={steps.redo} disabled={!steps.can_redo || save.isPending}>
             {m.redo}
           </Button>
           <span className={css['soft']}>{m.keys}</span>
@@ -159,47 +160,49 @@ export function Editor({ journey }: EditorProps) {
         />
       )}
       {save.error === null || conflict !== undefined ? null : <Failed error={save.error} />}
-      <Text
-        required
-        label={m.name}
-        value={draft.name}
-        onValue={(name) => set({ name: String(name) }, 'name')}
-      />
-      <PartIssues issues={issues.get('name')} />
-      <details open={is_new || issues.has('trigger') || undefined}>
-        <summary>{m.trigger}</summary>
-        <PartIssues issues={issues.get('trigger')} />
-        <div className={css['part']}>
-          <TriggerForm value={draft.trigger} onValue={(trigger, tag) => set({ trigger }, tag)} />
-        </div>
-      </details>
-      <details open={issues.has('settings') || undefined}>
-        <summary>{m.settings}</summary>
-        <PartIssues issues={issues.get('settings')} />
-        <div className={css['part']}>
-          <SettingsForm value={draft.settings} onValue={(settings, tag) => set({ settings }, tag)} />
-        </div>
-      </details>
-      <h2>{t.journeys.steps}</h2>
-      <PartIssues issues={issues.get('graph')} />
-      <div className={css['both']}>
-        <StepList
-          graph={draft.graph}
-          nameOf={nameOf}
-          issues={issues}
-          selected={selected}
-          onSelect={setSelected}
-          onGraph={(next, tag) => steps.change((old) => ({ ...old, graph: next(old.graph) }), tag)}
+      <Form disabled={save.isPending}>
+        <Text
+          required
+          label={m.name}
+          value={draft.name}
+          onValue={(name) => set({ name: String(name) }, 'name')}
         />
-        <Picture
-          graph={draft.graph}
-          nameOf={nameOf}
-          notes={NO_NOTES}
-          wrong={wrong}
-          selected={selected}
-          onSelect={setSelected}
-        />
-      </div>
+        <PartIssues issues={issues.get('name')} />
+        <details open={is_new || issues.has('trigger') || undefined}>
+          <summary>{m.trigger}</summary>
+          <PartIssues issues={issues.get('trigger')} />
+          <div className={css['part']}>
+            <TriggerForm value={draft.trigger} onValue={(trigger, tag) => set({ trigger }, tag)} />
+          </div>
+        </details>
+        <details open={issues.has('settings') || undefined}>
+          <summary>{m.settings}</summary>
+          <PartIssues issues={issues.get('settings')} />
+          <div className={css['part']}>
+            <SettingsForm value={draft.settings} onValue={(settings, tag) => set({ settings }, tag)} />
+          </div>
+        </details>
+        <h2>{t.journeys.steps}</h2>
+        <PartIssues issues={issues.get('graph')} />
+        <div className={css['both']}>
+          <StepList
+            graph={draft.graph}
+            nameOf={nameOf}
+            issues={issues}
+            selected={selected}
+            onSelect={setSelected}
+            onGraph={(next, tag) => steps.change((old) => ({ ...old, graph: next(old.graph) }), tag)}
+          />
+          <Picture
+            graph={draft.graph}
+            nameOf={nameOf}
+            notes={NO_NOTES}
+            wrong={wrong}
+            selected={selected}
+            onSelect={setSelected}
+          />
+        </div>
+      </Form>
     </form>
   );
 }

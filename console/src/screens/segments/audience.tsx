@@ -118,12 +118,20 @@ function Sample({ player_ids }: { player_ids: readonly string[] }) {
 }
 
 /** The definition as JSON beside the tree; undefined: a part of it is text that is not JSON. */
-export function Json({ text, onEdit }: { text: string | undefined; onEdit: () => void }) {
+export function Json({
+  text,
+  disabled,
+  onEdit,
+}: {
+  text: string | undefined;
+  disabled: boolean;
+  onEdit: () => void;
+}) {
   return (
     <section className={css['panel']} aria-label={m.jsonTitle}>
       <div className={css['head']}>
         <h2>{m.jsonTitle}</h2>
-        <Button kind="quiet" onClick={onEdit} disabled={text === undefined}>
+        <Button kind="quiet" onClick={onEdit} disabled={disabled || text === undefined}>
           {m.editJson}
         </Button>
       </div>

@@ -7,6 +7,7 @@ import { newActionKey, useSave, type SaveOf } from '../../api/queries.ts';
 import type { Currency } from '../../format/money.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
+import { Form } from '../../ui/form.tsx';
 import { Failed } from '../../ui/states.tsx';
 import { Audience, Json } from './audience.tsx';
 import { BuilderContext, type BuilderTools, type FindFocus } from './builder-context.ts';
@@ -169,7 +170,7 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
     }[event.key.toLowerCase()];
     if (run === undefined) return;
     event.preventDefault();
-    run();
+    if (!save.isPending) run();
   });
   useEffect(() => {
     // On the whole page: a step back may remove the control that has the focus.
@@ -197,10 +198,10 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
         <div className={css['form']}>
           <div className={css['head']}>
             <span className={css['tools']}>
-              <Button onClick={steps.undo} disabled={!steps.can_undo}>
+              <Button onClick={steps.undo} disabled={!steps.can_undo || save.isPending}>
                 {m.undo}
               </Button>
-              <Button onClick={steps.redo} disabled={!steps.can_redo}>
+              <Button onClick={steps.redo} disabled={!steps.can_redo || save.isPending}>
                 {m.redo}
               </Button>
             </span>
@@ -221,13 +222,15 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
               </Button>
             </p>
           ) : null}
-          <About draft={draft} issues={issues} onChange={set} />
-          <h2>{m.tree}</h2>
-          <Part node={draft.root} path={ROOT} depth={1} />
+          <Form disabled={save.isPending}>
+            <About draft={draft} issues={issues} onChange={set} />
+            <h2>{m.tree}</h2>
+            <Part node={draft.root} path={ROOT} depth={1} />
+          </Form>
         </div>
         <div className={css['side']}>
           <Audience definition={written} asked={asked} size={size} />
-          <Json text={json} onEdit={() => setOpen('json')} />
+          <Json text={json} disabled={save.isPending} onEdit={() => setOpen('json')} />
         </div>
       </form>
       {open === 'json' && json !== undefined ? (

@@ -6,7 +6,7 @@ import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { isConflict, SaveFailure } from '../../ui/conflict.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
-import { Buttons } from '../../ui/form.tsx';
+import { Buttons, Form } from '../../ui/form.tsx';
 import { Answered } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
@@ -51,9 +51,11 @@ function Editor({ config, etag }: { config: TenantConfig; etag: string | undefin
         changes={changes}
         onMine={(newer) => void submit(newer)}
       />
-      <ConfigForm draft={draft} catalogue={config.catalogue} onChange={typed.change} />
-      <BonusSettings draft={draft} onChange={typed.change} />
-      <LicenceRules draft={draft} rules={rules} issues={save.error?.issues ?? []} onChange={typed.change} />
+      <Form disabled={save.isPending}>
+        <ConfigForm draft={draft} catalogue={config.catalogue} onChange={typed.change} />
+        <BonusSettings draft={draft} onChange={typed.change} />
+        <LicenceRules draft={draft} rules={rules} issues={save.error?.issues ?? []} onChange={typed.change} />
+      </Form>
       <Buttons>
         <Button kind="primary" disabled={!dirty} onClick={() => setReviewed(true)}>
           {m.review}

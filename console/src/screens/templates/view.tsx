@@ -73,7 +73,13 @@ function Editor({ template, etag }: { template?: TemplateRecord; etag?: string |
         changes={changes}
         onMine={(newer) => void submit(newer)}
       />
-      <Edit draft={draft} is_new={is_new} disabled={!may_edit} error={save.error} onChange={typed.change} />
+      <Edit
+        draft={draft}
+        is_new={is_new}
+        disabled={!may_edit || save.isPending}
+        error={save.error}
+        onChange={typed.change}
+      />
     </>
   );
   return (
