@@ -38,6 +38,9 @@ export const type = (selector: string, text: string): string => `(() => {
 export const has = (selector: string): Painted =>
   `document.querySelector(${JSON.stringify(selector)}) !== null`;
 
+/** Whether nothing of the page is loading. */
+export const COMPLETE: Painted = `document.querySelector('main [class*=loading]') === null`;
+
 /** Whether the main part of the page shows the text. */
 export const shows = (text: string): Painted =>
   `document.querySelector('main').textContent.includes(${JSON.stringify(text)})`;

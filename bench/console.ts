@@ -7,7 +7,8 @@ import { launchBrowser } from '../test/console/chromium.ts';
 import { freePort } from '../test/engines/free-port.ts';
 import { startTestService, type TestService } from '../test/engines/service.ts';
 import { lighthouseScores } from './console-lighthouse.ts';
-import { click, has, shows, type, untilPainted } from './console-page.ts';
+import { benchCampaigns, seedCampaigns } from './console-campaigns.ts';
+import { click, COMPLETE, has, shows, type, untilPainted } from './console-page.ts';
 import { benchTail } from './console-tail.ts';
 import { percentile, result, type Result } from './measure.ts';
 import { openBenchPlatform, postgresUrlOf } from './platform.ts';
@@ -23,7 +24,6 @@ const WARM_UP_MS = 5_000;
 const GRID_ROW = '[role=grid] [data-index="0"]';
 const ONE_ROW = `document.querySelectorAll('[role=grid] [data-index]').length === 1`;
 const SEARCH = 'input[type=search]';
-const LOADED = `document.querySelector('main [class*=loading]') === null`;
 
 /**
  * The console of a project with many players and events, while more come: from the click to what was asked for, painted in
@@ -37,6 +37,7 @@ export async function benchConsole(): Promise<Result[]> {
   let load: Promise<unknown> = Promise.resolve();
   try {
     const player_ids = await seed(service);
+    const campaigns = await seedCampaigns(service);
     await writeFile(join(service.data_dir, DEMO_FILE), JSON.stringify({ user_id: 'owner-1' }));
     const { ingest_url, api_key } = service;
     load = sendSteadily({ ingest_url, api_key }, stop.signal, EVENTS_PER_SECOND);
@@ -46,13 +47,20 @@ export async function benchConsole(): Promise<Result[]> {
     await page.locator(GRID_ROW).waitFor();
     const screens = await benchScreens(page, service.base_url, player_ids);
     const size = await benchLiveSize(page);
+    const sent = await benchCampaigns(page, service.base_url, campaigns);
     stop.abort();
     await load;
     await page.close();
     const live = await browser.newPage({ viewport: { width: 1280, height: 800 } });
     const tail = await benchTail(live, service);
     await live.close();
-    return [...screens, size, ...tail, ...(await lighthouseScores(service.base_url, debugging_port))];
+    return [
+      ...screens,
+      size,
+      ...sent,
+      ...tail,
+      ...(await lighthouseScores(service.base_url, debugging_port)),
+    ];
   } finally {
     stop.abort();
     await load.catch(() => undefined);
@@ -85,13 +93,13 @@ async function benchScreens(page: Page, base_url: string, player_ids: readonly s
     await page.goto(`${base_url}/console/events?tab=search`);
     await page.locator('main nav a[aria-current=page]').waitFor();
     times_ms.overview.push(
-      await untilPainted(page, link('overview'), `${shows('GGR')} && ${LOADED} && ${has('main svg')}`),
+      await untilPainted(page, link('overview'), `${shows('GGR')} && ${COMPLETE} && ${has('main svg')}`),
     );
     times_ms.list.push(await untilPainted(page, link('players'), has(GRID_ROW)));
     times_ms.search.push(
-      await untilPainted(page, type(SEARCH, player_id), `${shows(player_id)} && ${ONE_ROW}`),
+      await untilPainted(page, type(SEARCH, player_id), `${shows('by player_id')} && ${ONE_ROW}`),
     );
-    const complete = `${shows('Timeline')} && ${shows(player_id.slice(-8))} && ${LOADED}`;
+    const complete = `${shows('Timeline')} && ${shows(player_id.slice(-8))} && ${COMPLETE}`;
     times_ms.profile.push(await untilPainted(page, click(GRID_ROW), complete));
   }
   const line = (name: keyof typeof times_ms, what: string, at_most: number) => {

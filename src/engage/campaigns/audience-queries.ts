@@ -2,6 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import type { RuleProduct } from '../../bonuses/licence/rule.ts';
 import { recipientSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import type { SkipCode } from '../messaging/send-row.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { EVERYBODY, membersSql, type Audience, type Member } from './fan-out-queries.ts';
 
@@ -18,8 +19,8 @@ export const AS_SETS: Readonly<Record<string, string>> = { enable_nestloop: 'off
 export interface Counting {
   /** In {@link AS_SETS}. */
   as_sets: boolean;
-  /** The share of the members that is counted, chosen by the hash of the player's id: the same ones each time. */
-  share: number;
+  /** These players, if they are members; absent: all members. */
+  player_ids?: readonly string[];
 }
 
 /** One row when the segment has many members; else none. */
@@ -33,14 +34,35 @@ export function selectManyMembers(
     offset ${MANY_MEMBERS} limit 1`;
 }
 
-/** How many members the segment has, also players who were deleted since it was computed; its index alone is read. */
-export function countMembers(
+/** How many members the segment has, as every change of its members keeps it; no row when it was deleted. */
+export function selectSize(
   tx: Tx,
   { tenant_id, project_id, segment_id }: Audience,
 ): PendingQuery<{ members: bigint }[]> {
   return tx<{ members: bigint }[]>`
-    select count(*) as members from segment_members
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}::uuid`;
+    select estimated_size as members from segments
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}::uuid
+      and deleted_at is null`;
+}
+
+/** Hashes of ids are whole numbers below this. */
+const HASHES = 2 ** 31;
+
+/**
+ * A share of the segment's members, at most `limit`, chosen by the hash of the player's id: the same ones each time. Reads
+ * every entry of the members' index once: a tenth of a second for a million.
+ */
+export function selectSample(
+  tx: Tx,
+  { tenant_id, project_id, segment_id }: Audience,
+  share: number,
+  limit: number,
+): PendingQuery<Pick<Member, 'player_id'>[]> {
+  return tx<Pick<Member, 'player_id'>[]>`
+    select player_id from segment_members
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}::uuid
+      and (uuid_hash(player_id) & ${HASHES - 1}) < ${Math.ceil(share * HASHES)}
+    limit ${limit}`;
 }
 
 /** The time zones of the members, each once; null stands for players without one. */
@@ -79,11 +101,9 @@ export function countVerdicts(
     group by verdict`;
 }
 
-/** Hashes of ids are whole numbers below this. */
-const HASHES = 2 ** 31;
-
-function countedSql(tx: Tx, audience: Audience, { as_sets, share }: Counting): PendingQuery<Row[]> {
+function countedSql(tx: Tx, audience: Audience, { as_sets, player_ids }: Counting): PendingQuery<Row[]> {
   const members = membersSql(tx, audience, EVERYBODY, { as_sets });
-  if (share >= 1) return members;
-  return tx`${members} and (uuid_hash(m.player_id) & ${HASHES - 1}) < ${Math.ceil(share * HASHES)}`;
+  return player_ids === undefined
+    ? members
+    : tx`${members} and m.player_id = any(${plainArray(player_ids)}::text::uuid[])`;
 }

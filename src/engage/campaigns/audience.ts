@@ -1,12 +1,14 @@
 import { isStatementTimeout } from '../../platform/postgres/retry.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { countMembers } from './audience-queries.ts';
+import { selectSample, selectSize } from './audience-queries.ts';
 import { countByVerdict, type Verdicts } from './count-audience.ts';
 import type { Audience } from './fan-out-queries.ts';
 import type { CampaignRef, CampaignRow } from './queries.ts';
 
 /** Members that are counted when nobody asks for all of them: the gate needs about 60 ms for them. */
 const SAMPLE = 10_000;
+/** A sample has about as many members as it should; never more than this. */
+const MAX_SAMPLE = 2 * SAMPLE;
 /** The longest count of all members; the client of the console waits for 30 s. */
 const EXACT_MS = 20_000;
 
@@ -29,12 +31,7 @@ export async function audienceOf(
   // Events find the recipients of a triggered campaign later.
   if (type === 'triggered') return { members: 0, sendable: 0, by_code: {}, exact: true, counted: 0 };
   const audience: Audience = { ...ref, segment_id, channel };
-  const [row] = await postgres.countAsTenant(
-    ref.tenant_id,
-    (tx) => countMembers(tx, audience),
-    undefined,
-    leaves,
-  );
+  const [row] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectSize(tx, audience));
   const members = Number(row?.members ?? 0n);
   if (members <= SAMPLE) return allOf(await countByVerdict(postgres, audience, now, { signal: leaves }));
   if (exact) {
@@ -45,8 +42,14 @@ export async function audienceOf(
       if (leaves.aborted || !isStatementTimeout(error)) throw error;
     }
   }
-  const share = SAMPLE / members;
-  const sample = await countByVerdict(postgres, audience, now, { as_sets: false, share, signal: leaves });
+  const sampled = await postgres.countAsTenant(
+    ref.tenant_id,
+    (tx) => selectSample(tx, audience, SAMPLE / members, MAX_SAMPLE),
+    undefined,
+    leaves,
+  );
+  const player_ids = sampled.map(({ player_id }) => player_id);
+  const sample = await countByVerdict(postgres, audience, now, { player_ids, signal: leaves });
   return estimated(members, sample);
 }
 

@@ -66,18 +66,18 @@ export interface Verdicts {
   by_code: Partial<Record<SkipCode, number>>;
 }
 
-interface CountOptions extends Partial<Counting> {
+interface CountOptions extends Pick<Counting, 'player_ids'> {
   /** Settings of Postgres for the statements that count. */
   settings?: Readonly<Record<string, string>>;
   signal?: AbortSignal;
 }
 
-/** Counts the members of the audience, or a share of them, by the verdict that the gate would give now. */
+/** Counts the members of the audience, or some of them, by the verdict that the gate would give now. */
 export async function countByVerdict(
   postgres: Postgres,
   audience: Audience,
   now: Date,
-  { as_sets, share = 1, settings: asked = {}, signal }: CountOptions = {},
+  { player_ids, settings: asked = {}, signal }: CountOptions = {},
 ): Promise<Verdicts> {
   const { tenant_id, channel } = audience;
   const rules = gateRulesOf(
@@ -89,7 +89,8 @@ export async function countByVerdict(
   const product = strictest(variants.map(({ bonus_product }) => bonus_product));
   const many = async () =>
     (await postgres.readAsTenant(tenant_id, (tx) => selectManyMembers(tx, audience))).length > 0;
-  const counting = { as_sets: as_sets ?? (await many()), share };
+  const counting: Counting =
+    player_ids === undefined ? { as_sets: await many() } : { as_sets: false, player_ids };
   const settings = counting.as_sets ? { ...AS_SETS, ...asked } : asked;
   const gate = await gateAt(rules, now, async () => {
     const rows = await postgres.countAsTenant(

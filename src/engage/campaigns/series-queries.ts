@@ -13,25 +13,10 @@ export interface StageBucket {
   clicked: string;
 }
 
-/** The first and last time at which a message reached a stage, in milliseconds since the epoch; 0: none did. */
-export interface StageSpan {
-  first_ms: string;
-  last_ms: string;
-}
-
-const STAGES = ['sent', 'delivered', 'opened', 'clicked'] as const;
+/** What a message reaches, in this order. */
+export const STAGES = ['sent', 'delivered', 'opened', 'clicked'] as const;
 const TIMES = STAGES.map((stage) => `${stage}_at`).join(', ');
 const OF_CAMPAIGN = `from campaign_sends final where ${SCOPE} and assumeNotNull(campaign_id) = {campaign_id:UUID}`;
-
-/** From when to when the campaign's messages reached their stages. */
-export async function selectStageSpan(clickhouse: ClickHouse, ref: CampaignRef): Promise<StageSpan[]> {
-  return clickhouse.query<StageSpan>(
-    `select toString(ifNull(toUnixTimestamp64Milli(min(at)), 0)) as first_ms,
-      toString(ifNull(toUnixTimestamp64Milli(max(at)), 0)) as last_ms
-    from (select arrayJoin([${TIMES}]) as at ${OF_CAMPAIGN}) where at is not null ${LIMITS}`,
-    { ...ref },
-  );
-}
 
 /** Counts messages by the interval in which they reached each stage, without intervals in which none did. */
 export async function countStagesByTime(

@@ -1,7 +1,7 @@
 import type { Platform } from '../../wiring/platform.ts';
 import { countConversionsByTime } from './conversion-queries.ts';
 import type { CampaignRef, CampaignRow } from './queries.ts';
-import { countStagesByTime, selectStageSpan } from './series-queries.ts';
+import { countStagesByTime, STAGES } from './series-queries.ts';
 
 /** How long an interval lasts. */
 export const INTERVALS = { hour: 3_600, day: 86_400 } as const;
@@ -31,8 +31,8 @@ export interface Series {
 }
 
 /**
- * What became of a campaign's messages over time, in UTC. Absent `asked`: hours, or days when it took longer than three
- * days. At most 400 intervals, the first ones.
+ * What became of a campaign's messages over time, in UTC. Absent `asked`: hours, or days when its messages reached their
+ * stages over more than three days. At most 400 intervals, the first ones.
  */
 export async function seriesOf(
   { clickhouse }: Pick<Platform, 'clickhouse'>,
@@ -40,39 +40,50 @@ export async function seriesOf(
   { goal_event, goal_attribution_days, goal_value_property }: CampaignRow,
   asked: Interval | undefined,
 ): Promise<Series> {
-  const [span] = await selectStageSpan(clickhouse, ref);
-  const [first_ms, last_ms] = [Number(span?.first_ms ?? 0), Number(span?.last_ms ?? 0)];
-  const interval = asked ?? (last_ms - first_ms > HOURS_UP_TO_MS ? 'day' : 'hour');
-  if (first_ms === 0) return { interval, points: [], is_complete: true };
-  const interval_s = INTERVALS[interval];
   const goal = {
     event: goal_event ?? '',
     window_ms: (goal_attribution_days ?? 0) * DAY_MS,
     value_property: goal_value_property,
   };
+  // Hours make days, so the messages need not be read before that to know how long it took.
+  const asked_s = INTERVALS[asked ?? 'hour'];
   const [stages, conversions] = await Promise.all([
-    countStagesByTime(clickhouse, ref, interval_s),
-    goal_event === null ? [] : countConversionsByTime(clickhouse, ref, goal, interval_s),
+    countStagesByTime(clickhouse, ref, asked_s),
+    goal_event === null ? [] : countConversionsByTime(clickhouse, ref, goal, asked_s),
   ]);
-  const stage_at = new Map(stages.map((row) => [Number(row.at_ms), row]));
-  const converted_at = new Map(
-    conversions.map(({ at_ms, conversions: count }) => [Number(at_ms), Number(count)]),
-  );
-  const known = [...stage_at.keys(), ...converted_at.keys()];
-  const step_ms = interval_s * 1_000;
-  const from_ms = Math.min(...known);
-  const count = (Math.max(...known) - from_ms) / step_ms + 1;
+  if (stages.length === 0) return { interval: asked ?? 'hour', points: [], is_complete: true };
+  const [first_ms, last_ms] = ends(stages.map(({ at_ms }) => Number(at_ms)));
+  const interval = asked ?? (last_ms - first_ms > HOURS_UP_TO_MS ? 'day' : 'hour');
+  const step_ms = INTERVALS[interval] * 1_000;
+  const found = new Map<number, SeriesPoint>();
+  const pointAt = (at_ms: string) => {
+    const begin_ms = Math.floor(Number(at_ms) / step_ms) * step_ms;
+    const point = found.get(begin_ms) ?? nothingAt(begin_ms);
+    found.set(begin_ms, point);
+    return point;
+  };
+  for (const { at_ms, ...counts } of stages) {
+    const point = pointAt(at_ms);
+    for (const stage of STAGES) point[stage] += Number(counts[stage]);
+  }
+  for (const { at_ms, conversions: count } of conversions) pointAt(at_ms).converted += Number(count);
+  const [from_ms, until_ms] = ends([...found.keys()]);
+  const count = (until_ms - from_ms) / step_ms + 1;
   const points = Array.from({ length: Math.min(MAX_POINTS, count) }, (_, i) => {
     const at_ms = from_ms + i * step_ms;
-    const row = stage_at.get(at_ms);
-    return {
-      at: new Date(at_ms).toISOString(),
-      sent: Number(row?.sent ?? 0),
-      delivered: Number(row?.delivered ?? 0),
-      opened: Number(row?.opened ?? 0),
-      clicked: Number(row?.clicked ?? 0),
-      converted: converted_at.get(at_ms) ?? 0,
-    };
+    return found.get(at_ms) ?? nothingAt(at_ms);
   });
   return { interval, points, is_complete: count <= MAX_POINTS };
+}
+
+function nothingAt(at_ms: number): SeriesPoint {
+  return { at: new Date(at_ms).toISOString(), sent: 0, delivered: 0, opened: 0, clicked: 0, converted: 0 };
+}
+
+/** The least and the greatest of some times. */
+function ends(times_ms: readonly number[]): [number, number] {
+  return [
+    times_ms.reduce((least, one) => Math.min(least, one), Infinity),
+    times_ms.reduce((greatest, one) => Math.max(greatest, one), -Infinity),
+  ];
 }

@@ -188,7 +188,8 @@ describe('the series', () => {
     ];
     for (const [i, { sent, delivered, opened }] of times.entries()) {
       await service.platform.postgres.service`
-        update message_sends set sent_at = ${sent}, delivered_at = ${delivered}, opened_at = ${opened}
+        update message_sends set sent_at = ${sent}, delivered_at = ${delivered}, opened_at = ${opened},
+          changed_xid = pg_current_xact_id()
         where campaign_id = ${campaign_id} and player_id = ${players[i] ?? ''}`;
     }
     const found = await eventually('the messages are in ClickHouse', async () => {
@@ -238,6 +239,25 @@ describe('the series', () => {
       `/v1/campaigns/${campaign_id}/conversion-stats`,
     );
     expect(stats.data.variants.map(({ conversions }) => conversions)).toEqual([2]);
+    // Conversions come late; the stages of the messages tell how long the campaign took.
+    expect((await series(campaign_id)).data).toMatchObject({ interval: 'hour', is_complete: true });
+    await service.platform.postgres.service`
+      update message_sends set opened_at = '2026-05-04T11:00:00Z', changed_xid = pg_current_xact_id()
+      where campaign_id = ${campaign_id} and player_id = ${players[2] ?? ''}`;
+    const by_day = await eventually('the second one is opened', async () => {
+      const { data: later } = await series(campaign_id);
+      return later.interval === 'day' ? later : undefined;
+    });
+    expect(by_day).toEqual({
+      interval: 'day',
+      points: [
+        { ...none, at: '2026-05-01T00:00:00.000Z', sent: 3, delivered: 2, opened: 1 },
+        { ...none, at: '2026-05-02T00:00:00.000Z' },
+        { ...none, at: '2026-05-03T00:00:00.000Z', converted: 2 },
+        { ...none, at: '2026-05-04T00:00:00.000Z', opened: 1 },
+      ],
+      is_complete: true,
+    });
   });
 
   it('of a campaign that was not sent is empty, and of none it is refused', async () => {

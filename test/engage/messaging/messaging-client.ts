@@ -137,6 +137,9 @@ export function messagingClient(service: TestService, tenant: TestTenant = servi
         insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
         select ${tenant.tenant_id}, ${tenant.project_id}, ${segment_id}, u.player_id, now() - interval '1 second'
         from unnest(${plainArray(player_ids)}::text::uuid[]) as u (player_id)`;
+      await postgres.service`
+        update segments set estimated_size = ${player_ids.length}
+        where tenant_id = ${tenant.tenant_id} and segment_id = ${segment_id}`;
       return segment_id;
     },
     recipients: (campaign_id: string) => all<ShownSend>(`/v1/campaigns/${campaign_id}/recipients`),
