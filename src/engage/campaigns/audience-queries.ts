@@ -49,19 +49,18 @@ export function selectSize(
 const HASHES = 2 ** 31;
 
 /**
- * A share of the segment's members, at most `limit`, chosen by the hash of the player's id: the same ones each time. Reads
- * every entry of the members' index once: a tenth of a second for a million.
+ * A share of the segment's members that are not deleted, at most `limit`, chosen by the hash of the player's id: the same
+ * ones each time. Reads every entry of the members' index once.
  */
 export function selectSample(
   tx: Tx,
-  { tenant_id, project_id, segment_id }: Audience,
+  audience: Audience,
   share: number,
   limit: number,
-): PendingQuery<Pick<Member, 'player_id'>[]> {
-  return tx<Pick<Member, 'player_id'>[]>`
-    select player_id from segment_members
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}::uuid
-      and (uuid_hash(player_id) & ${HASHES - 1}) < ${Math.ceil(share * HASHES)}
+): PendingQuery<Member[]> {
+  return tx<Member[]>`
+    select p.player_id, p.timezone ${membersSql(tx, audience, EVERYBODY, { as_sets: false })}
+      and (uuid_hash(m.player_id) & ${HASHES - 1}) < ${Math.ceil(share * HASHES)}
     limit ${limit}`;
 }
 
@@ -69,10 +68,10 @@ export function selectSample(
 export function selectMemberZones(
   tx: Tx,
   audience: Audience,
-  counting: Counting,
+  as_sets: boolean,
 ): PendingQuery<Pick<Member, 'timezone'>[]> {
   return tx<Pick<Member, 'timezone'>[]>`
-    select distinct p.timezone ${countedSql(tx, audience, counting)}`;
+    select distinct p.timezone ${membersSql(tx, audience, EVERYBODY, { as_sets })}`;
 }
 
 /** How many members have a verdict of the gate; null: a message may go out to them. */

@@ -48,8 +48,7 @@ export async function audienceOf(
     undefined,
     leaves,
   );
-  const player_ids = sampled.map(({ player_id }) => player_id);
-  const sample = await countByVerdict(postgres, audience, now, { player_ids, signal: leaves });
+  const sample = await countByVerdict(postgres, audience, now, { only: sampled, signal: leaves });
   return estimated(members, sample);
 }
 

@@ -13,7 +13,7 @@ import {
   type Counting,
   type VerdictCount,
 } from './audience-queries.ts';
-import type { Audience } from './fan-out-queries.ts';
+import type { Audience, Member } from './fan-out-queries.ts';
 import { selectCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 
 /** The members of a campaign's segment, those that pass the gate, and those without an address on the channel. */
@@ -66,7 +66,9 @@ export interface Verdicts {
   by_code: Partial<Record<SkipCode, number>>;
 }
 
-interface CountOptions extends Pick<Counting, 'player_ids'> {
+interface CountOptions {
+  /** These of the members; absent: all. */
+  only?: readonly Member[];
   /** Settings of Postgres for the statements that count. */
   settings?: Readonly<Record<string, string>>;
   signal?: AbortSignal;
@@ -77,7 +79,7 @@ export async function countByVerdict(
   postgres: Postgres,
   audience: Audience,
   now: Date,
-  { player_ids, settings: asked = {}, signal }: CountOptions = {},
+  { only, settings: asked = {}, signal }: CountOptions = {},
 ): Promise<Verdicts> {
   const { tenant_id, channel } = audience;
   const rules = gateRulesOf(
@@ -90,12 +92,15 @@ export async function countByVerdict(
   const many = async () =>
     (await postgres.readAsTenant(tenant_id, (tx) => selectManyMembers(tx, audience))).length > 0;
   const counting: Counting =
-    player_ids === undefined ? { as_sets: await many() } : { as_sets: false, player_ids };
+    only === undefined
+      ? { as_sets: await many() }
+      : { as_sets: false, player_ids: only.map(({ player_id }) => player_id) };
   const settings = counting.as_sets ? { ...AS_SETS, ...asked } : asked;
   const gate = await gateAt(rules, now, async () => {
+    if (only !== undefined) return only.map(({ timezone }) => timezone);
     const rows = await postgres.countAsTenant(
       tenant_id,
-      (tx) => selectMemberZones(tx, audience, counting),
+      (tx) => selectMemberZones(tx, audience, counting.as_sets),
       settings,
       signal,
     );
