@@ -19,6 +19,7 @@ export interface SeededCampaigns {
   sent_id: string;
 }
 
+/** Makes both, and waits until the messages are in ClickHouse; the players of the project get addresses and time zones. */
 export async function seedCampaigns(service: TestService): Promise<SeededCampaigns> {
   const sql = connectPool(postgresUrlOf(service.platform), { max: 1 });
   const client = messagingClient(service);

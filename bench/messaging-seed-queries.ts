@@ -20,15 +20,7 @@ export async function insertMembers(
       select i, uuidv7(make_interval(secs => i - ${count}::integer)) as player_id
       from generate_series(1, ${count}::integer) i
     ) ids`;
-  await sql`
-    insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
-    select tenant_id, project_id, ${segment_id}::uuid, player_id, now() from players
-    where tenant_id = ${tenant_id} and project_id = ${project_id}`;
-  await sql`
-    update segments set estimated_size = (
-      select count(*) from players where tenant_id = ${tenant_id} and project_id = ${project_id})
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}`;
-  await sql`vacuum analyze players, segment_members`;
+  await joinAll(sql, { tenant_id, project_id }, segment_id);
 }
 
 /** Gives all players of the project an address and one of three time zones or none; all of them are in the segment. */
@@ -41,6 +33,11 @@ export async function makeMembers(
     update players set email = player_id || '@example.com',
       timezone = (array['Europe/Malta', 'Europe/London', 'America/New_York', null])[1 + get_byte(uuid_send(player_id), 0) % 4]
     where tenant_id = ${tenant_id} and project_id = ${project_id}`;
+  await joinAll(sql, { tenant_id, project_id }, segment_id);
+}
+
+/** Makes all players of the project members of the segment, and counts them as the service does. */
+async function joinAll(sql: Db, { tenant_id, project_id }: ProjectRef, segment_id: string): Promise<void> {
   await sql`
     insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
     select tenant_id, project_id, ${segment_id}::uuid, player_id, now() from players

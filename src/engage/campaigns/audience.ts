@@ -5,7 +5,7 @@ import { countByVerdict, type Verdicts } from './count-audience.ts';
 import type { Audience } from './fan-out-queries.ts';
 import type { CampaignRef, CampaignRow } from './queries.ts';
 
-/** Members that are counted when nobody asks for all of them: the gate needs about 60 ms for them. */
+/** Members that are counted when nobody asks for all of them: the gate needs 60 to 170 ms for them. */
 const SAMPLE = 10_000;
 /** A sample has about as many members as it should; never more than this. */
 const MAX_SAMPLE = 2 * SAMPLE;
