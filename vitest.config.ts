@@ -6,6 +6,7 @@ import {
   DEPENDS_ON_SERVERS,
   IN_A_BROWSER,
   MEASURING_TIME,
+  MEASURING_TIME_ON_SERVERS,
   NEVER_ON_SERVERS,
 } from './test/engines/suites.ts';
 
@@ -41,7 +42,7 @@ export default defineConfig({
           ...shared,
           name: 'embedded',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.distributed.test.ts', IN_A_BROWSER, ...BESIDE_SERVERS],
+          exclude: ['test/**/*.distributed.test.ts', IN_A_BROWSER, MEASURING_TIME, ...BESIDE_SERVERS],
           // Twice the processors of the smallest machine: files wait for time-outs and processes for a third of their time.
           maxWorkers: 4,
           globalSetup: ['test/engines/shared-postgres.ts'],
@@ -62,7 +63,7 @@ export default defineConfig({
           ...onServers,
           name: 'distributed',
           include: [...DEPENDS_ON_SERVERS, ...BESIDE_SERVERS],
-          exclude: MEASURING_TIME,
+          exclude: [MEASURING_TIME_ON_SERVERS],
           // They wait for servers most of the time. Files that kill one start one of their own.
           maxWorkers: 3,
           sequence: { groupOrder: 2 },
@@ -72,7 +73,7 @@ export default defineConfig({
         test: {
           ...onServers,
           name: 'distributed-time',
-          include: MEASURING_TIME,
+          include: [MEASURING_TIME_ON_SERVERS],
           maxWorkers: 1,
           sequence: { groupOrder: 3 },
         },
@@ -87,11 +88,22 @@ export default defineConfig({
             IN_A_BROWSER,
             ...DEPENDS_ON_SERVERS,
             ...BESIDE_SERVERS,
-            ...MEASURING_TIME,
+            MEASURING_TIME,
+            MEASURING_TIME_ON_SERVERS,
             ...Object.values(NEVER_ON_SERVERS).flat(),
           ],
           maxWorkers: 2,
           sequence: { groupOrder: 4 },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'time',
+          include: [MEASURING_TIME],
+          maxWorkers: 1,
+          globalSetup: ['test/engines/shared-postgres.ts'],
+          sequence: { groupOrder: 5 },
         },
       },
     ],

@@ -10,6 +10,7 @@ import {
   DEPENDS_ON_SERVERS,
   LONG,
   MEASURING_TIME,
+  MEASURING_TIME_ON_SERVERS,
   NEVER_ON_SERVERS,
 } from './engines/suites.ts';
 import { readSources, type SourceFile } from './source-tree.ts';
@@ -133,7 +134,7 @@ describe('the lists of test files', () => {
   const never = Object.values(NEVER_ON_SERVERS).flat();
 
   it('name only files that exist, so that a renamed one does not drop out of its suite', () => {
-    const names = [LONG, MEASURING_TIME, DEPENDS_ON_SERVERS, BESIDE_SERVERS, never]
+    const names = [LONG, MEASURING_TIME, MEASURING_TIME_ON_SERVERS, DEPENDS_ON_SERVERS, BESIDE_SERVERS, never]
       .flat(2)
       .flatMap(alternatives);
     expect(names.length).toBeGreaterThan(50);

@@ -54,12 +54,11 @@ export const LONG = [
   'test/crash/journeys-deploy.test.ts',
 ];
 
-/** Their figures are rates and bounds in time, which no file beside them may spoil. */
-export const MEASURING_TIME = [
-  'test/contract/rate-limit.distributed.test.ts',
-  'test/platform/event-log/kafka-log.distributed.test.ts',
-  'test/crash/engines-kill.distributed.test.ts',
-];
+/**
+ * Files that judge figures of time. They run one after the other and after all others, which would spoil the figures.
+ */
+export const MEASURING_TIME = 'test/**/*.time.test.ts';
+export const MEASURING_TIME_ON_SERVERS = 'test/**/*.time.distributed.test.ts';
 
 /**
  * They take a minute with processes of their own, which they kill or which answer late. Beside the distributed suite,
@@ -106,7 +105,7 @@ export const NEVER_ON_SERVERS = {
     'test/engage/journeys/runs/advance{,.property}.test.ts',
     'test/engage/journeys/runs/event-filters.test.ts',
     'test/engage/messaging/{batch-dispatcher,quiet-hours,smtp,transports,unsubscribe-link}.test.ts',
-    'test/engage/templates/{plain-text,render,template-bounds}.test.ts',
+    'test/engage/templates/{plain-text,render}.test.ts',
     'test/engage/triggers/listener-turns.test.ts',
     'test/engage/webhooks/lanes.test.ts',
     'test/http/close-server.test.ts',

@@ -11,6 +11,25 @@ import {
 } from 'fast-check';
 import { FILTERS } from '../../../src/engage/templates/filters.ts';
 
+/** Templates that need more work than a message may cost. */
+export const TOO_MUCH_WORK = [
+  '{% for i in (1..99999999) %}x{% endfor %}',
+  '{% for i in (1..3000) %}{% for j in (1..3000) %}{{ i }}{% endfor %}{% endfor %}',
+  `{% assign a = "xxxxxxxxxx" %}${'{% assign a = a | append: a %}'.repeat(40)}`,
+  `{% for i in (1..1000) %}${'x'.repeat(100_000)}{% endfor %}`,
+  `{% capture z %}{% for i in (1..1000) %}${'x'.repeat(100_000)}{% endfor %}{% endcapture %}{{ z | replace: "", "y" }}`,
+  '{% for i in (1..2000) %}{% for j in (1..2000) %}{% endfor %}{% endfor %}',
+  '{{ "%zz" | url_decode }}',
+];
+/** Templates that are refused before they are parsed as a whole. */
+export const TOO_LARGE = [
+  '{% if a %}'.repeat(4_000) + '{% endif %}'.repeat(900),
+  '{{a}}'.repeat(1_001),
+  '{%'.repeat(100_000),
+];
+/** A large template that is ordinary. */
+export const LARGE = `${'<p>Hello {{ first_name }}, your code is {{ code }}</p>'.repeat(500)}${'x'.repeat(100_000)}`;
+
 /** A scope as hostile as a player's attributes and an event's properties could make it. */
 export function hostileScope(): Record<string, unknown> {
   const big = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`key_${i}`, `value ${i}`]));
