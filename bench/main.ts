@@ -5,6 +5,7 @@ import { benchBonusFold } from './bonus-fold.ts';
 import { benchBonusGrants } from './bonus-grants.ts';
 import { benchBonusRate } from './bonus-rate.ts';
 import { benchBonusWebhooks } from './bonus-webhooks.ts';
+import { benchBoot } from './boot.ts';
 import { benchConsole } from './console.ts';
 import { benchConversions } from './conversions.ts';
 import { benchCurrencies } from './currencies.ts';
@@ -49,6 +50,7 @@ async function withIdleService(
 }
 
 const BENCHES: Record<string, Bench> = {
+  boot: benchBoot,
   intake: () => benchIntake(),
   'intake-kafka': benchIntakeWithKafka,
   fold: () => withIdleService(benchFold),
@@ -84,6 +86,7 @@ const BENCHES: Record<string, Bench> = {
 
 /** These run only when they are named: `intake-kafka` needs installed servers, the others take long. */
 const NAMED_ONLY = new Set([
+  'boot',
   'intake-kafka',
   'fresh',
   'growth',

@@ -1,0 +1,46 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const TICKS_PER_SECOND = 100;
+
+/**
+ * CPU time so far, user and system, in core-seconds, of the processes `roots` and all below them. Children that have ended
+ * count as soon as their parent has waited for them. A process that has detached itself, such as the embedded Postgres,
+ * must be given as a root of its own.
+ */
+export async function cpuOfTrees(roots: readonly number[]): Promise<number> {
+  const all = await readProcesses();
+  const of = (pid: number): number =>
+    (all.get(pid)?.cpu_s ?? 0) +
+    [...all].filter(([, { parent }]) => parent === pid).reduce((sum, [child]) => sum + of(child), 0);
+  return roots.reduce((sum, root) => sum + of(root), 0);
+}
+
+/** The process id of the embedded Postgres of a data folder; undefined when it does not run. */
+export async function postmasterOf(data_dir: string): Promise<number | undefined> {
+  const file = join(data_dir, 'postgres', 'cluster', 'postmaster.pid');
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return text === '' ? undefined : Number(text.split('\n', 1)[0]);
+}
+
+interface ProcessTimes {
+  parent: number;
+  /** Its own, and that of its children that have ended. */
+  cpu_s: number;
+}
+
+async function readProcesses(): Promise<Map<number, ProcessTimes>> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  // A process may end meanwhile: then its parent has its time.
+  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')));
+  return new Map(
+    stats.flatMap((stat, i): [number, ProcessTimes][] => {
+      // The name in front may contain spaces and brackets.
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+      return stat === ''
+        ? []
+        : [[Number(pids[i]), { parent: Number(fields[1]), cpu_s: ticks / TICKS_PER_SECOND }]];
+    }),
+  );
+}
