@@ -1,9 +1,13 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { clickHouseAnswers, startClickHouse } from './clickhouse.ts';
 import { newTemplate } from './installation.ts';
 import { answers, startKafka } from './kafka.ts';
 import { postgresAnswers, startPostgres } from './postgres.ts';
+import { RUN_FOLDER } from './run-folder.ts';
 import { redisAnswers, startRedis } from './redis.ts';
 
 /**
@@ -33,9 +37,12 @@ interface Stoppable {
  * after it.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const dir = await mkdtemp(join(tmpdir(), 'engagement-run-'));
+  process.env[RUN_FOLDER] = dir;
   const started: Stoppable[] = [];
   const stop = async () => {
     await Promise.all(started.map((engine) => engine.stop()));
+    await rm(dir, { recursive: true, force: true });
   };
   const keep = <T extends Stoppable>(engine: T): T => {
     started.push(engine);

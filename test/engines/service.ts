@@ -1,5 +1,4 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiKey } from '../../src/tenants/api-keys/create.ts';
 import { readConfig, type Config } from '../../src/config.ts';
@@ -8,6 +7,7 @@ import { fetchRatesOfNewTenant } from '../../src/ledger/fx/fetch-job.ts';
 import { createTenant } from '../../src/tenants/provision.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { NO_PROVIDERS } from './no-providers.ts';
+import { runFolder } from './run-folder.ts';
 import { openTestPlatform } from './wiring.ts';
 
 /** A tenant made for one test, with an owner's session and an API key of its first project. */
@@ -39,7 +39,7 @@ export async function startTestService(
   overrides: Partial<Config> = {},
   openPlatform: (config: Config) => Promise<Platform> = openTestPlatform,
 ): Promise<TestService> {
-  const data_dir = await mkdtemp(join(tmpdir(), 'engagement-test-'));
+  const data_dir = await mkdtemp(join(runFolder(), 'engagement-test-'));
   const config: Config = {
     ...readConfig({ DATA_DIR: data_dir, PORT: '0', INGEST_PORT: '0', LOG_LEVEL: 'error', ...NO_PROVIDERS }),
     rates: { ingest: UNLIMITED, identify: UNLIMITED, admin: UNLIMITED },

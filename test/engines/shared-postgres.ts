@@ -9,6 +9,7 @@ import { readConfig } from '../../src/config.ts';
 import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded-server.ts';
 import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
 import { NO_PROVIDERS } from './no-providers.ts';
+import { RUN_FOLDER } from './run-folder.ts';
 
 /** The variable with the folder of an initialised and migrated Postgres, which is not running. */
 const PREPARED_FOLDER = 'TEST_PREPARED_POSTGRES';
@@ -37,7 +38,8 @@ export interface TestPostgres {
  * Postgres takes longer than most tests.
  */
 export default async function setup(): Promise<() => Promise<void>> {
-  const dir = await mkdtemp(join(tmpdir(), 'engagement-prepared-'));
+  const dir = await mkdtemp(join(tmpdir(), 'engagement-run-'));
+  process.env[RUN_FOLDER] = dir;
   const platform = await openEmbeddedPlatform(
     readConfig({ DATA_DIR: dir, LOG_LEVEL: 'error', ...NO_PROVIDERS }),
   );

@@ -32,6 +32,16 @@ export interface PlatformOptions {
   own_postgres?: boolean;
 }
 
+/** What a worker keeps open from file to file; at most one, and none while another platform is open. */
+export const lasting: { close: (() => Promise<void>) | undefined } = { close: undefined };
+
+/** Closes what the worker kept open from earlier files: an embedded ClickHouse is open once per process. */
+export async function closeLasting(): Promise<void> {
+  const { close } = lasting;
+  lasting.close = undefined;
+  await close?.();
+}
+
 /**
  * An empty platform: on the servers an installation of its own, otherwise the embedded engines with a database on the
  * shared Postgres.
@@ -40,6 +50,7 @@ export async function openTestPlatform(
   config: Config,
   { partitions, redis_url, own_postgres = false }: PlatformOptions = {},
 ): Promise<Platform> {
+  await closeLasting();
   const servers = await sharedServers();
   if (servers !== undefined) {
     const given = redis_url === undefined ? servers : { ...servers, redis_url };

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sendCampaign } from '../../../src/engage/campaigns/send.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { messagingClient, type MessagingClient } from '../messaging/messaging-client.ts';
 
 let service: TestService;
 let client: MessagingClient;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   client = messagingClient(service, service);
 });
 afterAll(() => service?.close());

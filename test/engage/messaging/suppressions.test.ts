@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
+import type { TestService, TestTenant } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { messagingClient, type MessagingClient } from './messaging-client.ts';
 
 let service: TestService;
 let tenant: TestTenant;
 let client: MessagingClient;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(() => service?.close());
 beforeEach(async () => {

@@ -1,0 +1,118 @@
+import { expect } from 'vitest';
+import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
+import { startTestService, type TestService } from './service.ts';
+import { closeLasting, lasting } from './wiring.ts';
+
+/** How long what a file began may take to end by itself. */
+const SETTLE_MS = 10_000;
+
+interface Shared {
+  service: TestService;
+  /** The functions of the globals and of the platform, as they are when nothing is spied on. */
+  functions: ReadonlyMap<string, unknown>;
+}
+
+let shared: Shared | undefined;
+let restarts = 0;
+
+/**
+ * The whole service, which the files of a worker share one after the other, with a new tenant. It is for files that
+ * observe only their own tenants: no rows, metrics or records of all tenants, and no clock, configuration, role or
+ * processor that differs. `close` checks that the file left nothing that would go on or stand in the way of the next
+ * file; otherwise the next file gets a new service.
+ */
+export async function sharedService(): Promise<TestService> {
+  shared ??= await start();
+  const { service, functions } = shared;
+  return {
+    ...service,
+    ...(await service.newTenant()),
+    async close() {
+      const replaced = replacedOf(functions, functionsOf(service.platform));
+      const rest = await settled(service.platform);
+      if (replaced.length > 0 || rest.length > 0) {
+        await closeLasting();
+        const file = expect.getState().testPath ?? 'a file';
+        process.stderr.write(
+          `shared service closed (${++restarts} of this worker) after ${file}: ${[...replaced, ...rest].join(', ')}\n`,
+        );
+      }
+      // Another service would not help the next file.
+      expect(replaced, 'restored at the end of the file').toEqual([]);
+    },
+  };
+}
+
+async function start(): Promise<Shared> {
+  const service = await startTestService();
+  lasting.close = async () => {
+    shared = undefined;
+    await service.close();
+  };
+  return { service, functions: functionsOf(service.platform) };
+}
+
+/** What of the service's work is not at its end, once it is at its end or has had its time. */
+async function settled(platform: Platform): Promise<string[]> {
+  const deadline_ms = Date.now() + SETTLE_MS;
+  for (;;) {
+    const rest = await restOf(platform);
+    if (rest.length === 0 || Date.now() > deadline_ms) return rest;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Gauges that are 0 while every processor does its work and none is behind. */
+const GAUGES = ['backlog_items', 'consumer_refused', 'segments_set_aside'];
+
+async function restOf({ metrics, postgres, eventLog }: Platform): Promise<string[]> {
+  const rest: string[] = [];
+  for (const name of GAUGES) {
+    const gauge = await metrics.registry.getSingleMetric(name)?.get();
+    if (gauge === undefined) throw new Error(`no metric ${name}`);
+    for (const { value, labels } of gauge.values) {
+      if (value !== 0) rest.push(`${name}${JSON.stringify(labels)} ${value}`);
+    }
+  }
+  for (const { next_offset, end_offset } of await eventLog.lag(
+    TOPICS.segmentChanges,
+    GROUPS.journeySegments,
+  )) {
+    if (next_offset < end_offset) rest.push(`${end_offset - next_offset} segment changes`);
+  }
+  const jobs = await postgres.service.begin(async (tx) => {
+    // The user of the connections owns the jobs; the service's role may only add some.
+    await tx`set local role none`;
+    return tx<{ task: string; jobs: number }[]>`
+      select task_identifier as task, count(*)::integer as jobs from graphile_worker.jobs group by 1`;
+  });
+  return [...rest, ...jobs.map(({ task, jobs }) => `${jobs} jobs ${task}`)];
+}
+
+/** What tests replace: by spies, fake timers, or by hand. */
+function functionsOf(platform: Platform): Map<string, unknown> {
+  const found = new Map<string, unknown>();
+  const objects: [string, object][] = [
+    ['', globalThis],
+    ['console.', console],
+    ['process.', process],
+    ['Date.', Date],
+    ['performance.', performance],
+    ['platform.', platform],
+    ...Object.entries(platform).map(([name, part]): [string, object] => [
+      `platform.${name}.`,
+      part as object,
+    ]),
+  ];
+  for (const [prefix, object] of objects) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(object))) {
+      if (typeof value === 'function') found.set(prefix + name, value);
+    }
+  }
+  return found;
+}
+
+function replacedOf(before: ReadonlyMap<string, unknown>, now: ReadonlyMap<string, unknown>): string[] {
+  return [...new Set([...before.keys(), ...now.keys()])].filter((name) => before.get(name) !== now.get(name));
+}
