@@ -30,7 +30,8 @@ export async function sharedService(): Promise<TestService> {
     ...(await service.newTenant()),
     async close() {
       const replaced = replacedOf(functions, functionsOf(service.platform));
-      const rest = await settled(service.platform);
+      // With another clock, or on parts that are replaced, nothing settles.
+      const rest = replaced.length > 0 ? [] : await settled(service.platform);
       if (replaced.length > 0 || rest.length > 0) {
         await closeLasting();
         const file = expect.getState().testPath ?? 'a file';
