@@ -9,7 +9,7 @@ import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
-import { eventually } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { newInstallation } from '../engines/installation.ts';
 
 const PARTITIONS = 48;
@@ -67,11 +67,11 @@ function newEvents(count: number): NewRecord[] {
 const append = (count: number) => first().eventLog.append(TOPICS.playerEvents, newEvents(count));
 
 async function untilSunk(): Promise<void> {
-  await eventually(
+  await until(
     'the sink reaches the end of the log',
-    async () => {
-      const lag = await first().eventLog.lag(TOPICS.playerEvents, 'analytics-sink');
-      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset) ? true : undefined;
+    async (saw) => {
+      const lag = saw(await first().eventLog.lag(TOPICS.playerEvents, 'analytics-sink'));
+      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset);
     },
     60_000,
   );
@@ -124,7 +124,7 @@ test.each([
     tokens.push(token);
     throw new Error('dead');
   });
-  await eventually('a block is tried', async () => (tokens.length > 0 ? true : undefined));
+  await until('a block is tried', async (saw) => saw(tokens.length) > 0);
   await dying.close(100);
   expect(await openPartitions()).toBeGreaterThan(1);
   await append(500);
@@ -159,7 +159,7 @@ test('a block is stored once when another sink takes over its partitions during 
     await gate;
     await first().clickhouse.insertLines(table, lines, token);
   });
-  await eventually('a block is held', async () => (held.length > 0 ? true : undefined));
+  await until('a block is held', async (saw) => saw(held.length) > 0);
   expect(await openPartitions()).toBeGreaterThan(1);
   const by_second: string[] = [];
   await startSink(second(), async (table, lines, token) => {
@@ -167,11 +167,7 @@ test('a block is stored once when another sink takes over its partitions during 
     await second().clickhouse.insertLines(table, lines, token);
   });
   await append(500);
-  await eventually(
-    'the other sink repeats it',
-    async () => by_second.includes(held[0] ?? '') || undefined,
-    60_000,
-  );
+  await until('the other sink repeats it', async () => by_second.includes(held[0] ?? ''), 60_000);
   release();
   await untilSunk();
   expect(by_second.length).toBeGreaterThan(1);
@@ -190,7 +186,7 @@ test('a value that is no event stops neither its block nor the repeat of the blo
     note(lines, token);
     throw new Error('dead');
   });
-  await eventually('a block is tried', async () => (tries.size > 0 ? true : undefined));
+  await until('a block is tried', async (saw) => saw(tries.size) > 0);
   await dying.close(100);
   await startSink(second(), async (table, lines, token) => {
     note(lines, token);

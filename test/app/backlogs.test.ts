@@ -99,7 +99,7 @@ it('every role reports its own queues', async () => {
 it('changed players wait for the mirror', async () => {
   const read = watch(['player-mirror']);
   while ((await mirrorBlock(fixture.platform)) > 0);
-  await until(async () => (await read())['player-mirror']?.items === 0);
+  await until(async (saw) => saw((await read())['player-mirror']?.items) === 0);
   expect(await read()).toMatchObject({
     'player-mirror': { items: 0, age_s: 0 },
     'send-mirror': { items: 0 },
@@ -110,8 +110,8 @@ it('changed players wait for the mirror', async () => {
   const waiting = (await read())['player-mirror'];
   expect(waiting?.items).toBe(2);
   expect(waiting?.age_s).toBeLessThan(60);
-  await until(async () => ((await read())['player-mirror']?.age_s ?? 0) > (waiting?.age_s ?? 0));
-  await until(async () => (await mirrorBlock(fixture.platform)) > 0);
+  await until(async (saw) => (saw((await read())['player-mirror']?.age_s) ?? 0) > (waiting?.age_s ?? 0));
+  await until(async (saw) => saw(await mirrorBlock(fixture.platform)) > 0);
   expect((await read())['player-mirror']).toEqual({ items: 0, age_s: 0 });
 });
 
@@ -172,9 +172,9 @@ it('a queue whose table is locked is left out in bounded time, and the others ar
   const read = watch(['player-mirror', 'fx-restater'], { query_ms: 500, source_ms: 1_000, total_ms: 4_000 });
   await fixture.platform.postgres.service.begin(async (tx) => {
     await tx`lock table player_totals in access exclusive mode`;
-    await until(async () => {
+    await until(async (saw) => {
       const started_ms = performance.now();
-      const queues = Object.keys(await read());
+      const queues = Object.keys(saw(await read()));
       expect(queues).not.toContain('player-mirror');
       const is_in_time = performance.now() - started_ms < 10_000;
       return (
@@ -182,7 +182,7 @@ it('a queue whose table is locked is left out in bounded time, and the others ar
       );
     });
   });
-  await until(async () => (await read())['player-mirror'] !== undefined);
+  await until(async (saw) => saw((await read())['player-mirror']) !== undefined);
 });
 
 /** A logger, and the lines that it wrote. */
@@ -205,7 +205,7 @@ it('the age of the oldest transaction is measured, and its session named without
     const [row] = await tx<
       { pid: number }[]
     >`select pg_backend_pid() as pid, pg_current_xact_id()::text, 'secret'`;
-    await until(async () => (await age_s()) > 0.3);
+    await until(async (saw) => saw(await age_s()) > 0.3);
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatchObject({
       level: 40,
@@ -219,7 +219,7 @@ it('the age of the oldest transaction is measured, and its session named without
     await age_s();
     expect(lines).toHaveLength(1);
   });
-  await until(async () => (await age_s()) < 0.3);
+  await until(async (saw) => saw(await age_s()) < 0.3);
 });
 
 it('fx-restater says what it waits for', async () => {
@@ -232,7 +232,7 @@ it('fx-restater says what it waits for', async () => {
   await sql.begin(async (tx) => {
     const [row] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid, pg_current_xact_id()::text`;
     restating = restateOnce({ ...fixture.platform, logger }, undefined, 50);
-    await until(() => lines.length > 0);
+    await until((saw) => saw(lines.length) > 0);
     expect(lines[0]).toMatchObject({ holder: 'session', pid: row?.pid, changes: 1 });
   });
   expect(await restating).toBe(1);

@@ -10,7 +10,7 @@ import { isReady } from '../../scripts/service-process.ts';
 import type { DevCredentials } from '../../src/app/greeting.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { freePort } from '../engines/free-port.ts';
-import { eventually } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 
 // These tests run the commands that a person runs after cloning the repository, each in a process of its own.
@@ -65,11 +65,11 @@ const startMain = () => start('node', '--max-semi-space-size=64', join('dist', '
 
 async function ready({ child, output }: Started): Promise<DevCredentials> {
   const base_url = `http://127.0.0.1:${environment['PORT']}`;
-  await eventually(
+  await until(
     'the service is ready',
-    async () => {
+    async (saw) => {
       if (child.exitCode !== null) throw new Error(output());
-      return (await isReady(base_url)) ? true : undefined;
+      return saw(await isReady(base_url));
     },
     90_000,
   );
@@ -122,8 +122,8 @@ describe('npm start', () => {
       body: JSON.stringify(DEPOSIT),
     });
     expect(sent.status).toBe(202);
-    const seen = await eventually('the player is there', async () => {
-      const players = await playersOf(kept);
+    const seen = await until('the player is there', async (saw) => {
+      const players = saw(await playersOf(kept));
       return players.length > 0 ? players : undefined;
     });
     expect(await processesOf(data_dir)).not.toEqual([]);
@@ -157,9 +157,9 @@ describe('a signal during the start', () => {
   /** Waits for the file, which the service creates while it starts. */
   /** Resolves when something in the data folder has a name that begins with this path. */
   const appears = (path: string) =>
-    eventually(`${path} appears`, async () => {
-      const names = await readdir(join(data_dir, dirname(path))).catch((): string[] => []);
-      return names.some((name) => name.startsWith(basename(path))) ? true : undefined;
+    until(`${path} appears`, async (saw) => {
+      const names = saw(await readdir(join(data_dir, dirname(path))).catch((): string[] => []));
+      return names.some((name) => name.startsWith(basename(path)));
     });
 
   it.each([

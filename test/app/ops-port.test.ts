@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually, startTestService, type TestService } from '../engines/service.ts';
+import { startTestService, type TestService } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 
 let service: TestService;
 let closed: Promise<void> | undefined;
@@ -24,7 +25,7 @@ it('health, metrics and the internal endpoints are on the address for operations
   for (const path of probes) {
     // An engine that takes long on a busy machine makes the process not ready for a moment.
     const isThere = async () => ((await statusOf(ops_url + path)) === 200 ? true : undefined);
-    await eventually(`${path} answers 200`, isThere);
+    await until(`${path} answers 200`, isThere);
     expect([path, await statusOf(base_url + path)]).toEqual([path, 404]);
     expect([path, await statusOf(ingest_url + path)]).toEqual([path, 404]);
   }

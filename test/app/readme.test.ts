@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ServiceProcess } from '../../scripts/service-process.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { freePort } from '../engines/free-port.ts';
-import { eventually } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 
 // Runs what a newcomer runs: the shell blocks of README, in order, in one terminal beside a running service.
@@ -80,8 +80,9 @@ it('the commands of README do what README says', async () => {
       expect(await type(here(command))).toBe(shown ?? '');
     } else {
       // Sent events become visible after a short time; a person needs longer than that to read on.
-      await eventually(`${command} prints ${shown}`, async () =>
-        (await type(here(command)).catch(() => '')) === shown ? true : undefined,
+      await until(
+        `${command} prints ${shown}`,
+        async (saw) => saw(await type(here(command)).catch(() => '')) === shown,
       );
     }
   }

@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   service.proxy.restore();
-  await until(async () => (await event((await service.newTenant()).api_key)).status === 202);
+  await until(async (saw) => saw((await event((await service.newTenant()).api_key)).status) === 202);
 });
 
 const event = (key = tenant.api_key) => service.event(key);
@@ -88,7 +88,7 @@ test('a key revoked during the outage is refused once Postgres is back', async (
   await service.direct.service`update api_keys set deleted_at = now() where key_id = ${key_id}`;
   expect((await event()).status).toBe(202);
   service.proxy.restore();
-  await until(async () => (await event()).status === 401);
+  await until(async (saw) => saw((await event()).status) === 401);
 });
 
 test('a key whose revocation was heard is not accepted again while Postgres is away', async () => {
@@ -99,6 +99,6 @@ test('a key whose revocation was heard is not accepted again while Postgres is a
   expect((await event(bystander)).status).toBe(202);
   service.proxy.refuse();
   service.advance(61_000);
-  await until(async () => (await event()).status === 503 || (await event()).status === 401);
+  await until(async (saw) => saw((await event()).status) === 503 || saw((await event()).status) === 401);
   expect((await event(bystander)).status).toBe(202);
 });

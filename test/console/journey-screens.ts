@@ -1,6 +1,6 @@
 // Journeys with runs, for the files that test their screens.
 import { expect } from 'vitest';
-import { eventually } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { messagingClient, type MessagingClient } from '../engage/messaging/messaging-client.ts';
 import { openConsole, type ConsoleBrowser } from './browser.ts';
 
@@ -68,8 +68,8 @@ export async function runTo(id: string, player_id: string, amount: number, node_
   });
   expect(status, JSON.stringify(error)).toBe(201);
   const run_id = String(data['run_id']);
-  await eventually(`the run stands at ${node_id}`, async () => {
-    const run = (await client.api('GET', `/v1/journeys/${id}/runs/${run_id}`)).data;
+  await until(`the run stands at ${node_id}`, async (saw) => {
+    const run = saw((await client.api('GET', `/v1/journeys/${id}/runs/${run_id}`)).data);
     return run['current_node_id'] === node_id ? run : undefined;
   });
   return run_id;
@@ -79,11 +79,10 @@ export const stored = async (id: string) => (await client.api('GET', `/v1/journe
 
 /** Waits until so many runs are counted as having come to the node. */
 export async function counted(id: string, node_id: string, entered: number): Promise<void> {
-  await eventually(`${entered} runs are counted at ${node_id}`, async () => {
-    const { data } = await client.api<{ nodes: { node_id: string; entered: number }[] }>(
-      'GET',
-      `/v1/journeys/${id}/stats`,
+  await until(`${entered} runs are counted at ${node_id}`, async (saw) => {
+    const { data } = saw(
+      await client.api<{ nodes: { node_id: string; entered: number }[] }>('GET', `/v1/journeys/${id}/stats`),
     );
-    return data.nodes.some((node) => node.node_id === node_id && node.entered === entered) || undefined;
+    return data.nodes.some((node) => node.node_id === node_id && node.entered === entered);
   });
 }

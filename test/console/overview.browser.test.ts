@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually, sunk } from '../engines/service.ts';
+import { sunk } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { accessibilityFaults, openConsole, type ConsoleBrowser } from './browser.ts';
 
 let console_: ConsoleBrowser;
@@ -97,9 +98,9 @@ describe('with events', () => {
   test('an excluded player shows the shield first', async () => {
     const { base_url, session_token } = console_.service;
     const headers = { authorization: `Bearer ${session_token}`, 'content-type': 'application/json' };
-    const id = await eventually('bert is a player', async () => {
-      const found = await fetch(`${base_url}/v1/players/search?q=bert`, { headers });
-      return ((await found.json()) as { data: { id: string }[] }).data[0]?.id;
+    const id = await until('bert is a player', async (saw) => {
+      const found = saw(await fetch(`${base_url}/v1/players/search?q=bert`, { headers }));
+      return saw(((await found.json()) as { data: { id: string }[] }).data[0]?.id);
     });
     const body = JSON.stringify({ status: 'self_excluded' });
     await fetch(`${base_url}/v1/players/${id}`, { method: 'PATCH', headers, body });

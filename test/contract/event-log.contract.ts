@@ -91,17 +91,17 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
           }),
         );
         const seen = await collect('g');
-        await until(() => seen.records().length >= KEYS.length * 60);
+        await until((saw) => saw(seen.records().length) >= KEYS.length * 60);
         for (const key of KEYS) expect(numbers(seen.records(), key)).toEqual(range(0, 60));
         expect(seen.records()).toHaveLength(KEYS.length * 60);
-        await until(async () => (await lagOf('g')) === 0);
+        await until(async (saw) => saw(await lagOf('g')) === 0);
       });
 
       test('appends issued without waiting keep the order of one key', async () => {
         await newTopic();
         await Promise.all(range(0, 500).map((i) => log.append(topic, [record('one', i)])));
         const seen = await collect('g');
-        await until(() => seen.records().length >= 500);
+        await until((saw) => saw(seen.records().length) >= 500);
         expect(numbers(seen.records(), 'one')).toEqual(range(0, 500));
       });
 
@@ -113,11 +113,11 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
           values.map((value) => ({ key: 'ключ', value })),
         );
         const seen = await collect('g');
-        await until(() => seen.records().length >= values.length);
+        await until((saw) => saw(seen.records().length) >= values.length);
         expect(seen.records().map((r) => r.value)).toEqual(values);
         expect(new Set(seen.records().map((r) => r.key))).toEqual(new Set(['ключ']));
         await log.append(topic, [{ key: '', value: '' }]);
-        await until(() => seen.records().length > values.length);
+        await until((saw) => saw(seen.records().length) > values.length);
         expect(seen.records().at(-1)).toMatchObject({ key: '', value: '' });
         // Control characters, by which a log might tell its records apart.
         const controls = ['\u001e', 'a\u001eb', '\u001e\u001f\u0001'].map((text) => ({
@@ -125,7 +125,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
           value: text,
         }));
         await log.append(topic, controls);
-        await until(() => seen.records().length > values.length + controls.length);
+        await until((saw) => saw(seen.records().length) > values.length + controls.length);
         const read = seen.records().slice(-controls.length);
         expect(read.map(({ key, value }) => ({ key, value }))).toEqual(expect.arrayContaining(controls));
       });
@@ -141,7 +141,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
           topic,
           range(4, 30).map((i) => record('one', i)),
         );
-        await until(() => seen.records().length >= 30);
+        await until((saw) => saw(seen.records().length) >= 30);
         expect(seen.batches.map((batch) => batch.records.length)).toEqual([10, 10, 10]);
       });
 
@@ -162,7 +162,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
             if (attempts.length <= 3) throw new Error('not yet');
           },
         });
-        await until(async () => attempts.length >= 6 && (await lagOf('g')) === 0);
+        await until(async (saw) => attempts.length >= 6 && saw(await lagOf('g')) === 0);
         expect(attempts[1]).toEqual(attempts[0]);
         expect(attempts[2]).toEqual(attempts[0]);
         expect(attempts.slice(3).flat().map(Number)).toEqual(range(0, 30));
@@ -176,14 +176,14 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
           range(0, 10).map((i) => record('one', i)),
         );
         const first = await collect('g');
-        await until(async () => first.records().length === 10 && (await lagOf('g')) === 0);
+        await until(async (saw) => first.records().length === 10 && saw(await lagOf('g')) === 0);
         await reopen();
         await log.append(
           topic,
           range(10, 15).map((i) => record('one', i)),
         );
         const second = await collect('g');
-        await until(() => second.records().length >= 5);
+        await until((saw) => saw(second.records().length) >= 5);
         expect(numbers(second.records(), 'one')).toEqual(range(10, 15));
       });
 
@@ -203,7 +203,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         log = await fixture.open();
         await log.ensureTopics([topic]);
         const seen = await collect('g');
-        await until(() => seen.records().length >= 5);
+        await until((saw) => saw(seen.records().length) >= 5);
         expect(numbers(seen.records(), 'one')).toEqual(range(0, 5));
       });
     });
@@ -221,7 +221,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         // All at once, so that they exceed every limit on waiting records.
         await log.append(topic, records);
         const seen = await collect('g', { max_records: 1_000, linger_ms: 200 });
-        await until(async () => seen.records().length >= records.length && (await lagOf('g')) === 0);
+        await until(async (saw) => seen.records().length >= records.length && saw(await lagOf('g')) === 0);
         expectRecords(seen.batches, records);
         const read: LogBatch[] = [];
         for (const [partition, end] of await log.endOffsets(topic)) {
@@ -253,7 +253,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         );
         expect(refusal[0]).toBeInstanceOf(RecordTooLarge);
         const seen = await collect('g');
-        await until(async () => (await lagOf('g')) === 0);
+        await until(async (saw) => saw(await lagOf('g')) === 0);
         expect(seen.records().map(({ value }) => value)).toEqual(['1', '2', largest.value, '3']);
       });
     });
@@ -303,7 +303,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
           for (const key of KEYS) next.set(key, (next.get(key) ?? 0) + 1);
         };
         await appendRound();
-        await until(() => first.records().length >= KEYS.length);
+        await until((saw) => saw(first.records().length) >= KEYS.length);
         const second = await collect('g');
         await until(async () => {
           await appendRound();
@@ -319,13 +319,13 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         await appendRound();
         const total = KEYS.length * (next.get('player-0') ?? 0);
         const offsets = () => new Set([...first.batches, ...second.batches].flatMap(places));
-        await until(() => offsets().size >= total);
+        await until((saw) => saw(offsets().size) >= total);
         expect(offsets().size).toBe(total);
         expect(first.records()).toHaveLength(final_of_first);
         for (const { records } of [first, second]) {
           for (const key of KEYS) expect(numbers(records(), key)).toEqual(sorted(numbers(records(), key)));
         }
-        await until(async () => (await lagOf('g')) === 0);
+        await until(async (saw) => saw(await lagOf('g')) === 0);
       });
 
       test('a slow handler limits how far the consumer reads ahead', async () => {
@@ -353,7 +353,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
             count += records.length;
           },
         });
-        await until(() => sizes.size > 0);
+        await until((saw) => saw(sizes.size) > 0);
         // The handler is stuck. A second group has the time to read everything.
         const other = { count: 0 };
         await log.consume({
@@ -363,11 +363,11 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
           linger_ms: 0,
           handle: async ({ records }) => void (other.count += records.length),
         });
-        await until(() => other.count >= 60_000);
+        await until((saw) => saw(other.count) >= 60_000);
         // All 60,000 records would take over 100 MB. The garbage collector frees buffers a little later.
-        await until(() => usedBytes() - before_bytes < 30 * 1024 * 1024);
+        await until((saw) => saw(usedBytes() - before_bytes) < 30 * 1024 * 1024);
         release();
-        await until(() => count >= 60_000);
+        await until((saw) => saw(count) >= 60_000);
         expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
       });
     });
@@ -431,7 +431,7 @@ export function eventLogContract(name: string, start: () => Promise<LogFixture>)
         topic,
         range(0, 100).map((i) => record('one', i)),
       );
-      await until(() => seen.records().length >= 100);
+      await until((saw) => saw(seen.records().length) >= 100);
       await fixture.setAvailable(false);
       try {
         const started_ms = Date.now();

@@ -22,7 +22,7 @@ export function neededKeysCases(open: () => EventLog): void {
       const batches: LogBatch[] = [];
       const handle = (batch: LogBatch) => Promise.resolve(void batches.push(batch));
       await open().consume({ topic, group: 'g', max_records, linger_ms: 0, keys, handle });
-      await until(async () => (await lagOf(topic)) === 0);
+      await until(async (saw) => saw(await lagOf(topic)) === 0);
       return batches;
     };
 

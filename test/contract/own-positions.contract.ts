@@ -37,7 +37,7 @@ export function ownPositionsCases(open: () => EventLog): void {
     const [partition] = [...(await log.endOffsets(topic))].find(([, end]) => end > 0n) ?? [0];
     const options = { topic, group: GROUP, max_records: 3, linger_ms: 0 };
     const other = await log.consume({ ...options, handle: () => Promise.resolve() });
-    await until(async () => (await lag()) === 0);
+    await until(async (saw) => saw(await lag()) === 0);
     await other.close();
     let start = 4n;
     let is_lost = false;
@@ -56,8 +56,8 @@ export function ownPositionsCases(open: () => EventLog): void {
         batches.push(batch);
       },
     });
-    await until(() => batches.at(-1)?.records.at(-1)?.offset === 9n);
-    await until(async () => (await lag()) === 0);
+    await until((saw) => saw(batches.at(-1)?.records.at(-1)?.offset) === 9n);
+    await until(async (saw) => saw(await lag()) === 0);
     await consumer.close();
     // What the group has committed is never ahead of the consumer's own position.
     expect(lag_at_start).toBe(6);

@@ -143,10 +143,10 @@ test('permits that an idle process holds return to the bucket', async () => {
   const idle = open();
   expect((await idle.take(policy, key)).allowed).toBe(true);
   let allowed = 0;
-  await until(async () => {
+  await until(async (saw) => {
     // A refused limiter calls the store again only after a pause, which is long here: a new limiter calls at once.
     const limiter = open();
-    while ((await limiter.take(policy, key)).allowed) allowed++;
+    while (saw((await limiter.take(policy, key)).allowed)) allowed++;
     await limiter.close();
     return allowed === 999;
   });
@@ -174,14 +174,14 @@ test('an interruption of the connection refills no bucket', async () => {
   expect(await takeAll(limiter, used, 40)).toBe(40);
   for (let flap = 0; flap < 3; flap++) {
     proxy.refuse();
-    await until(async () => {
+    await until(async (saw) => {
       await limiter.take(SLOW, randomUUID());
-      return (await degraded()) === 1;
+      return saw(await degraded()) === 1;
     });
     expect(await takeAll(limiter, drained)).toBe(0);
     expect(await takeAll(limiter, used, 10)).toBe(10);
     proxy.restore();
-    await until(async () => (await degraded()) === 0);
+    await until(async (saw) => saw(await degraded()) === 0);
     expect(await takeAll(limiter, drained)).toBe(0);
   }
   // Redis has not seen the permits that were spent meanwhile; the process that spent them has told it.
@@ -199,9 +199,9 @@ test('a Redis that lost its buckets refills none that a process has used', async
   expect(await takeAll(limiter, used, 60)).toBe(60);
   await redis.kill();
   await redis.restart();
-  await until(async () => {
+  await until(async (saw) => {
     await limiter.take(SLOW, randomUUID());
-    return (await degraded()) === 0;
+    return saw(await degraded()) === 0;
   });
   expect(await takeAll(limiter, drained)).toBe(0);
   expect(await takeAll(limiter, used)).toBeLessThanOrEqual(40);
@@ -242,7 +242,7 @@ test('without Redis each process limits alone; when Redis is back, the limits ar
     msg: expect.stringContaining('decided locally') as string,
   });
   await redis.restart();
-  await until(async () => (await degraded()) === 0);
+  await until(async (saw) => saw(await degraded()) === 0);
   expect(said).toHaveLength(2);
   expect(said[1]).toContain('rate limits are shared');
   const shared = randomUUID();

@@ -75,7 +75,7 @@ async function calledMore(more: number): Promise<void> {
     return row?.calls ?? 0;
   };
   const before = await calls();
-  await until(async () => (await calls()) >= before + more);
+  await until(async (saw) => saw(await calls()) >= before + more);
 }
 
 it(

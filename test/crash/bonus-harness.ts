@@ -70,14 +70,16 @@ export class BonusHarness {
   /** Waits until nothing is left to be sent, published or issued; pauses between attempts are cut short. */
   async drained(): Promise<void> {
     const { sql } = this;
-    await until(async () => {
+    await until(async (saw) => {
       await sql`
         update bonus_grants set next_attempt_at = now()
         where outcome <> 'sent' and next_attempt_at > now()`;
-      const [row] = await sql<{ open: number }[]>`
+      const [row] = saw(
+        await sql<{ open: number }[]>`
         select (select count(*) from bonus_grants where status = 'pending')::integer
           + (select count(*) from bonus_grant_events where is_to_publish)::integer
-          + (select count(*) from bonus_campaigns where finished_at is null)::integer as open`;
+          + (select count(*) from bonus_campaigns where finished_at is null)::integer as open`,
+      );
       return row?.open === 0;
     });
   }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { call, CallFailed, provisionTenant, type ProvisionedTenant } from '../../scripts/service-api.ts';
 import { isReady } from '../../scripts/service-process.ts';
 import { connectClickHouse } from '../../src/platform/clickhouse/http.ts';
-import { eventually } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { startDistributedService, type DistributedService } from './distributed-service.ts';
 import { Load } from './load.ts';
 import { Model } from './model.ts';
@@ -49,7 +49,7 @@ const accepted = () => model.events.reduce((sum, event) => sum + event.accepted,
 /** Resolves when the load makes progress again. */
 const goesOn = (what: string) => {
   const before = accepted();
-  return eventually(what, async () => (accepted() > before + 500 ? true : undefined), 30_000);
+  return until(what, async (saw) => saw(accepted()) > before + 500, 30_000);
 };
 /**
  * Kafka admits new group members only after the sessions of the killed ones have expired. The load pauses until then,
@@ -77,8 +77,9 @@ it('accepts events while Redis is dead and while the processors are dead', async
   expect(medianTook(probes)).toBeLessThan(2_000);
   expect(await readMetric(service.front.base_url, 'rate_limiter_degraded')).toBe(1);
   await service.redis.restart();
-  await eventually('limits are shared again', async () =>
-    (await readMetric(service.front.base_url, 'rate_limiter_degraded')) === 0 ? true : undefined,
+  await until(
+    'limits are shared again',
+    async (saw) => saw(await readMetric(service.front.base_url, 'rate_limiter_degraded')) === 0,
   );
   await restarted(coming_back);
 });
@@ -92,9 +93,9 @@ it('accepts events while Postgres is dead, and obeys a revocation when it is bac
   const stop = new AbortController();
   const probing = sendUntil(stop.signal, 4, () => sendOne());
   // Until what is cached has expired: that takes up to a minute.
-  await eventually(
+  await until(
     'keys and configurations that cannot be loaded again are used',
-    async () => ((await stale('api_keys')) && (await stale('tenants')) ? true : undefined),
+    async (saw) => saw(await stale('api_keys')) && saw(await stale('tenants')),
     90_000,
   );
   await goesOn('the load goes on without Postgres');
@@ -112,7 +113,7 @@ it('accepts events while Postgres is dead, and obeys a revocation when it is bac
   expect(Math.max(...probes.map(({ took_ms }) => took_ms))).toBeLessThan(LONGEST_ANSWER_MS);
 
   await postgres.restart();
-  await eventually('the key is revoked', async () => ((await revoke(leaving)) ? true : undefined), 60_000);
+  await until('the key is revoked', async (saw) => saw(await revoke(leaving)), 60_000);
   expect((await sendOne(leaving)).status).toBe(401);
   expect((await sendOne(unknown)).status).toBe(401);
   await goesOn('the load goes on after the outage');
@@ -138,9 +139,7 @@ it('refuses events in bounded time and memory while Kafka is dead, and accepts t
   await service.kafka.kill();
   const stop = AbortSignal.timeout(6_000);
   const flood = sendUntil(stop, FLOOD.connections, () => send(FLOOD.batch));
-  await eventually('it is not ready', async () =>
-    (await isReady(service.front.base_url)) ? undefined : true,
-  );
+  await until('it is not ready', async (saw) => !saw(await isReady(service.front.base_url)));
   const probes = await flood;
   // 600 requests at once can also make the process too busy to look at all of them.
   const looked_at = probes.filter(({ is_shed }) => !is_shed);

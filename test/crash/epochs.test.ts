@@ -9,7 +9,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { ReconcileReport } from '../../src/ledger/reconcile/schema.ts';
 import { startEmbeddedPostgres, type EmbeddedServer } from '../../src/platform/postgres/embedded-server.ts';
 import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
-import { eventually, startTestService, type TestService, type TestTenant } from '../engines/service.ts';
+import { startTestService, type TestService, type TestTenant } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 
 let dir: string;
@@ -98,8 +99,9 @@ async function sizeInClickHouse(of: TestService, tenant: TestTenant, segment_id:
 }
 
 const sizeBecomes = (of: TestService, tenant: TestTenant, segment_id: string, size: number) =>
-  eventually(`the segment has ${size} members`, async () =>
-    (await sizeInClickHouse(of, tenant, segment_id)) === size ? true : undefined,
+  until(
+    `the segment has ${size} members`,
+    async (saw) => saw(await sizeInClickHouse(of, tenant, segment_id)) === size,
   );
 
 async function newSegment(of: TestService, tenant: TestTenant): Promise<string> {

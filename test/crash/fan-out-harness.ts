@@ -7,6 +7,7 @@ import { encryptSecrets } from '../../src/engage/providers/credentials.ts';
 import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 import type { Db } from '../../src/platform/postgres/port.ts';
+import { until } from '../engines/until.ts';
 import { openTestPostgres } from '../engines/wiring.ts';
 import { startCountingProvider, type CountingProvider } from './counting-provider.ts';
 import { Random } from './random.ts';
@@ -183,21 +184,23 @@ async function drain(ground: Ground, campaigns: readonly string[]): Promise<void
   const child = startChild(ground);
   const exited = once(child, 'exit');
   try {
-    const deadline_ms = Date.now() + DRAIN_TIMEOUT_MS;
-    while (!(await areSent(ground, campaigns))) {
-      if (child.exitCode !== null) throw new Error(`the messenger ended with ${child.exitCode}`);
-      if (Date.now() > deadline_ms) throw new Error('the campaigns were not sent in time');
-      await sleep(100);
-    }
+    await until(
+      'the campaigns are sent',
+      async (saw) => {
+        if (child.exitCode !== null) throw new Error(`the messenger ended with ${child.exitCode}`);
+        return saw(await countSent(ground)) === campaigns.length;
+      },
+      DRAIN_TIMEOUT_MS,
+    );
   } finally {
     child.kill('SIGKILL');
     await exited;
   }
 }
 
-async function areSent({ sql }: Ground, campaigns: readonly string[]): Promise<boolean> {
+async function countSent({ sql }: Ground): Promise<number> {
   const [row] = await sql<{ sent: bigint }[]>`select count(*) as sent from campaigns where status = 'sent'`;
-  return Number(row?.sent ?? 0n) === campaigns.length;
+  return Number(row?.sent ?? 0n);
 }
 
 async function compare({ sql, provider }: Ground, campaigns: readonly string[], members: number) {

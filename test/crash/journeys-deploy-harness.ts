@@ -231,7 +231,7 @@ export class StandingRuns {
   async none(query: () => PromiseLike<readonly unknown[]>): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
-        await until(async () => (await query()).length === 0);
+        await until(async (saw) => saw((await query()).length) === 0);
         return;
       } catch (error) {
         if (tries === 20) throw error;

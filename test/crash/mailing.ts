@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { call, CallFailed, type InternalApi, type ProvisionedTenant } from '../../scripts/service-api.ts';
+import { until } from '../engines/until.ts';
 import type { CountingProvider } from './counting-provider.ts';
 import type { Model } from './model.ts';
 import { readPlayers } from './verify.ts';
@@ -94,12 +95,15 @@ export async function prepareMailing(
     const broadcast = { ...plan, name: `broadcast ${i + 1}`, type: 'broadcast', segment_id: everybody };
     broadcasts.push(await create('campaigns', broadcast));
   }
-  for (const deadline_ms = Date.now() + SEND_TIMEOUT_MS; ; await sleep(POLL_MS)) {
-    const url = `${api.base_url}/v1/segments/${everybody}`;
-    const { data } = await call<{ data: { estimated_size: number } }>(url, { headers });
-    if (data.estimated_size === options.players) break;
-    if (Date.now() > deadline_ms) throw new Error(`the segment has ${data.estimated_size} members`);
-  }
+  await until(
+    'everybody is in the segment',
+    async (saw) => {
+      const url = `${api.base_url}/v1/segments/${everybody}`;
+      const { data } = saw(await call<{ data: { estimated_size: number } }>(url, { headers }));
+      return data.estimated_size === options.players;
+    },
+    SEND_TIMEOUT_MS,
+  );
   await sendCampaign(api, session_token, triggered);
   return { triggered, broadcasts };
 }

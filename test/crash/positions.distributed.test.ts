@@ -9,7 +9,7 @@ import { createLogger } from '../../src/platform/logger.ts';
 import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
 import { newInstallation } from '../engines/installation.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
-import { eventually, startTestService, type TestService, type TestTenant } from '../engines/service.ts';
+import { startTestService, type TestService, type TestTenant } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 
 const run = promisify(execFile);
@@ -85,11 +85,11 @@ async function playerOf({ platform }: TestService, anonymous_id: string): Promis
 /** Waits until the player is so. */
 async function becomes(of: TestService, anonymous_id: string, wanted: Partial<Player>): Promise<void> {
   let found: Player | undefined;
-  await eventually('the player is as wanted', async () => {
-    found = await playerOf(of, anonymous_id);
+  await until('the player is as wanted', async (saw) => {
+    found = saw(await playerOf(of, anonymous_id));
     const player = found;
     const names = Object.keys(wanted) as (keyof Player)[];
-    return player !== undefined && names.every((name) => player[name] === wanted[name]) ? true : undefined;
+    return player !== undefined && names.every((name) => player[name] === wanted[name]);
   }).catch(() => expect(found).toMatchObject(wanted));
 }
 
@@ -173,7 +173,7 @@ it('does not start the fold on a topic that was created again, and goes on once 
   const name = `${servers.kafka_topic_prefix}events`;
   await admin.deleteTopics({ topics: [name] });
   // Kafka deletes it after its answer.
-  await until(async () => !(await admin.listTopics()).includes(name));
+  await until(async (saw) => !saw(await admin.listTopics()).includes(name));
   await admin.disconnect();
   const after = await start();
   expect(await isRefused(after, 'player-fold')).toBe(true);

@@ -11,7 +11,7 @@ import {
   type PositionOwner,
 } from '../../src/platform/event-log/position-queries.ts';
 import type { TopicState } from '../../src/platform/event-log/port.ts';
-import { eventually, folded, startTestService, type TestService } from '../engines/service.ts';
+import { folded, startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 
 // The command `npm run positions` needs a stopped service where the log is embedded; here its statements are called.
@@ -33,10 +33,10 @@ async function deposit(transaction_id: string): Promise<void> {
 }
 
 const becomesRefused = (wanted: boolean) =>
-  eventually(`the fold is ${wanted ? 'refused' : 'started'}`, async () => {
-    const { values } = await service.platform.metrics.consumersRefused.get();
+  until(`the fold is ${wanted ? 'refused' : 'started'}`, async (saw) => {
+    const { values } = saw(await service.platform.metrics.consumersRefused.get());
     const is_refused = values.some(({ labels, value }) => labels.group === 'player-fold' && value === 1);
-    return is_refused === wanted ? true : undefined;
+    return is_refused === wanted;
   });
 
 async function adopt(): Promise<void> {
@@ -50,7 +50,7 @@ async function adopt(): Promise<void> {
 async function staysRefused(): Promise<void> {
   const { eventLog } = service.platform;
   const looks = vi.spyOn(eventLog, 'describe');
-  await until(() => looks.mock.calls.length >= 2);
+  await until((saw) => saw(looks.mock.calls.length) >= 2);
   looks.mockRestore();
   await becomesRefused(true);
 }
@@ -62,7 +62,7 @@ async function total(): Promise<bigint | undefined> {
 }
 
 const totalBecomes = (wanted: bigint) =>
-  eventually(`the total is ${wanted}`, async () => ((await total()) === wanted ? true : undefined));
+  until(`the total is ${wanted}`, async (saw) => saw(await total()) === wanted);
 
 it('stops the fold at positions that the log does not have, and goes on once they are adopted', async () => {
   const { service: sql } = service.platform.postgres;

@@ -11,7 +11,7 @@ import type { DevCredentials } from '../../src/app/greeting.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
 import { freePort } from '../engines/free-port.ts';
-import { eventually } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
 import { Load } from './load.ts';
@@ -57,9 +57,9 @@ async function run(commands: string): Promise<string> {
 
 /** Runs `npm run reconcile` until it reports no differences; then everything accepted is applied and copied. */
 const reconciled = () =>
-  eventually('0 differences', async () => {
-    const answer = await run('npm run reconcile -- --wait-ms 30000').catch(() => '');
-    return /^0 differences$/m.test(answer) ? true : undefined;
+  until('0 differences', async (saw) => {
+    const answer = saw(await run('npm run reconcile -- --wait-ms 30000').catch(() => ''));
+    return /^0 differences$/m.test(answer);
   });
 
 beforeAll(async () => {
@@ -99,9 +99,7 @@ async function processWith(environment: Record<string, string>): Promise<Service
 /** Runs the load until this many events are planned, then pauses it. */
 async function loadUpTo(events: number): Promise<void> {
   load.up = true;
-  await eventually(`${events} events are planned`, async () =>
-    model.events.length >= events ? true : undefined,
-  );
+  await until(`${events} events are planned`, async (saw) => saw(model.events.length) >= events);
   load.up = false;
 }
 
@@ -109,8 +107,8 @@ async function loadUpTo(events: number): Promise<void> {
 async function stopUnderLoad(): Promise<void> {
   load.up = true;
   const stopping = service.stop();
-  await eventually('a request is left without an answer', async () =>
-    model.events.some(({ ambiguous }) => ambiguous > 0) ? true : undefined,
+  await until('a request is left without an answer', async () =>
+    model.events.some(({ ambiguous }) => ambiguous > 0),
   );
   load.up = false;
   await stopping;
@@ -170,9 +168,7 @@ async function sendCampaign(): Promise<number> {
   const { id } = await admin<{ id: string }>('/v1/campaigns', campaign);
   const { recipients_total } = await admin<{ recipients_total: number }>(`/v1/campaigns/${id}/send`, {});
   const stored = () => admin<unknown[]>(`/v1/messaging-providers/${provider_id}/messages`);
-  await eventually('the messages are sent', async () =>
-    (await stored()).length === RECIPIENTS.length ? true : undefined,
-  );
+  await until('the messages are sent', async (saw) => saw((await stored()).length) === RECIPIENTS.length);
   return recipients_total;
 }
 
@@ -208,19 +204,17 @@ async function membersAreRight(): Promise<void> {
   expect(Math.min(big.length, others.length)).toBeGreaterThan(0);
   const expected = { big, others, sizes: [big.length, others.length] };
   let found: unknown;
-  await eventually('the members are those of the model', async () => {
-    const sizes = [await sizeOf(segments.big), await sizeOf(segments.others)];
-    found = { ...(await actualMembers()), sizes };
-    return isDeepStrictEqual(found, expected) ? true : undefined;
+  await until('the members are those of the model', async (saw) => {
+    const sizes = [saw(await sizeOf(segments.big)), saw(await sizeOf(segments.others))];
+    found = { ...saw(await actualMembers()), sizes };
+    return isDeepStrictEqual(found, expected);
   }).catch(() => expect(found).toEqual(expected));
 }
 
 it('continues from a backup made under load, with the events that were accepted after it', async () => {
   segments = await makeSegments();
   await loadUpTo(EVENTS[0]);
-  await eventually('everybody is a member', async () =>
-    (await actualMembers()).others.length === PLAYERS ? true : undefined,
-  );
+  await until('everybody is a member', async (saw) => saw((await actualMembers()).others.length) === PLAYERS);
   messages = await sendCampaign();
   expect(messages).toBe(PLAYERS);
   await stopUnderLoad();

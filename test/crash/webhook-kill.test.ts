@@ -70,10 +70,12 @@ async function startChild() {
 /** Claims of the process that was killed run out, and pauses end; to save the wait. */
 async function hurry(): Promise<void> {
   // What the process had sent to Postgres is still done.
-  await until(async () => {
-    const [row] = await sql<{ busy: number }[]>`
+  await until(async (saw) => {
+    const [row] = saw(
+      await sql<{ busy: number }[]>`
       select count(*)::integer as busy from pg_stat_activity
-      where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'`;
+      where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'`,
+    );
     return row?.busy === 0;
   });
   await sql`update webhook_deliveries set next_at = now() where status = 'pending'`;
@@ -138,9 +140,11 @@ it(
     }
     const stop = await startChild();
     try {
-      await until(async () => {
-        const [row] = await sql<{ open: number }[]>`
-          select count(*)::integer as open from webhook_deliveries where status = 'pending'`;
+      await until(async (saw) => {
+        const [row] = saw(
+          await sql<{ open: number }[]>`
+          select count(*)::integer as open from webhook_deliveries where status = 'pending'`,
+        );
         return row?.open === 0;
       });
     } finally {

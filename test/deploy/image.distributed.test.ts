@@ -8,7 +8,7 @@ import { isReady } from '../../scripts/service-process.ts';
 import { readConfig, type Servers } from '../../src/config.ts';
 import { freePort } from '../engines/free-port.ts';
 import { newKey, signedBy, startIdentityProvider, type IdentityProvider } from '../auth/identity-provider.ts';
-import { eventually } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { newInstallation } from '../engines/installation.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { ServerProcess } from '../engines/server-process.ts';
@@ -161,9 +161,9 @@ it('an event reaches the totals of its player, and the operator commands answer'
   });
   expect([sent.status, await sent.text()]).toEqual([202, expect.anything()]);
   const headers = { authorization: `Bearer ${session_token}` };
-  const player = await eventually('the player is there', async () => {
-    const response = await fetch(`${api.base_url}/v1/players`, { headers });
-    return ((await response.json()) as { data?: unknown[] }).data?.[0];
+  const player = await until('the player is there', async (saw) => {
+    const response = saw(await fetch(`${api.base_url}/v1/players`, { headers }));
+    return saw(((await response.json()) as { data?: unknown[] }).data?.[0]);
   });
   expect(player).toMatchObject({ total_deposited: 2500 });
   expect(await execIn(api, 'node', 'dist/scripts/dlq.js', 'list')).toBe('0 dead letters\n');

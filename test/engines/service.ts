@@ -8,6 +8,7 @@ import { createTenant } from '../../src/tenants/provision.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { NO_PROVIDERS } from './no-providers.ts';
 import { runFolder } from './run-folder.ts';
+import { until } from './until.ts';
 import { openTestPlatform } from './wiring.ts';
 
 /** A tenant made for one test, with an owner's session and an API key of its first project. */
@@ -99,23 +100,6 @@ function tenantMaker(config: Config, platform: Platform, service: Service): Test
   };
 }
 
-/**
- * Resolves with the first value of `probe` that is not undefined; rejects with the message `what` after `timeout_ms`.
- */
-export async function eventually<T>(
-  what: string,
-  probe: () => Promise<T | undefined>,
-  timeout_ms = 60_000,
-): Promise<T> {
-  const deadline_ms = Date.now() + timeout_ms;
-  for (;;) {
-    const value = await probe();
-    if (value !== undefined) return value;
-    if (Date.now() > deadline_ms) throw new Error(`never: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
 /** Sets the tenant's kyc_model: with `dual` its kyc_* events, platforms and operators all decide. */
 export async function setKycModel(
   { base_url }: Pick<TestService, 'base_url'>,
@@ -132,11 +116,11 @@ export async function setKycModel(
 
 /** Resolves when the fold has processed every event accepted so far. */
 export async function folded(platform: Platform, timeout_ms = 60_000): Promise<void> {
-  await eventually(
+  await until(
     'the fold reaches the end of the log',
-    async () => {
-      const lag = await platform.eventLog.lag('events', 'player-fold');
-      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset) ? true : undefined;
+    async (saw) => {
+      const lag = saw(await platform.eventLog.lag('events', 'player-fold'));
+      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset);
     },
     timeout_ms,
   );
@@ -145,11 +129,11 @@ export async function folded(platform: Platform, timeout_ms = 60_000): Promise<v
 /** Resolves when ClickHouse has every event accepted so far. */
 export async function sunk(platform: Platform, timeout_ms = 60_000): Promise<void> {
   await folded(platform, timeout_ms);
-  await eventually(
+  await until(
     'the sink reaches the end of the log',
-    async () => {
-      const lag = await platform.eventLog.lag('player-events', 'analytics-sink');
-      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset) ? true : undefined;
+    async (saw) => {
+      const lag = saw(await platform.eventLog.lag('player-events', 'analytics-sink'));
+      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset);
     },
     timeout_ms,
   );

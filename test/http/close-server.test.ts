@@ -47,7 +47,7 @@ it.each(['', 'GET / HTTP/1.1\r\nhost: '])(
     const [socket] = (await once(app.server, 'connection')) as [Socket];
     if (sent !== '') {
       client.write(sent);
-      await until(() => socket.bytesRead === sent.length);
+      await until((saw) => saw(socket.bytesRead) === sent.length);
     }
     const closed = close();
     expect(await Promise.race([closed.then(() => 'closed'), sleep(10_000).then(() => 'open')])).toBe(

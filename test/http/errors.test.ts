@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { openFixture, type Answer, type Fixture, type Tenant } from './api-fixture.ts';
 
 let fixture: Fixture;
@@ -14,8 +14,8 @@ afterAll(() => fixture.close());
 
 /** The answer of `/readyz` once it names the engine; an answer may be a second old. */
 const notReady = (engine: string) =>
-  eventually(`readiness names ${engine}`, async () => {
-    const answer = await fixture.call('/readyz');
+  until(`readiness names ${engine}`, async (saw) => {
+    const answer = saw(await fixture.call('/readyz'));
     const details = answer.body.error?.details as Record<string, string> | undefined;
     return details?.[engine] === 'failed' ? answer : undefined;
   });
@@ -148,9 +148,7 @@ describe('when an engine is down', () => {
     const { postgres, clickhouse } = fixture.platform;
     const player = await identify('{"external_id":"lost"}');
     const path = `/v1/players/${String(player.body.data['player_id'])}`;
-    await eventually('it is ready', async () =>
-      (await fixture.call('/readyz')).status === 200 ? true : undefined,
-    );
+    await until('it is ready', async (saw) => saw((await fixture.call('/readyz')).status) === 200);
     const realQuery = clickhouse.query.bind(clickhouse);
     const realPing = clickhouse.ping.bind(clickhouse);
     const gone = () => Promise.reject(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }));

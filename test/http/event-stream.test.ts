@@ -37,9 +37,9 @@ it('a client that takes nothing for 5 s is cut off, and nothing is kept for it m
   const client = connect(port, '127.0.0.1').on('error', () => undefined);
   client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
   client.pause();
-  await until(() => refused > 0);
+  await until((saw) => saw(refused) > 0);
   const refused_ms = performance.now();
-  await until(() => stopped_ms > 0);
+  await until((saw) => saw(stopped_ms) > 0);
   expect(stopped_ms - refused_ms).toBeGreaterThan(4_000);
   expect(stopped_ms - refused_ms).toBeLessThan(15_000);
   client.destroy();
@@ -68,5 +68,5 @@ it('ends when the server begins to close, also when it began before', async () =
   closing.abort();
   expect(await first.text()).toMatch(/^: open\n\nretry: \d{4}\n\n$/);
   expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).toMatch(/^: open\n\nretry: \d{4}\n\n$/);
-  await until(() => stops === 2);
+  await until((saw) => saw(stops) === 2);
 });

@@ -9,7 +9,8 @@ import { Readiness } from '../../src/http/readiness.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { startService, type Service } from '../../src/app/service.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
-import { eventually, folded } from '../engines/service.ts';
+import { folded } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { openTestPlatform } from '../engines/wiring.ts';
 
 let data_dir: string;
@@ -35,8 +36,8 @@ const get = (path: string) => fetch(service.ops_url + path);
 
 /** The answer of a ready process. One engine that takes longer than 3 s, on a busy machine, makes an answer 503. */
 const becomesReady = () =>
-  eventually('it is ready', async () => {
-    const answer = await get('/readyz');
+  until('it is ready', async (saw) => {
+    const answer = saw(await get('/readyz'));
     return answer.ok ? answer : undefined;
   });
 
@@ -73,9 +74,9 @@ it('is not ready while an engine is down', async () => {
   const ping = eventLog.ping.bind(eventLog);
   eventLog.ping = () => Promise.reject(new Error('away'));
   // An answer may be a second old.
-  const ready = await eventually('it notices, and Postgres answers', async () => {
-    const answer = await get('/readyz');
-    const { error } = (await answer.json()) as { error?: { details: Record<string, string> } };
+  const ready = await until('it notices, and Postgres answers', async (saw) => {
+    const answer = saw(await get('/readyz'));
+    const { error } = saw((await answer.json()) as { error?: { details: Record<string, string> } });
     return error?.details['postgres'] === 'ok' ? { answer, error } : undefined;
   });
   eventLog.ping = ping;
@@ -87,7 +88,7 @@ it('is not ready while an engine is down', async () => {
 
 it('asks the engines once for all who probe at the same time or within a second', async () => {
   const { eventLog } = platform;
-  const pings = await eventually('the last of them came within a second', async () => {
+  const pings = await until('the last of them came within a second', async (saw) => {
     let asked = 0;
     const counting = { ping: async () => void asked++ };
     const readiness = new Readiness(
@@ -97,9 +98,9 @@ it('asks the engines once for all who probe at the same time or within a second'
     readiness.started();
     const app = buildHealthApp(platform, readiness);
     const started_ms = performance.now();
-    const first = await Promise.all(Array.from({ length: 20 }, () => app.inject('/readyz')));
+    const first = saw(await Promise.all(Array.from({ length: 20 }, () => app.inject('/readyz'))));
     expect(first.map(({ statusCode }) => statusCode)).toEqual(first.map(() => 200));
-    expect((await app.inject('/readyz')).statusCode).toBe(200);
+    expect(saw((await app.inject('/readyz')).statusCode)).toBe(200);
     return performance.now() - started_ms < 1_000 ? asked : undefined;
   });
   expect(pings).toBe(1);
@@ -128,9 +129,7 @@ it.each<[Role, string[]]>([
     new Set([role]),
   );
   readiness.started();
-  const answers = await eventually('the engines answer in time', () =>
-    readiness.check().catch(() => undefined),
-  );
+  const answers = await until('the engines answer in time', () => readiness.check().catch(() => undefined));
   expect(answers).toEqual(Object.fromEntries(needed.map((name) => [name, 'ok'])));
 });
 
@@ -147,13 +146,13 @@ it('reports how long the oldest waiting event has waited while a consumer is stu
   const append = eventLog.append.bind(eventLog);
   eventLog.append = () => Promise.reject(new Error('away'));
   await append('events', [{ key: 'a', value: acceptedAgo(60_000) }]);
-  const stuck_s = await eventually('the fold has the event in hand', async () => {
-    const [age_s = 0] = await metric('consumer_lag_seconds', 'player-fold');
+  const stuck_s = await until('the fold has the event in hand', async (saw) => {
+    const [age_s = 0] = saw(await metric('consumer_lag_seconds', 'player-fold'));
     return age_s >= 60 ? age_s : undefined;
   });
   expect(stuck_s).toBeLessThan(90);
-  const [later_s = 0] = await eventually('time passes', async () => {
-    const ages = await metric('consumer_lag_seconds', 'player-fold');
+  const [later_s = 0] = await until('time passes', async (saw) => {
+    const ages = saw(await metric('consumer_lag_seconds', 'player-fold'));
     return (ages[0] ?? 0) > stuck_s ? ages : undefined;
   });
   expect(later_s).toBeLessThan(90);

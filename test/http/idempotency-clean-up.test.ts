@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, it } from 'vitest';
 import { CLEAN_UP_CRONTAB } from '../../src/http/idempotency-job.ts';
-import { eventually, startTestService, type TestService } from '../engines/service.ts';
+import { startTestService, type TestService } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -22,9 +23,11 @@ it('the scheduler removes expired records of a tenant that sends no more request
   const [nightly] = CLEAN_UP_CRONTAB;
   if (nightly === undefined) throw new Error('no crontab');
   await jobs.add(sql, nightly.job);
-  await eventually('the older one is removed', async () => {
-    const [left] = await sql<{ count: number }[]>`
-      select count(*)::integer as count from idempotency_keys where tenant_id = ${tenant_id}`;
-    return left?.count === 1 ? true : undefined;
+  await until('the older one is removed', async (saw) => {
+    const [left] = saw(
+      await sql<{ count: number }[]>`
+      select count(*)::integer as count from idempotency_keys where tenant_id = ${tenant_id}`,
+    );
+    return left?.count === 1;
   });
 });

@@ -159,7 +159,7 @@ test('of fifty equal concurrent requests one has an effect; the others get 409 o
   const [key, item] = [randomUUID(), newItem()];
   let refused = 0;
   // The first request goes on only after another one was refused, which proves that they overlap.
-  meets(item, () => until(() => refused > 0));
+  meets(item, () => until((saw) => saw(refused) > 0));
   const answers = await Promise.all(
     Array.from({ length: 50 }, async () => {
       const answer = await shop.order(tenant, { key, body: { item } });

@@ -50,5 +50,5 @@ it('requests are refused while the event loop is late, except those of probes', 
     expect(refused.headers['retry-after']).toBe('2');
     expect(refused.json()).toMatchObject({ error: { code: 'SERVICE_UNAVAILABLE' } });
   }
-  await until(async () => (await statusOf(api, '/v1/players')) === 401);
+  await until(async (saw) => saw(await statusOf(api, '/v1/players')) === 401);
 });

@@ -75,7 +75,7 @@ describe('while memberships are locked', () => {
       }
     });
     // The user is a member of no tenant: the question was answered.
-    await until(async () => (await get('/v1/players', tokens[0])).status === 403);
+    await until(async (saw) => saw((await get('/v1/players', tokens[0])).status) === 403);
   });
 });
 

@@ -104,8 +104,10 @@ it('a locked table stops only the requests that need it, and nothing is lost', a
     release();
     await locking;
   }
-  await until(async () => (await api('/v1/players')).status === 200);
-  await until(async () => (await api('/v1/players/identify', { external_id: 'later' })).status === 200);
+  await until(async (saw) => saw((await api('/v1/players')).status) === 200);
+  await until(
+    async (saw) => saw((await api('/v1/players/identify', { external_id: 'later' })).status) === 200,
+  );
   await folded(service.platform);
   const { body } = await api('/v1/players');
   expect(body.data).toContainEqual(expect.objectContaining({ total_deposited: 400 }));

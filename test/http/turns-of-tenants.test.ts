@@ -81,7 +81,7 @@ it('one tenant takes half of the room: its further requests are refused, and ano
       if (!is_over) early.push(status);
       return status;
     });
-    await until(() => early.length >= 7);
+    await until((saw) => saw(early.length) >= 7);
     another = send(other);
     for (let n = 0; n < 5; n++) expect((await fetch(`${service.base_url}/healthz`)).status).toBe(200);
     is_over = true;

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LetterResource, ReplayReport } from '../../src/ingest/dead-letters/schema.ts';
 import { newId } from '../../src/platform/ids.ts';
-import { eventually, folded, startTestService, type TestService } from '../engines/service.ts';
+import { folded, startTestService, type TestService } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -67,9 +68,9 @@ function session(player_id: string): object {
 async function unknownPlayer(): Promise<{ player_id: string; letter: LetterResource }> {
   const player_id = newId();
   await send(session(player_id));
-  const letter = await eventually('the letter is there', async () => {
+  const letter = await until('the letter is there', async (saw) => {
     await folded(service.platform);
-    return (await letters()).find(({ value }) => value.includes(player_id));
+    return saw(await letters()).find(({ value }) => value.includes(player_id));
   });
   return { player_id, letter };
 }

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DeadLetter } from '../../src/ingest/events/envelope.ts';
 import type { LogBatch, LogRecord } from '../../src/platform/event-log/port.ts';
-import { eventually, folded, startTestService, sunk, type TestService } from '../engines/service.ts';
+import { folded, startTestService, sunk, type TestService } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { acceptedSoFar, expectError, send, type IntakeAnswer } from './intake-client.ts';
 import { CANONICAL, custom, deposit, inHours, login, propertiesOf } from './sound-events.ts';
 
@@ -168,12 +169,12 @@ describe('after the 202', () => {
     await eventLog.append('events', [{ key: 'foreign', value: 'not even JSON' }]);
     expect((await one(login())).status).toBe(202);
     await folded(service.platform);
-    const letters = await eventually('two dead letters', async () => {
-      const ends = [...(await eventLog.endOffsets('dead-letters'))];
+    const letters = await until('two dead letters', async (saw) => {
+      const ends = [...saw(await eventLog.endOffsets('dead-letters'))];
       const parts = ends.map(([partition, end]) =>
         readAll(eventLog.read('dead-letters', partition, from.get(partition) ?? 0n, end)),
       );
-      const found = (await Promise.all(parts)).flat();
+      const found = saw(await Promise.all(parts)).flat();
       return found.length >= 2 ? found : undefined;
     });
     const key = `${service.project_id}:${player_id}`;

@@ -2,13 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LetterResource } from '../../src/ingest/dead-letters/schema.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { accept, api, member } from '../console/events/event-client.ts';
-import {
-  eventually,
-  folded,
-  startTestService,
-  type TestService,
-  type TestTenant,
-} from '../engines/service.ts';
+import { folded, startTestService, type TestService, type TestTenant } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 
 let service: TestService;
 let other: TestTenant;
@@ -41,9 +36,9 @@ async function rejected(
 ): Promise<{ player_id: string; letter: LetterResource }> {
   const player_id = newId();
   await accept(service, tenant, { event: 'session_start', player_id });
-  const letter = await eventually('the letter is there', async () => {
+  const letter = await until('the letter is there', async (saw) => {
     await folded(service.platform);
-    return (await letters(tenant)).find(({ value }) => value.includes(player_id));
+    return saw(await letters(tenant)).find(({ value }) => value.includes(player_id));
   });
   return { player_id, letter };
 }

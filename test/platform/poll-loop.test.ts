@@ -8,9 +8,9 @@ const pauses = { name: 'loop', logger: createLogger('silent'), longest_pause_ms:
 it('waking ends the pause', async () => {
   let turns = 0;
   const loop = startPolling({ ...pauses, idle_pause_ms: 60_000 }, () => Promise.resolve(++turns < 0));
-  await until(() => turns === 1);
+  await until((saw) => saw(turns) === 1);
   loop.wake();
-  await until(() => turns === 2);
+  await until((saw) => saw(turns) === 2);
   await loop.close();
 });
 
@@ -21,14 +21,14 @@ it('waking during a turn starts another one at once', async () => {
     if (turns === 1) setImmediate(() => loop.wake());
     return new Promise((resolve) => setTimeout(resolve, 20, false));
   });
-  await until(() => turns === 2);
+  await until((saw) => saw(turns) === 2);
   await loop.close();
 });
 
 it('closing ends the pause', async () => {
   let turns = 0;
   const loop = startPolling({ ...pauses, idle_pause_ms: 60_000 }, () => Promise.resolve(++turns < 0));
-  await until(() => turns === 1);
+  await until((saw) => saw(turns) === 1);
   await loop.close();
   expect(turns).toBe(1);
 });
@@ -54,7 +54,7 @@ it('pauses leave no listener on the signal that outlives them', async () => {
     signal = stop;
     return Promise.resolve(++turns < 0);
   });
-  await until(() => turns >= 20);
+  await until((saw) => saw(turns) >= 20);
   expect(dependants(signal)).toBe(0);
   await loop.close();
 });

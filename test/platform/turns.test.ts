@@ -25,15 +25,15 @@ it('starts several items at once, each once, and those first that were served lo
   start();
   expect(started).toEqual(['busy', 'slow']);
   ends[0]?.();
-  await until(() => ended === 1);
+  await until((saw) => saw(ended) === 1);
   start();
   expect(started).toEqual(['busy', 'slow', 'late']);
   ends[2]?.();
-  await until(() => ended === 2);
+  await until((saw) => saw(ended) === 2);
   start();
   expect(started).toEqual(['busy', 'slow', 'late', 'last']);
   ends[3]?.();
-  await until(() => ended === 3);
+  await until((saw) => saw(ended) === 3);
   start();
   expect(started).toEqual(['busy', 'slow', 'late', 'last', 'busy']);
   for (const end of ends) end();
@@ -54,12 +54,12 @@ it('leaves an item that failed alone for a while, and serves the others', async 
       (has_worked) => worked.push(has_worked),
     );
   start(['bad', 'good']);
-  await until(() => worked.length === 2);
+  await until((saw) => saw(worked.length) === 2);
   expect(new Set(worked)).toEqual(new Set([false, true]));
   expect(failures).toEqual([new Error('no such luck')]);
   start(['bad', 'good']);
   expect(served).toEqual(['bad', 'good', 'good']);
-  await until(() => worked.length === 3);
+  await until((saw) => saw(worked.length) === 3);
   start(['bad']);
   expect(served).toHaveLength(3);
   await until(() => {

@@ -167,7 +167,7 @@ it('a refresh that dies half-way leaves whole chunks, and is repeated by itself'
   await slowDown('segment_members');
   const dying = client.api('POST', `/v1/segments/${segment_id}/refresh`);
   try {
-    await until(async () => (await storedSize(segment_id)).members > 0);
+    await until(async (saw) => saw((await storedSize(segment_id)).members) > 0);
     await endLockHolders();
   } finally {
     await dying;

@@ -8,7 +8,7 @@ import { dirtyPlayersOf } from '../../src/segments/dirty-players.ts';
 import { runRefreshJob, runScheduleJob } from '../../src/segments/refresh-job.ts';
 import { sweepWindows } from '../../src/segments/sweep.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
-import { eventually, startTestService, type TestService } from '../engines/service.ts';
+import { startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 import { segmentClient, type SegmentClient } from './segment-client.ts';
 
@@ -299,7 +299,7 @@ it('a project whose queries hang holds up no other project', async () => {
   const processor = await startSegmentRefresh(platform, service.service.notifications);
   try {
     await mark([one]);
-    await until(async () => (await members(segment)).length === 1);
+    await until(async (saw) => saw((await members(segment)).length) === 1);
     expect(await members(stuck_in)).toEqual([]);
   } finally {
     release(undefined);
@@ -318,12 +318,14 @@ it('the windows of many projects are swept in one go', async () => {
   const processor = await startSegmentRefresh(platform, service.service.notifications);
   try {
     // Before the next regular turn, 15 s later.
-    await eventually(
+    await until(
       'all projects are swept',
-      async () => {
-        const swept = await platform.postgres.service`
-          select from segment_sweeps where project_id::text = any(${projects}::text[])`;
-        return swept.length === projects.length ? true : undefined;
+      async (saw) => {
+        const swept = saw(
+          await platform.postgres.service`
+          select from segment_sweeps where project_id::text = any(${projects}::text[])`,
+        );
+        return swept.length === projects.length;
       },
       14_000,
     );
@@ -344,12 +346,13 @@ it.each([
     queries = 0;
     await mark([one]);
     const notified_ms = Date.now();
-    await until(() => queries > 0 && Date.now() - notified_ms > 3_000);
+    await until((saw) => saw(queries) > 0 && saw(Date.now() - notified_ms) > 3_000);
     // It pauses between its attempts.
     expect(queries).toBeLessThan(20);
     failure = () => undefined;
     ahead_ms = LATER_MS;
-    for (const segment_id of segments) await until(async () => (await members(segment_id)).length === 1);
+    for (const segment_id of segments)
+      await until(async (saw) => saw((await members(segment_id)).length) === 1);
   } finally {
     await processor.close();
   }

@@ -7,7 +7,8 @@ import { runRefreshJob, runScheduleJob } from '../../src/segments/refresh-job.ts
 import { publishMembershipChanges } from '../../src/segments/publish-changes.ts';
 import { sweepWindows } from '../../src/segments/sweep.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
-import { eventually, startTestService, sunk, type TestService } from '../engines/service.ts';
+import { startTestService, sunk, type TestService } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { segmentClient, type SegmentClient } from './segment-client.ts';
 
 // Realtime segments, step by step: the tests drive the processors themselves, with a clock that they set.
@@ -22,10 +23,7 @@ beforeAll(async () => {
   const driven = ['segment-refresh', 'scheduler'];
   service = await startTestService({ roles: new Set(ROLES.filter((role) => !driven.includes(role))) });
   // A refresh is refused until then.
-  await eventually(
-    'the epoch has begun',
-    async () => (await mayWriteRevisions(service.platform)) || undefined,
-  );
+  await until('the epoch has begun', async (saw) => saw(await mayWriteRevisions(service.platform)));
 });
 beforeEach(async () => {
   const tenant = await service.newTenant();
@@ -44,11 +42,13 @@ const at = (now_ms: number): Platform => ({
 async function follow(later_ms?: number): Promise<void> {
   await sunk(service.platform);
   const { postgres } = service.platform;
-  await eventually('players are mirrored', async () => {
-    const [row] = await postgres.service<{ behind: boolean }[]>`
+  await until('players are mirrored', async (saw) => {
+    const [row] = saw(
+      await postgres.service<{ behind: boolean }[]>`
       select exists (select from player_totals t left join mirror_positions m on m.name = 'players'
-        where m.name is null or (t.changed_xid, t.player_id) > (m.changed_xid, m.row_id)) as behind`;
-    return row?.behind === false ? true : undefined;
+        where m.name is null or (t.changed_xid, t.player_id) > (m.changed_xid, m.row_id)) as behind`,
+    );
+    return row?.behind === false;
   });
   const platform = at(later_ms ?? Date.now());
   await sweepWindows(platform, 0);

@@ -15,7 +15,8 @@ import { copyPendingChanges, publishMembershipChanges } from '../../src/segments
 import { insertDirtyPlayers } from '../../src/segments/dirty-player-queries.ts';
 import { dirtyPlayersOf } from '../../src/segments/dirty-players.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
-import { eventually, startTestService, type TestService } from '../engines/service.ts';
+import { startTestService, type TestService } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { definitionOver, NOW_MS, player as playerArbitrary } from './arbitraries.ts';
 import { matches, type NaivePlayer, type WrittenGroup } from './naive.ts';
 import { storePopulation } from './population.ts';
@@ -234,10 +235,12 @@ it('calls that wait for a refresh occupy no connections that processors need', a
     ),
   ];
   const { service: sql } = platform.postgres;
-  await eventually('they wait', async () => {
-    const [row] = await sql<{ count: number }[]>`
-      select count(*)::integer as count from pg_locks where locktype = 'advisory' and not granted`;
-    return (row?.count ?? 0) >= 3 ? true : undefined;
+  await until('they wait', async (saw) => {
+    const [row] = saw(
+      await sql<{ count: number }[]>`
+      select count(*)::integer as count from pg_locks where locktype = 'advisory' and not granted`,
+    );
+    return (row?.count ?? 0) >= 3;
   });
   // By now the waiting calls have taken every connection they can get.
   await Promise.all(Array.from({ length: 5 }, () => client.api('GET', `/v1/segments/${segment_id}`)));
@@ -274,9 +277,9 @@ it('no player enters a segment that is deleted while an evaluation waits for its
     // Takes the same lock as the removal of the members.
     await lockMembership(session, ref(segment_id));
     looking = client.api('POST', `/v1/players/${one?.player_id ?? ''}/refresh-segments`);
-    await eventually('it waits', async () => {
-      const waiting = await sql`select from pg_locks where locktype = 'advisory' and not granted`;
-      return waiting.length > 0 ? true : undefined;
+    await until('it waits', async (saw) => {
+      const waiting = saw(await sql`select from pg_locks where locktype = 'advisory' and not granted`);
+      return waiting.length > 0;
     });
     await client.api('DELETE', `/v1/segments/${segment_id}`);
   });
@@ -332,7 +335,7 @@ it('while a new epoch has to begin, changes of members wait, and nothing is comp
   await sql`insert into mirror_positions (name, epoch, changed_xid, row_id)
     values ('loaded', 0, '1000000000000', gen_random_uuid())`;
   try {
-    await eventually('the processes notice', async () => !(await mayWriteRevisions(platform)) || undefined);
+    await until('the processes notice', async (saw) => !saw(await mayWriteRevisions(platform)));
     expect(await publishMembershipChanges(platform)).toBe(false);
     expect(await waiting()).toBe(1);
     await expect(copyPendingChanges(platform, project)).rejects.toThrow('a new epoch');

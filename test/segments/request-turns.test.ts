@@ -31,7 +31,7 @@ it('requests of one tenant that wait for a refresh stop neither other tenants no
         requests.push(api('POST', path));
       }
     }
-    await until(async () => (await waitingSessions(platform.postgres.service)) === 2);
+    await until(async (saw) => saw(await waitingSessions(platform.postgres.service)) === 2);
     expect((await api('POST', `/v1/segments/${theirs}/refresh`, undefined, other)).status).toBe(200);
     const path = `/v1/players/${their_player}/refresh-segments`;
     expect((await api('POST', path, undefined, other)).status).toBe(200);

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import { eventually, type TestService } from '../engines/service.ts';
+import { type TestService } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 
 type Body = Record<string, unknown>;
 
@@ -65,12 +66,13 @@ export function segmentClient(service: TestService): SegmentClient {
       return (await client.api('GET', `/v1/players/${player_id}`)).data['segment_ids'] as string[];
     },
     enters: (player_id, segment_id) =>
-      eventually(`the player enters ${segment_id}`, async () =>
-        (await client.segmentsOf(player_id)).includes(segment_id) ? true : undefined,
+      until(`the player enters ${segment_id}`, async (saw) =>
+        saw(await client.segmentsOf(player_id)).includes(segment_id),
       ),
     leaves: (player_id, segment_id) =>
-      eventually(`the player leaves ${segment_id}`, async () =>
-        (await client.segmentsOf(player_id)).includes(segment_id) ? undefined : true,
+      until(
+        `the player leaves ${segment_id}`,
+        async (saw) => !saw(await client.segmentsOf(player_id)).includes(segment_id),
       ),
   };
   return client;

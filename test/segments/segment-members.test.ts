@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import {
   expectRefused,
   group,
@@ -233,22 +233,20 @@ describe('recomputing players', () => {
     const player = await person();
     const never = { type: 'event', event: 'bonus_claimed', aggregate: 'count', op: 'eq', value: 0 };
     const id = await make(group(never), { refresh_strategy: 'realtime' });
-    const enters = () =>
-      eventually('the player is in', async () =>
-        (await segmentsOf(player)).includes(id) ? true : undefined,
-      );
+    const enters = () => until('the player is in', async (saw) => saw(await segmentsOf(player)).includes(id));
     await enters();
     await caughtUp();
     // Its first refresh, or an evaluation that others wanted, would bring the membership back.
-    await eventually('the segment was refreshed', async () => {
-      const { data } = await api('GET', `/v1/segments/${id}`);
-      return data['last_computed_at'] !== null && data['refresh_progress'] === null ? true : undefined;
+    await until('the segment was refreshed', async (saw) => {
+      const { data } = saw(await api('GET', `/v1/segments/${id}`));
+      return data['last_computed_at'] !== null && data['refresh_progress'] === null;
     });
     const nobodyWaits = () =>
-      eventually('nobody waits', async () => {
-        const waiting = await platform.postgres
-          .service`select from dirty_players where project_id = ${project_id}`;
-        return waiting.length === 0 ? true : undefined;
+      until('nobody waits', async (saw) => {
+        const waiting = saw(
+          await platform.postgres.service`select from dirty_players where project_id = ${project_id}`,
+        );
+        return waiting.length === 0;
       });
     await nobodyWaits();
     const project = { tenant_id, project_id, player_ids: [player, UNKNOWN] };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { COMPUTED_FIELDS } from '../../src/segments/schema.ts';
-import { eventually } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import {
   everybody,
   expectRefused,
@@ -234,11 +234,11 @@ describe('deleting', () => {
       expectRefused(answer, 'SEGMENT_NOT_FOUND');
     }
     expect((await api('POST', `/v1/players/${player}/refresh-segments`)).text).not.toContain(id);
-    await eventually('its members are gone', async () => {
+    await until('its members are gone', async (saw) => {
       const { postgres, clickhouse } = service.platform;
-      const rows = await postgres.service`select from segment_members where segment_id = ${id}`;
+      const rows = saw(await postgres.service`select from segment_members where segment_id = ${id}`);
       const sql = 'select player_id from segment_members final where segment_id = {id:UUID}';
-      return rows.length + (await clickhouse.query(sql, { id })).length === 0 ? true : undefined;
+      return rows.length + saw((await clickhouse.query(sql, { id })).length) === 0;
     });
   });
 
@@ -282,9 +282,9 @@ describe('a list of external ids', () => {
     const refreshed = await api('POST', `/v1/players/${other}/refresh-segments`, {}, tenant);
     expect(refreshed.status, refreshed.text).toBe(200);
     const late = await person({}, { external_id: listed(0) }, tenant);
-    await eventually('the late player is a member', async () => {
-      const { data } = await api('GET', `/v1/players/${late}`, undefined, tenant);
-      return (data['segment_ids'] as string[]).includes(live) ? true : undefined;
+    await until('the late player is a member', async (saw) => {
+      const { data } = saw(await api('GET', `/v1/players/${late}`, undefined, tenant));
+      return (data['segment_ids'] as string[]).includes(live);
     });
   });
 

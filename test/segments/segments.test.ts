@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
-import { eventually, startTestService, type TestService } from '../engines/service.ts';
+import { startTestService, type TestService } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { call } from '../tenants/filled-project.ts';
 
 let service: TestService;
@@ -72,12 +73,13 @@ const segmentsOf = async (player_id: string) =>
   (await api('GET', `/v1/players/${player_id}`)).data['segment_ids'] as string[];
 
 const enters = (player_id: string, segment_id: string) =>
-  eventually(`the player enters ${segment_id}`, async () =>
-    (await segmentsOf(player_id)).includes(segment_id) ? true : undefined,
+  until(`the player enters ${segment_id}`, async (saw) =>
+    saw(await segmentsOf(player_id)).includes(segment_id),
   );
 const leaves = (player_id: string, segment_id: string) =>
-  eventually(`the player leaves ${segment_id}`, async () =>
-    (await segmentsOf(player_id)).includes(segment_id) ? undefined : true,
+  until(
+    `the player leaves ${segment_id}`,
+    async (saw) => !saw(await segmentsOf(player_id)).includes(segment_id),
   );
 
 describe('a manual segment', () => {

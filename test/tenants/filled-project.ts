@@ -4,7 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
-import { eventually, sunk, type TestService } from '../engines/service.ts';
+import { sunk, type TestService } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 
 /** A project of a tenant, with data that no other tenant or project may see or change. */
 export interface FilledProject {
@@ -181,12 +182,14 @@ export async function fillProject(
   const grant_id = granted['id'] ?? '';
   markers.push(grant_id);
   // Its event is on the log, and its bets are looked up and counted: nothing changes it by itself any more.
-  await eventually('the grant is at rest', async () => {
-    const [row] = await service.platform.postgres.service<{ is_at_rest: boolean }[]>`
+  await until('the grant is at rest', async (saw) => {
+    const [row] = saw(
+      await service.platform.postgres.service<{ is_at_rest: boolean }[]>`
       select are_bets_recorded and activated_at is not distinct from counted_from and not exists (
         select from bonus_grant_events e where e.grant_id = g.grant_id and e.is_to_publish) as is_at_rest
-      from bonus_grants g where g.grant_id = ${grant_id}`;
-    return row?.is_at_rest === true ? true : undefined;
+      from bonus_grants g where g.grant_id = ${grant_id}`,
+    );
+    return row?.is_at_rest === true;
   });
   const campaign_body = { name: `bonuses-${label}`, template_id: bonus_template_id, segment_id };
   const { id: bonus_campaign_id = '' } = await made(
@@ -412,15 +415,17 @@ async function fillSegments(
     expect(matched).toBe(3);
   }
   const followers = await make('followers', of_all, 'realtime');
-  await eventually('the segments of the project are at rest', async () => {
-    const { estimated_size } = await made(call(`${segments}/${followers}`, session_token, { headers }));
+  await until('the segments of the project are at rest', async (saw) => {
+    const { estimated_size } = saw(await made(call(`${segments}/${followers}`, session_token, { headers })));
     // Not computed yet, or just being computed, is not at rest: both are written later.
-    const waiting = await platform.postgres.service`
+    const waiting = saw(
+      await platform.postgres.service`
       select from dirty_players where project_id = ${project_id}
       union all select from segment_changes where project_id = ${project_id}
       union all select from segments where project_id = ${project_id} and segment_id = ${followers}
-        and (last_computed_at is null or refresh_progress is not null)`;
-    return Number(estimated_size) === 3 && waiting.length === 0 ? true : undefined;
+        and (last_computed_at is null or refresh_progress is not null)`,
+    );
+    return Number(estimated_size) === 3 && waiting.length === 0;
   });
   return [all, members, followers];
 }

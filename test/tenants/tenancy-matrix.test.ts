@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually, startTestService, type TestService } from '../engines/service.ts';
+import { startTestService, type TestService } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { dereferenced } from '../http/dereferenced.ts';
 import { call, digestOf, fillProject, type Answer, type FilledProject } from './filled-project.ts';
 import { CASES, type IdField } from './tenancy-cases.ts';
@@ -414,13 +415,15 @@ describe('bodies that contain ids of others', () => {
       const sent = await call(`${ingest_url}/v1/events/batch`, own.api_key, { method: 'POST', body });
       expect(sent.status, sent.text).toBe(202);
       const { ingestion_id } = sent.body.data as { ingestion_id: string };
-      const letters = await eventually('the dead letters are there', async () => {
+      const letters = await until('the dead letters are there', async (saw) => {
         const headers = { 'x-internal-secret': service.internal_secret };
         const url = `${service.base_url}/v1/internal/dead-letters?limit=200`;
-        const page = (await call(url, undefined, { headers })).body.data as {
-          reason: string;
-          value: string;
-        }[];
+        const page = saw(
+          (await call(url, undefined, { headers })).body.data as {
+            reason: string;
+            value: string;
+          }[],
+        );
         const ours = page.filter(({ value }) => value.includes(ingestion_id));
         return ours.length === events.length ? ours : undefined;
       });

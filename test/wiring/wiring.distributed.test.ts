@@ -25,12 +25,14 @@ test('processes that start together on empty servers use one installation', asyn
   const isAlone = async ({ metrics }: Platform) =>
     (await metrics.rateLimiterDegraded.get()).values[0]?.value === 1;
   // While Redis answers too late on a busy machine, processes limit alone.
-  await until(async () => {
+  await until(async (saw) => {
     const key = randomUUID();
-    const verdicts = await Promise.all(
-      platforms.flatMap(({ rateLimiter }) => [1, 2].map(async () => rateLimiter.take(policy, key))),
+    const verdicts = saw(
+      await Promise.all(
+        platforms.flatMap(({ rateLimiter }) => [1, 2].map(async () => rateLimiter.take(policy, key))),
+      ),
     );
-    if ((await Promise.all(platforms.map(isAlone))).includes(true)) return false;
+    if (saw(await Promise.all(platforms.map(isAlone))).includes(true)) return false;
     expect(verdicts.filter((verdict) => verdict.allowed)).toHaveLength(3);
     return true;
   });

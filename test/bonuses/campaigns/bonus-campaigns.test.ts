@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { campaignsFixture, consistent, sumOf, type ShownCampaign } from './campaigns-fixture.ts';
 
 let service: TestService;
@@ -218,7 +219,7 @@ describe('a campaign that is being issued', () => {
     const sent = async () =>
       (await on.sql`select from bonus_campaign_rows where campaign_id = ${data.id} and status = 'sent'`)
         .length;
-    await eventually('what was sent is resolved', async () => ((await sent()) === 0 ? true : undefined));
+    await until('what was sent is resolved', async (saw) => saw(await sent()) === 0);
     const paused = await on.show(data.id);
     expect(paused.status).toBe('paused');
     expect(sumOf(paused)).toBe(60);
@@ -382,11 +383,11 @@ describe('the rules of the licence', () => {
         )
       ).data;
     const warns = (what: string, rules: string[]) =>
-      eventually(what, async () => {
-        const { status, licence_warnings } = await shown(template_id);
+      until(what, async (saw) => {
+        const { status, licence_warnings } = saw(await shown(template_id));
         expect(status).toBe('active');
         const ids = licence_warnings.map(({ rule_id }) => rule_id);
-        return ids.join() === rules.join() ? true : undefined;
+        return ids.join() === rules.join();
       });
     await licensed(on, 'ukgc');
     await warns('it breaks the rule of the licence', ['ukgc_max_wagering']);

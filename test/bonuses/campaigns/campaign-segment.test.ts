@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { campaignsFixture, holdRelease, release, type CampaignsFixture } from './campaigns-fixture.ts';
 
 let service: TestService;
@@ -113,10 +114,12 @@ describe('the product that members bet on, by the conditions of the segment', ()
       expect((await on.issue(data.id)).status).toBe(200);
       await holdRelease(on, data.id);
       await on.config({ paused: false });
-      await eventually('all are reserved', async () => {
-        const rows = await on.sql`
-          select from bonus_campaign_rows where campaign_id = ${data.id} and status = 'reserved'`;
-        return rows.length === players.length ? true : undefined;
+      await until('all are reserved', async (saw) => {
+        const rows = saw(
+          await on.sql`
+          select from bonus_campaign_rows where campaign_id = ${data.id} and status = 'reserved'`,
+        );
+        return rows.length === players.length;
       });
       return { id: data.id, segment_id };
     };

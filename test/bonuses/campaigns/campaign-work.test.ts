@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NIL_ID } from '../../../src/platform/ids.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import {
   campaignsFixture,
   consistent,
@@ -50,10 +51,12 @@ async function heldUp(on: CampaignsFixture, members: number) {
   const segment_id = await on.client.segment(await on.client.players(members));
   const { data } = await on.create({ template_id: await on.template(), segment_id });
   await on.issue(data.id);
-  await eventually('every grant was refused for now', async () => {
-    const tried = await on.sql`
-      select from bonus_grants where campaign_id = ${data.id} and outcome = 'unsent' and calls > 0`;
-    return tried.length === members ? true : undefined;
+  await until('every grant was refused for now', async (saw) => {
+    const tried = saw(
+      await on.sql`
+      select from bonus_grants where campaign_id = ${data.id} and outcome = 'unsent' and calls > 0`,
+    );
+    return tried.length === members;
   });
   return { adapter, id: data.id };
 }
@@ -94,9 +97,7 @@ describe('grants that were released and of which nothing was sent', () => {
     const on = await fresh();
     const { adapter, id } = await heldUp(on, 5);
     await on.patch(id, { status: 'paused' });
-    await eventually('all are reserved again', async () =>
-      (await rowsOf(on, id, 'reserved')) === 5 ? true : undefined,
-    );
+    await until('all are reserved again', async (saw) => saw(await rowsOf(on, id, 'reserved')) === 5);
     expect(await on.sql`select from bonus_grants where campaign_id = ${id}`).toHaveLength(0);
     await consistent(on, id);
     await adapter.fake.control({ answer: null });
@@ -128,11 +129,13 @@ describe('the grant of a member', () => {
     await on.issue(data.id);
     await on.reaches(data.id, ({ status }) => status === 'issued');
     // Nothing changes them by itself any more.
-    await eventually('the bets of both are looked up', async () => {
-      const rows = await on.sql`
+    await until('the bets of both are looked up', async (saw) => {
+      const rows = saw(
+        await on.sql`
         select from bonus_grants where player_id in (${alone}, ${member}) and are_bets_recorded
-          and activated_at is not distinct from counted_from`;
-      return rows.length === 2 ? true : undefined;
+          and activated_at is not distinct from counted_from`,
+      );
+      return rows.length === 2;
     });
     const shown = async (player_id: string) => {
       const [row] = await on.sql<{ grant: Record<string, unknown>; first: unknown; sent: string }[]>`
@@ -209,8 +212,8 @@ describe('campaigns beside each other', () => {
         where not l.granted and ${me?.pid ?? 0}::integer = any(pg_blocking_pids(l.pid))`;
       await tx`select from bonus_budgets where template_id = ${template_id} for update`;
       await slow.issue(blocked);
-      const waiting = await eventually('its decisions wait for the budget', async () => {
-        const [found] = await waiters(slow.sql);
+      const waiting = await until('its decisions wait for the budget', async (saw) => {
+        const [found] = saw(await waiters(slow.sql));
         return found;
       });
       await quick.issue(free);
@@ -232,9 +235,7 @@ describe('campaigns beside each other', () => {
     // Nothing is released while the rate is used up.
     await holdRelease(on, data.id);
     await on.config({ paused: false });
-    await eventually('all are reserved', async () =>
-      (await rowsOf(on, data.id, 'reserved')) === 3 ? true : undefined,
-    );
+    await until('all are reserved', async (saw) => saw(await rowsOf(on, data.id, 'reserved')) === 3);
     // One is not decided yet.
     await on.sql.begin(async (tx) => {
       await tx`update bonus_campaign_rows set status = 'pending', terms_id = null, cost_base = 0, is_open = false
@@ -271,8 +272,9 @@ describe('the members of a campaign', () => {
       await tx`insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
         values (${on.tenant.tenant_id}, ${on.tenant.project_id}, ${segment_id}, ${later}, now())`;
     });
-    await eventually('rows are made while it is paused', async () =>
-      (await rowsOf(on, data.id, 'pending')) === 2 ? true : undefined,
+    await until(
+      'rows are made while it is paused',
+      async (saw) => saw(await rowsOf(on, data.id, 'pending')) === 2,
     );
     await on.config({ paused: false });
     await on.patch(data.id, { status: 'issuing' });

@@ -2,7 +2,8 @@ import { expect } from 'vitest';
 import { noteReleased } from '../../../src/bonuses/campaigns/release-queries.ts';
 import { countRows } from '../../../src/bonuses/campaigns/stats-queries.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
-import { eventually, type TestService } from '../../engines/service.ts';
+import { type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { grantsFixture } from '../grants/grants-fixture.ts';
 
 /** A campaign as the API shows it. */
@@ -27,10 +28,10 @@ export async function campaignsFixture(service: TestService, base_currency?: str
       on.client.api<ShownCampaign>('POST', `${path}/${id}/issue${query}`, undefined, headers),
     show: async (id: string) => (await on.client.api<ShownCampaign>('GET', `${path}/${id}`)).data,
     reaches: (id: string, is: (campaign: ShownCampaign) => boolean) =>
-      eventually(
+      until(
         'the campaign is as asked',
-        async () => {
-          const { data } = await on.client.api<ShownCampaign>('GET', `${path}/${id}`);
+        async (saw) => {
+          const { data } = saw(await on.client.api<ShownCampaign>('GET', `${path}/${id}`));
           return is(data) ? data : undefined;
         },
         40_000,

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { DryRuns } from '../../../src/bonuses/campaigns/dry-run.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { campaignsFixture, type CampaignsFixture } from './campaigns-fixture.ts';
 
 let service: TestService;
@@ -110,12 +111,12 @@ it('a dry run whose caller has left goes on no further, and gives its place back
     'x-project-id': on.tenant.project_id,
   };
   const asked = fetch(url, { method: 'POST', headers, signal: leaving.signal });
-  await eventually('it has begun', () => Promise.resolve(calls.mock.calls.length > 2 ? true : undefined));
+  await until('it has begun', (saw) => Promise.resolve(saw(calls.mock.calls.length) > 2));
   leaving.abort();
   await expect(asked).rejects.toThrow('aborted');
-  await eventually('another one has its place', async () => {
-    const { status } = await on.issue(small.campaign_id, {}, '?dry_run=true');
-    return status === 200 ? true : undefined;
+  await until('another one has its place', async (saw) => {
+    const { status } = saw(await on.issue(small.campaign_id, {}, '?dry_run=true'));
+    return status === 200;
   });
   // All pages of the first one are 40 transactions.
   expect(calls.mock.calls.length).toBeLessThan(20);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
 import { campaignsFixture, consistent, type CampaignsFixture } from './campaigns-fixture.ts';
 
@@ -41,14 +42,16 @@ async function putOff(
   await on.config({ paused: true });
   await on.issue(data.id);
   await on.config({ paused: false });
-  await eventually('every grant is put off', async () => {
+  await until('every grant is put off', async (saw) => {
     // As if the calls between the first and the last had been made.
     await on.sql`
       update bonus_grants set calls = ${calls - 1}, next_attempt_at = now()
       where campaign_id = ${data.id} and outcome = 'unsent' and calls between 1 and ${calls - 2}`;
-    const tried = await on.sql`
-      select from bonus_grants where campaign_id = ${data.id} and outcome = 'unsent' and calls >= ${calls}`;
-    return tried.length === members ? true : undefined;
+    const tried = saw(
+      await on.sql`
+      select from bonus_grants where campaign_id = ${data.id} and outcome = 'unsent' and calls >= ${calls}`,
+    );
+    return tried.length === members;
   });
   return { id: data.id, players };
 }
@@ -89,9 +92,7 @@ describe('grants of a campaign that its platform has put off', () => {
         select calls, outcome from bonus_grants where campaign_id = ${id} and player_id = ${asked}`;
       return `${row?.outcome} after ${row?.calls} calls`;
     };
-    await eventually('it is asked to wait', async () =>
-      (await stateOfAsked()) === 'unsent after 7 calls' ? true : undefined,
-    );
+    await until('it is asked to wait', async (saw) => saw(await stateOfAsked()) === 'unsent after 7 calls');
     await adapter.fake.control({ answer: null });
     await pass(adapter, 10 * MINUTE_MS);
     await on.reaches(id, ({ stats }) => stats.granted === 4);
@@ -112,9 +113,11 @@ it('a grant that names a campaign, but is of none of its members, waits for no s
   const [grant] = await on.sql<{ grant_id: string }[]>`
     update bonus_grants set campaign_id = gen_random_uuid() where player_id = ${player_id} returning grant_id`;
   const { grant_id = '' } = grant ?? {};
-  await eventually('it is put off again', async () => {
-    const [row] = await on.sql`
-      select from bonus_grants where grant_id = ${grant_id} and calls = 2 and outcome = 'unsent'`;
+  await until('it is put off again', async (saw) => {
+    const [row] = saw(
+      await on.sql`
+      select from bonus_grants where grant_id = ${grant_id} and calls = 2 and outcome = 'unsent'`,
+    );
     return row;
   });
   await adapter.fake.control({ answer: null });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CampaignPlaces } from '../../../src/bonuses/campaigns/places.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import {
   campaignsFixture,
   consistent,
@@ -28,10 +29,12 @@ async function reserved(on: CampaignsFixture, template_id: string, players: read
   await on.issue(data.id);
   await holdRelease(on, data.id);
   await on.config({ paused: false });
-  await eventually('all are reserved', async () => {
-    const rows = await on.sql`
-      select from bonus_campaign_rows where campaign_id = ${data.id} and status = 'reserved'`;
-    return rows.length === players.length ? true : undefined;
+  await until('all are reserved', async (saw) => {
+    const rows = saw(
+      await on.sql`
+      select from bonus_campaign_rows where campaign_id = ${data.id} and status = 'reserved'`,
+    );
+    return rows.length === players.length;
   });
   return data.id;
 }
@@ -77,11 +80,11 @@ it('slow campaigns of a tenant leave places of the release to other tenants', as
     for (const id of ids) await release(slow, id);
     let most = 0;
     let looks = 0;
-    await eventually('they wait', async () => {
-      const count = await waiting();
+    await until('they wait', async (saw) => {
+      const count = saw(await waiting());
       most = Math.max(most, count);
       if (count > 0) looks++;
-      return looks >= LOOKS ? true : undefined;
+      return looks >= LOOKS;
     });
     expect(most).toBeLessThanOrEqual(4);
     await release(other, other_id);

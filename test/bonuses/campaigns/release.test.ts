@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CampaignRelease } from '../../../src/bonuses/campaigns/release.ts';
 import { PROCESSORS } from '../../../src/platform/postgres/limits.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import {
   campaignsFixture,
   consistent,
@@ -33,8 +34,9 @@ async function reserved(on: CampaignsFixture, players: readonly string[], rest: 
   await on.issue(data.id);
   await holdRelease(on, data.id);
   await on.config({ paused: false });
-  await eventually('all are reserved', async () =>
-    (await countOf(on, data.id, 'reserved')) === players.length ? true : undefined,
+  await until(
+    'all are reserved',
+    async (saw) => saw(await countOf(on, data.id, 'reserved')) === players.length,
   );
   return data.id;
 }
@@ -89,9 +91,7 @@ describe('the release of a campaign', () => {
     await on.sql.begin(async (tx) => {
       await tx`select from players where player_id = ${first} for update`;
       await release(on, id);
-      await eventually('all others are released', async () =>
-        (await countOf(on, id, 'reserved')) === 1 ? true : undefined,
-      );
+      await until('all others are released', async (saw) => saw(await countOf(on, id, 'reserved')) === 1);
     });
     expect((await on.reaches(id, ({ status }) => status === 'issued')).stats.granted).toBe(4);
     await consistent(on, id);
@@ -105,10 +105,12 @@ describe('the release of a campaign', () => {
     const players = await on.client.players(5);
     const id = await reserved(on, players, { template_id: await on.template(), rate_per_second: 4 });
     await release(on, id);
-    await eventually('one is refused for now', async () => {
-      const [row] = await on.sql`
+    await until('one is refused for now', async (saw) => {
+      const [row] = saw(
+        await on.sql`
         select from bonus_grants
-        where campaign_id = ${id} and calls > 0 and next_attempt_at > now() + interval '10 minutes'`;
+        where campaign_id = ${id} and calls > 0 and next_attempt_at > now() + interval '10 minutes'`,
+      );
       return row;
     });
     await adapter.fake.control({ answer: null });
@@ -131,10 +133,12 @@ it('grants that are taken back before they were sent give their shares of the ra
     expect(response.status).toBe(200);
   }
   await on.patch(id, { status: 'paused' });
-  await eventually('what was not sent is taken back', async () => {
-    const unsent = await on.sql`
-      select from bonus_grants where campaign_id = ${id} and status = 'pending' and outcome = 'unsent'`;
-    return unsent.length === 0 ? true : undefined;
+  await until('what was not sent is taken back', async (saw) => {
+    const unsent = saw(
+      await on.sql`
+      select from bonus_grants where campaign_id = ${id} and status = 'pending' and outcome = 'unsent'`,
+    );
+    return unsent.length === 0;
   });
   const [budget] = await on.sql<{ ahead_ms: number }[]>`
     select (extract(epoch from released_to - now()) * 1000)::float8 as ahead_ms
@@ -195,9 +199,9 @@ describe('why a release stands still', () => {
     const { adapter, id, mend } = await failing(on);
     await mend();
     const other = new CampaignRelease(service.platform);
-    await eventually('another process has released them', async () => {
+    await until('another process has released them', async (saw) => {
       await other.turn();
-      return (await countOf(on, id, 'reserved')) === 0 ? true : undefined;
+      return saw(await countOf(on, id, 'reserved')) === 0;
     });
     const shown = await on.reaches(id, ({ last_error }) => last_error === null);
     expect(shown).toMatchObject({ status: 'issuing', stats: { pending: 3 } });
@@ -217,9 +221,7 @@ describe('why a release stands still', () => {
         await tx`update bonus_campaign_rows set status = 'pending', terms_id = null, cost_base = 0, is_open = false
           where campaign_id = ${id} and player_id = ${player_id}`;
       });
-      await eventually('it is decided', async () =>
-        (await countOf(on, id, 'reserved')) === 3 ? true : undefined,
-      );
+      await until('it is decided', async (saw) => saw(await countOf(on, id, 'reserved')) === 3);
     }
     expect((await on.show(id)).last_error).not.toBeNull();
     await mend();

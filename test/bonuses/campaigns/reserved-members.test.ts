@@ -6,7 +6,8 @@ import { lockBeside } from '../../../src/bonuses/campaigns/work-queries.ts';
 import { compareBudgets } from '../../../src/bonuses/reconcile/compare-budgets.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import {
   campaignsFixture,
   consistent,
@@ -36,8 +37,9 @@ async function reserved(
   await on.issue(data.id);
   await holdRelease(on, data.id);
   await on.config({ paused: false });
-  await eventually('all are reserved', async () =>
-    (await countOf(on, data.id, 'reserved')) === players.length ? true : undefined,
+  await until(
+    'all are reserved',
+    async (saw) => saw(await countOf(on, data.id, 'reserved')) === players.length,
   );
   return data.id;
 }
@@ -215,9 +217,7 @@ describe('a reserved member', () => {
     await consistent(on, id);
     await on.patch(id, { status: 'paused' });
     expect(await ask(on, id, other)).toEqual({ grant_id: null, outcome: 'pending' });
-    await eventually('the grant is taken back', async () =>
-      (await countOf(on, id, 'reserved')) === 3 ? true : undefined,
-    );
+    await until('the grant is taken back', async (saw) => saw(await countOf(on, id, 'reserved')) === 3);
     await consistent(on, id);
     await on.patch(id, { status: 'issuing' });
     await release(on, id);
@@ -327,10 +327,12 @@ it('the migration makes reservations of grants that were parked', async () => {
   const segment_id = await on.client.segment(await on.client.players(4));
   const { id } = (await on.create({ template_id, segment_id })).data;
   await on.issue(id);
-  await eventually('every grant was refused for now', async () => {
-    const tried = await on.sql`
-      select from bonus_grants where campaign_id = ${id} and outcome = 'unsent' and calls > 0`;
-    return tried.length === 4 ? true : undefined;
+  await until('every grant was refused for now', async (saw) => {
+    const tried = saw(
+      await on.sql`
+      select from bonus_grants where campaign_id = ${id} and outcome = 'unsent' and calls > 0`,
+    );
+    return tried.length === 4;
   });
   const ids = await on.sql<
     { grant_id: string }[]

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { identityKeyOf, playerKey } from '../../../src/ingest/events/envelope.ts';
 import type { EventLog, NewRecord } from '../../../src/platform/event-log/port.ts';
 import { TOPICS } from '../../../src/platform/event-log/topics.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
@@ -94,9 +95,9 @@ const betOf = (amount: number) => ({
 /** The player loses this, and the service shows that. */
 async function lost(player_id: string, amount: number, in_all: number): Promise<void> {
   await loses(player_id, amount);
-  await eventually('the loss is in the totals', async () => {
-    const { data } = await on.client.api('GET', `/v1/players/${player_id}`);
-    return data['total_wagered'] === in_all ? true : undefined;
+  await until('the loss is in the totals', async (saw) => {
+    const { data } = saw(await on.client.api('GET', `/v1/players/${player_id}`));
+    return data['total_wagered'] === in_all;
   });
 }
 
@@ -137,9 +138,9 @@ it('waits a second for ClickHouse, and holds up no other grant', async () => {
  * for: ClickHouse has a second.
  */
 const granted = (template_id: string, player_id: string, amount: number) =>
-  eventually('the cashback is granted', async () => {
+  until('the cashback is granted', async (saw) => {
     const asked_ms = performance.now();
-    const { status, data } = await on.grant(template_id, player_id);
+    const { status, data } = saw(await on.grant(template_id, player_id));
     if (status === 503) {
       expect(performance.now() - asked_ms).toBeGreaterThan(900);
       return undefined;

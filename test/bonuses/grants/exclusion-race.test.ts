@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { reserveGrants } from '../../../src/bonuses/grants/reserve.ts';
 import { newId } from '../../../src/platform/ids.ts';
 import { Random } from '../../crash/random.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { runsFromEnvironment } from '../../oracle/settings.ts';
 import { NO_FAULTS } from '../fake-platform.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
@@ -112,23 +113,26 @@ async function begin(on: GrantsFixture, template_id: string, players: readonly s
 
 /** Waits until the platform has credited a bonus. */
 async function credited({ sql, tenant: { tenant_id } }: GrantsFixture): Promise<void> {
-  await eventually('a bonus is credited', async () => {
-    const rows =
-      await sql`select from bonus_grants where tenant_id = ${tenant_id} and status = 'active' limit 1`;
-    return rows.length > 0 ? true : undefined;
+  await until('a bonus is credited', async (saw) => {
+    const rows = saw(
+      await sql`select from bonus_grants where tenant_id = ${tenant_id} and status = 'active' limit 1`,
+    );
+    return rows.length > 0;
   });
 }
 
 /** Waits until nothing is left to be sent or issued; pauses between attempts are cut short. */
 async function drained({ sql, tenant: { tenant_id } }: GrantsFixture): Promise<void> {
-  await eventually('everything is sent or ended', async () => {
+  await until('everything is sent or ended', async (saw) => {
     await sql`
       update bonus_grants set next_attempt_at = now()
       where tenant_id = ${tenant_id} and outcome <> 'sent' and next_attempt_at > now()`;
-    const [row] = await sql<{ open: number }[]>`
+    const [row] = saw(
+      await sql<{ open: number }[]>`
       select (select count(*) from bonus_grants where tenant_id = ${tenant_id} and status = 'pending')::integer
         + (select count(*) from bonus_campaigns where tenant_id = ${tenant_id} and finished_at is null
-          and status = 'issuing')::integer as open`;
-    return row?.open === 0 ? true : undefined;
+          and status = 'issuing')::integer as open`,
+    );
+    return row?.open === 0;
   });
 }

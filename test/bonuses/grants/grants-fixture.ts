@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { signatureOf } from '../../../src/auth/webhook-signature.ts';
 import { messagingClient, type Body } from '../../engage/messaging/messaging-client.ts';
-import { eventually, type TestService, type TestTenant } from '../../engines/service.ts';
+import { type TestService, type TestTenant } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { FakePlatformClient, spawnFakePlatform, startFakePlatform } from '../fake-platform.ts';
 
 /** A grant as the API shows it. */
@@ -56,10 +57,10 @@ export function grantsFixture(service: TestService, tenant: TestTenant = service
     },
     /** The grant once it is as asked. */
     reached: (id: string, is: (grant: ShownGrant) => boolean, timeout_ms = 20_000) =>
-      eventually(
+      until(
         `grant ${id} is as asked`,
-        async () => {
-          const grant = await on.get(id);
+        async (saw) => {
+          const grant = saw(await on.get(id));
           return is(grant) ? grant : undefined;
         },
         timeout_ms,
@@ -69,15 +70,17 @@ export function grantsFixture(service: TestService, tenant: TestTenant = service
      * about it: a claim that is cut short is made again beside that call. Where no call is to be made, nothing happens.
      */
     hurry: (id: string) =>
-      eventually(
+      until(
         `no call of grant ${id} is being made`,
-        async () => {
-          const [row] = await sql<{ is_called: boolean }[]>`
+        async (saw) => {
+          const [row] = saw(
+            await sql<{ is_called: boolean }[]>`
             update bonus_grants set next_attempt_at = case when outcome = 'sent' then next_attempt_at
               when next_attempt_at is not null then now() - interval '1 second' end
             where grant_id = ${id}
-            returning outcome = 'sent' and next_attempt_at is not null as is_called`;
-          return row?.is_called === false ? true : undefined;
+            returning outcome = 'sent' and next_attempt_at is not null as is_called`,
+          );
+          return row?.is_called === false;
         },
         20_000,
       ),

@@ -52,12 +52,14 @@ async function live(on: GrantsFixture, casino: Casino, lives: number, seed: numb
       await fake.control({ faults: NO_FAULTS });
       await fake.settle();
       const noneIsDue = (status: 'live' | 'cancelled') =>
-        until(async () => {
+        until(async (saw) => {
           over.throwIfAborted();
-          const due = await on.sql`
+          const due = saw(
+            await on.sql`
             select from bonus_grants where tenant_id = ${on.tenant.tenant_id}
               and status in ${on.sql(status === 'live' ? ['pending', 'active'] : ['cancelled'])}
-              and (next_attempt_at is not null and (outcome <> 'confirmed' or cancel_requested_at is not null)) limit 1`;
+              and (next_attempt_at is not null and (outcome <> 'confirmed' or cancel_requested_at is not null)) limit 1`,
+          );
           return due.length === 0;
         });
       await noneIsDue('live');

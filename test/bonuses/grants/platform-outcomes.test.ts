@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ProtectionSweep } from '../../../src/bonuses/grants/protection.ts';
-import { eventually, startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { NO_FAULTS, type Control } from '../fake-platform.ts';
 import { grantsFixture, type GrantsFixture, type ShownGrant } from './grants-fixture.ts';
 
@@ -436,9 +437,9 @@ describe('protected players', () => {
     await on.client.event(other, 'self_exclusion_set');
     // That the service looks again and again was seen above: nothing is learned from another of its pauses.
     const sweep = new ProtectionSweep(service.platform);
-    await eventually('the bonus is cancelled', async () => {
+    await until('the bonus is cancelled', async (saw) => {
       await sweep.turn();
-      return (await on.get(cancelled.id)).status === 'cancelled' ? true : undefined;
+      return saw((await on.get(cancelled.id)).status) === 'cancelled';
     });
     expect((await bonusOf(cancelled.id))?.status).toBe('cancelled');
     await on.budgets();

@@ -38,9 +38,11 @@ it('a lane goes on as soon as one of its calls has ended, without another look a
   );
   sender.onFree = () => loop.wake();
   try {
-    await until(async () => {
-      const [row] = await on.sql<{ active: number }[]>`
-        select count(*)::integer as active from bonus_grants where status = 'active'`;
+    await until(async (saw) => {
+      const [row] = saw(
+        await on.sql<{ active: number }[]>`
+        select count(*)::integer as active from bonus_grants where status = 'active'`,
+      );
       return row?.active === GRANTS;
     });
     expect((await casino.fake.ledger()).bonuses).toHaveLength(GRANTS);

@@ -120,10 +120,10 @@ const lagOf = async () => {
 /** Resolves when all events are counted, and all bets of grants are looked up and counted again. */
 async function settled(): Promise<void> {
   await sunk(service.platform);
-  await until(async () => (await lagOf()) === 0);
-  await until(async () => {
-    const due = await selectDue(on.sql, NIL_ID, 1);
-    return due.length === 0 && (await selectToLookUp(on.sql, NIL_ID, 1, MAX_AHEAD_MS)).length === 0;
+  await until(async (saw) => saw(await lagOf()) === 0);
+  await until(async (saw) => {
+    const due = saw(await selectDue(on.sql, NIL_ID, 1));
+    return due.length === 0 && saw((await selectToLookUp(on.sql, NIL_ID, 1, MAX_AHEAD_MS)).length) === 0;
   });
 }
 

@@ -1,13 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import type { exclusion, ExclusionProof } from '../../../src/console/compliance/schema.ts';
-import {
-  eventually,
-  folded,
-  setKycModel,
-  startTestService,
-  type TestService,
-} from '../../engines/service.ts';
+import { folded, setKycModel, startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messagingClient, type Body, type MessagingClient } from '../../engage/messaging/messaging-client.ts';
 import { Operator } from '../../players/identity/operator.ts';
 import { api, member } from '../events/event-client.ts';
@@ -140,12 +135,13 @@ describe('the proof that an excluded player got nothing', () => {
 
   it('takes a cool-down as over when it has ended, and shows the one that is longer', async () => {
     const player_id = await newPlayer();
-    const until = (ms: number) => ({ until: new Date(Date.now() + ms).toISOString() });
-    await operator.fold({ event: 'cooldown_entered', player_id, properties: until(1_500) });
+    const ends = (ms: number) => ({ until: new Date(Date.now() + ms).toISOString() });
+    await operator.fold({ event: 'cooldown_entered', player_id, properties: ends(1_500) });
     const [first] = await listed(`player_id=${player_id}`);
     expect(first).toMatchObject({ kind: 'cooldown', cause: { source: 'event' } });
-    await eventually('the cool-down is over', async () =>
-      (await listed(`player_id=${player_id}&state=ended`)).length === 1 ? true : undefined,
+    await until(
+      'the cool-down is over',
+      async (saw) => saw((await listed(`player_id=${player_id}&state=ended`)).length) === 1,
     );
     await campaignTo(player_id);
     expect(counts(await proofOf(player_id))).toEqual({
@@ -155,7 +151,7 @@ describe('the proof that an excluded player got nothing', () => {
     });
     // A shorter one changes nothing, a longer one does.
     for (const ms of [3_600_000, 60_000, 7_200_000])
-      await operator.fold({ event: 'cooldown_entered', player_id, properties: until(ms) });
+      await operator.fold({ event: 'cooldown_entered', player_id, properties: ends(ms) });
     await campaignTo(player_id);
     const { exclusions } = await proofOf(player_id);
     expect(exclusions.map(({ state }) => state)).toEqual(['active', 'active', 'ended']);

@@ -1,14 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/ids.ts';
-import {
-  eventually,
-  folded,
-  startTestService,
-  sunk,
-  type TestService,
-  type TestTenant,
-} from '../../engines/service.ts';
+import { folded, startTestService, sunk, type TestService, type TestTenant } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { accept, api, depositOf, member, newPlayer, type Answer } from './event-client.ts';
 
 let service: TestService;
@@ -182,8 +176,8 @@ describe('GET /v1/event-trace/:ingestion_id/:index', () => {
     });
     expect(made.status, made.text).toBe(201);
     const id = await accept(service, service, { event: 'custom_enters', player_id });
-    const entered = await eventually('the player is in the segment', async () => {
-      const { status, data } = await trace(id);
+    const entered = await until('the player is in the segment', async (saw) => {
+      const { status, data } = saw(await trace(id));
       const found = status === 200 ? (data['segments_entered_since'] as Record<string, unknown>[]) : [];
       return found.length > 0 ? found : undefined;
     });
@@ -205,9 +199,9 @@ describe('GET /v1/event-trace/:ingestion_id/:index', () => {
       folded: { verdict: 'duplicate', duplicate_of: { ingestion_id: first, index: 0 } },
       landed: { status: 'none' },
     });
-    await eventually('the letter is there', async () => {
-      const { data } = await trace(differs);
-      return (data['folded'] as { verdict: string }).verdict === 'conflicting' ? true : undefined;
+    await until('the letter is there', async (saw) => {
+      const { data } = saw(await trace(differs));
+      return (data['folded'] as { verdict: string }).verdict === 'conflicting';
     });
     expect((await trace(differs)).data).toMatchObject({
       folded: { reason: 'CONFLICTING_DUPLICATE', money: null },

@@ -47,7 +47,7 @@ class Stream {
     expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
     open.add(stream);
     void stream.#read(response);
-    await until(() => stream.of('ready').length === 1);
+    await until((saw) => saw(stream.of('ready').length) === 1);
     return stream;
   }
 
@@ -102,7 +102,7 @@ it('shows events of the project as they are accepted, with personal data masked,
   await accept(service, other, event(7));
   const properties = { n: 1, email: 'jane@example.com', contact: { phone: '+4915112345' } };
   const ingestion_id = await accept(service, service, event(1, { properties }), event(2));
-  await until(() => mine.of().length === 2 && theirs.of().length === 1);
+  await until((saw) => saw(mine.of().length) === 2 && saw(theirs.of().length) === 1);
   expect(mine.of()[0]?.data).toMatchObject({
     ingestion_id,
     index: 0,
@@ -125,7 +125,7 @@ it('text of the caller that looks like the ids of another project changes nothin
   const ids = `,"tenant_id":"${tenant_id}","project_id":"${project_id}"`;
   await accept(service, service, event(1, { anonymous_id: ids, properties: { tenant_id, project_id } }));
   await accept(service, other, event(2));
-  await until(() => theirs.of().length > 0);
+  await until((saw) => saw(theirs.of().length) > 0);
   expect(theirs.numbers).toEqual([2]);
   theirs.close();
 });
@@ -140,7 +140,7 @@ it('shows only events of a name, or of a player by any of its ids', async () => 
     player_id: player_id.toUpperCase(),
     properties: { n: 4 },
   });
-  await until(() => named.of().length === 1 && his.of().length === 2);
+  await until((saw) => saw(named.of().length) === 1 && saw(his.of().length) === 2);
   expect(named.numbers).toEqual([2]);
   expect(his.numbers).toEqual([3, 4]);
   named.close();
@@ -152,7 +152,7 @@ it('shows at most 50 events a second, and counts the others', async () => {
   const numbers = Array.from({ length: 100 }, (_, n) => n);
   await accept(service, service, ...numbers.map((n) => event(n)));
   const skipped = () => stream.of('skipped').reduce((sum, { data }) => sum + Number(data['count']), 0);
-  await until(() => stream.of().length + skipped() === 100);
+  await until((saw) => saw(stream.of().length + skipped()) === 100);
   // The batch may be shown in two looks, with a second between them.
   expect(stream.of().length).toBeLessThanOrEqual(100);
   expect(stream.numbers.slice(0, 50)).toEqual(numbers.slice(0, 50));
@@ -163,7 +163,7 @@ it('shows at most 50 events a second, and counts the others', async () => {
 it('leaves out long properties', async () => {
   const stream = await Stream.open();
   await accept(service, service, event(1, { properties: { text: 'x'.repeat(10_000) } }));
-  await until(() => stream.of().length === 1);
+  await until((saw) => saw(stream.of().length) === 1);
   expect(stream.of()[0]?.data).toMatchObject({ is_shortened: true, properties: {} });
   stream.close();
 });
@@ -171,20 +171,20 @@ it('leaves out long properties', async () => {
 it('goes on after the last event that was seen, also when nobody watched meanwhile', async () => {
   const stream = await Stream.open();
   await accept(service, service, event(1));
-  await until(() => stream.of().length === 1);
+  await until((saw) => saw(stream.of().length) === 1);
   const last = stream.of()[0]?.id ?? '';
   await accept(service, service, event(2));
-  await until(() => stream.of().length === 2);
+  await until((saw) => saw(stream.of().length) === 2);
   stream.close();
   await accept(service, service, event(3));
   const again = await Stream.open('', { headers: { 'last-event-id': last } });
   await accept(service, service, event(4));
-  await until(() => again.of().length === 3);
+  await until((saw) => saw(again.of().length) === 3);
   expect(again.numbers).toEqual([2, 3, 4]);
   expect(again.of('skipped')).toEqual([]);
   // From before what is known: nobody knows how many were missed.
   const old = await Stream.open('', { headers: { 'last-event-id': '0:0' } });
-  await until(() => old.of('skipped').length === 1);
+  await until((saw) => saw(old.of('skipped').length) === 1);
   expect(old.of('skipped')[0]?.data).toEqual({ count: null });
   for (const id of ['nonsense', '0:x', '0:1,']) {
     const fresh = await Stream.open('', { headers: { 'last-event-id': id } });
@@ -201,7 +201,7 @@ it('is told tenant and project by the query, which cannot contradict the headers
     session: session_token,
   });
   await accept(service, other, event(1));
-  await until(() => stream.of().length === 1);
+  await until((saw) => saw(stream.of().length) === 1);
   stream.close();
   const refused = async (query: string, headers: Record<string, string> = {}) => {
     const { status, error } = await api(service, session_token, `/v1/event-stream${query}`, { headers });
@@ -243,10 +243,12 @@ it('of one tenant at most 20 are open; a closed one makes room', async () => {
   expect(await beyond.json()).toMatchObject({ error: { code: 'RATE_LIMITED' } });
   (await Stream.open('', { session: other.session_token })).close();
   streams[0]?.close();
-  await until(async () => {
-    const { status, body } = await fetch(`${service.base_url}/v1/event-stream?max_s=1`, {
-      headers: { authorization: `Bearer ${session}` },
-    });
+  await until(async (saw) => {
+    const { status, body } = saw(
+      await fetch(`${service.base_url}/v1/event-stream?max_s=1`, {
+        headers: { authorization: `Bearer ${session}` },
+      }),
+    );
     await body?.cancel();
     return status === 200;
   });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually, startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
+import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messagingClient } from '../../engage/messaging/messaging-client.ts';
 
 let service: TestService;
@@ -42,9 +43,9 @@ it('counts what of the own tenant waits, and shows its jobs that were given up, 
   // Nobody knows a rate, so the deposit waits for one.
   const deposit = { amount: 5, currency: 'SEK', transaction_id: 'waits', payment_method: 'card' };
   await client.event(player_id, 'deposit_confirmed', deposit);
-  await eventually('the deposit is folded', async () => {
-    const { data } = await client.api<unknown[]>('GET', `/v1/players/${player_id}/ledger`);
-    return data.length === 1 ? true : undefined;
+  await until('the deposit is folded', async (saw) => {
+    const { data } = saw(await client.api<unknown[]>('GET', `/v1/players/${player_id}/ledger`));
+    return data.length === 1;
   });
   const payload = { tenant_id: own.tenant_id };
   await service.platform.jobs.add(sql, { task: 'no-such-task', payload, max_attempts: 3 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { mirrorSends } from '../../../processors/send-mirror/index.ts';
-import { eventually } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import {
   expectRefusal,
   openCampaignFixture,
@@ -250,13 +250,15 @@ describe('messages of a player', () => {
 describe('conversion stats', () => {
   const HOUR_MS = 3_600_000;
   const mirrored = () =>
-    eventually('the messages are in ClickHouse', async () => {
+    until('the messages are in ClickHouse', async (saw) => {
       await mirrorSends(f.fixture.platform);
       const { postgres } = f.fixture.platform;
-      const [row] = await postgres.service<{ behind: boolean }[]>`
+      const [row] = saw(
+        await postgres.service<{ behind: boolean }[]>`
         select exists (select from message_sends s where s.changed_xid > coalesce(
-          (select changed_xid from mirror_positions where name = 'message_sends'), '0'::xid8)) as behind`;
-      return row?.behind === false ? true : undefined;
+          (select changed_xid from mirror_positions where name = 'message_sends'), '0'::xid8)) as behind`,
+      );
+      return row?.behind === false;
     });
   const variant = async (name: string) => {
     const body = { name, template_id: f.template_id, weight: 50 };

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { eventually, startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
+import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messagingClient, type Body, type MessagingClient } from '../messaging/messaging-client.ts';
 
 // What the console shows of a campaign before and after it is sent, and what uses a template.
@@ -55,9 +56,9 @@ describe('the audience', () => {
     await client.reaches(first, 'sent');
     const campaign_id = await campaignFor([...players, ...silent, deleted]);
     await client.api('DELETE', `/v1/players/${deleted}`);
-    await eventually('the exclusion is known', async () => {
-      const { by_code } = await audience(campaign_id);
-      return by_code['SKIPPED_SELF_EXCLUDED'] === 1 ? true : undefined;
+    await until('the exclusion is known', async (saw) => {
+      const { by_code } = saw(await audience(campaign_id));
+      return by_code['SKIPPED_SELF_EXCLUDED'] === 1;
     });
     const before = await audience(campaign_id, { exact: true });
     expect(before).toEqual({
@@ -192,8 +193,8 @@ describe('the series', () => {
           changed_xid = pg_current_xact_id()
         where campaign_id = ${campaign_id} and player_id = ${players[i] ?? ''}`;
     }
-    const found = await eventually('the messages are in ClickHouse', async () => {
-      const { data } = await series(campaign_id, '?interval=hour');
+    const found = await until('the messages are in ClickHouse', async (saw) => {
+      const { data } = saw(await series(campaign_id, '?interval=hour'));
       const sum = (name: string) => data.points.reduce((all, point) => all + (point[name] ?? 0), 0);
       return sum('sent') === 3 && sum('delivered') === 2 && sum('opened') === 1 ? data : undefined;
     });
@@ -244,8 +245,8 @@ describe('the series', () => {
     await service.platform.postgres.service`
       update message_sends set opened_at = '2026-05-04T11:00:00Z', changed_xid = pg_current_xact_id()
       where campaign_id = ${campaign_id} and player_id = ${players[2] ?? ''}`;
-    const by_day = await eventually('the second one is opened', async () => {
-      const { data: later } = await series(campaign_id);
+    const by_day = await until('the second one is opened', async (saw) => {
+      const { data: later } = saw(await series(campaign_id));
       return later.interval === 'day' ? later : undefined;
     });
     expect(by_day).toEqual({

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { FailedRetries } from '../../../src/engage/campaigns/retry-failed.ts';
 import { Schedule } from '../../../src/engage/campaigns/send.ts';
-import { eventually } from '../../engines/service.ts';
+
 import { until } from '../../engines/until.ts';
 import { messengerOf, openMessengerFixture, type MessengerFixture } from '../messaging/messenger-fixture.ts';
 
@@ -72,11 +72,13 @@ it('counting the failed messages does not hold the campaign', async () => {
   const lock = sql().begin(async (tx) => {
     await tx`lock table message_sends in access exclusive mode`;
     answer = retry(campaign_id);
-    await until(async () => {
-      const [row] = await sql()<{ waits: boolean }[]>`
+    await until(async (saw) => {
+      const [row] = saw(
+        await sql()<{ waits: boolean }[]>`
         select exists (
           select from pg_locks where not granted and relation = 'message_sends'::regclass
-            and pid in (select pid from pg_stat_activity where datname = current_database())) as waits`;
+            and pid in (select pid from pg_stat_activity where datname = current_database())) as waits`,
+      );
       return row?.waits === true;
     });
     return sql()`select 1 from campaigns where campaign_id = ${campaign_id} for update nowait`;
@@ -117,12 +119,14 @@ it('a campaign that is retried while it is finished goes on', async () => {
     await tx`update campaigns set updated_at = now() where campaign_id = ${campaign_id}`;
     await tx`update message_sends set status = 'queued', error_code = null where campaign_id = ${campaign_id}`;
     turn = schedule.turn().then(() => (has_ended = true));
-    await eventually('the campaign is being finished', async () => {
-      const [row] = await sql()<{ waits: boolean }[]>`
+    await until('the campaign is being finished', async (saw) => {
+      const [row] = saw(
+        await sql()<{ waits: boolean }[]>`
         select exists (
           select from pg_locks where not granted
-            and pid in (select pid from pg_stat_activity where datname = current_database())) as waits`;
-      return has_ended || row?.waits === true ? true : undefined;
+            and pid in (select pid from pg_stat_activity where datname = current_database())) as waits`,
+      );
+      return has_ended || row?.waits === true;
     });
   });
   await turn;

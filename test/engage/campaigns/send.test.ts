@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { variantChooser } from '../../../src/engage/campaigns/variant-choice.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import {
   messagingClient,
   type Body,
@@ -284,7 +285,7 @@ describe('life of a campaign', () => {
     const cancelled = await client.api('POST', `/v1/campaigns/${paused.campaign_id}/cancel`);
     expect([cancelled.status, cancelled.data['status']]).toEqual([200, 'cancelled']);
     expect((await client.api('POST', `/v1/campaigns/${paused.campaign_id}/cancel`)).status).toBe(409);
-    const rows = await eventuallyClosed(paused.campaign_id);
+    const rows = await closed(paused.campaign_id);
     expect(rows.length).toBeGreaterThanOrEqual(1_000);
     const sent = rows.filter(({ status }) => status === 'sent');
     // At one message a second, a few were handed over before the cancellation.
@@ -340,13 +341,12 @@ describe('life of a campaign', () => {
   });
 });
 
-async function eventuallyClosed(campaign_id: string): Promise<ShownSend[]> {
-  for (;;) {
-    const rows = await client.recipients(campaign_id);
-    if (rows.every(({ status }) => status !== 'queued' && status !== 'sending')) return rows;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
+/** The messages of a campaign, once none is open any more. */
+const closed = (campaign_id: string): Promise<ShownSend[]> =>
+  until('every message is closed', async (saw) => {
+    const rows = saw(await client.recipients(campaign_id));
+    return rows.every(({ status }) => status !== 'queued' && status !== 'sending') ? rows : undefined;
+  });
 
 describe('messages on bonuses under a licence', () => {
   /** Players who differ in what they said; by name. */

@@ -3,7 +3,8 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { campaignTriggers } from '../../../src/engage/campaigns/trigger.ts';
 import { recordTriggerEvents } from '../../../src/engage/triggers/record.ts';
 import { encodePlayerEvent } from '../../../src/ingest/events/envelope.ts';
-import { eventually, startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messagingClient, type MessagingClient } from '../messaging/messaging-client.ts';
 
 let service: TestService;
@@ -59,8 +60,8 @@ async function tellLate(player_id: string, hours: number, event: string, propert
 }
 
 const messagesOf = ({ provider_id }: { provider_id: string }, count: number) =>
-  eventually(`${count} messages`, async () => {
-    const found = await client.messages(provider_id);
+  until(`${count} messages`, async (saw) => {
+    const found = saw(await client.messages(provider_id));
     return found.length >= count ? found : undefined;
   });
 
@@ -75,10 +76,11 @@ async function record(values: readonly string[]): Promise<void> {
 
 /** Resolves when every recorded event is decided. */
 const decided = () =>
-  eventually('every event is decided', async () => {
-    const [waiting] = await service.platform.postgres
-      .service`select from trigger_events where decided_at is null limit 1`;
-    return waiting === undefined ? true : undefined;
+  until('every event is decided', async (saw) => {
+    const [waiting] = saw(
+      await service.platform.postgres.service`select from trigger_events where decided_at is null limit 1`,
+    );
+    return waiting === undefined;
   });
 
 /** Runs statements as the owner of the database. */
@@ -103,8 +105,8 @@ it('a triggered campaign messages a member at each of its events, from its start
   await client.event(member, 'login');
   await client.event(stranger, 'deposit_confirmed', deposit('of a stranger'));
   await client.event(member, 'deposit_confirmed', deposit('second'));
-  const messages = await eventually('two messages', async () => {
-    const found = await client.messages(provider_id);
+  const messages = await until('two messages', async (saw) => {
+    const found = saw(await client.messages(provider_id));
     return found.length >= 2 ? found : undefined;
   });
   expect(messages.map(({ body, recipient }) => [body, recipient])).toEqual(
@@ -115,9 +117,9 @@ it('a triggered campaign messages a member at each of its events, from its start
   expect((await client.api('POST', `/v1/campaigns/${campaign_id}/cancel`)).status).toBe(200);
   await client.event(member, 'deposit_confirmed', deposit('too late'));
   await sunk(service.platform);
-  await eventually('the trigger has seen it', async () => {
-    const lag = await service.platform.eventLog.lag('player-events', 'campaign-trigger');
-    return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset) ? true : undefined;
+  await until('the trigger has seen it', async (saw) => {
+    const lag = saw(await service.platform.eventLog.lag('player-events', 'campaign-trigger'));
+    return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset);
   });
   expect(await client.recipients(campaign_id)).toHaveLength(2);
 });
@@ -143,8 +145,8 @@ it('a message on a bonus goes to a member who consented to its product, where th
   const campaign_id = await licensed.campaign({ segment_id, template_id, ...rest });
   expect((await licensed.send(campaign_id)).status).toBe(200);
   for (const id of [consenting, silent]) await licensed.event(id, 'deposit_confirmed', deposit(id));
-  const rows = await eventually('both events have fired it', async () => {
-    const found = await licensed.recipients(campaign_id);
+  const rows = await until('both events have fired it', async (saw) => {
+    const found = saw(await licensed.recipients(campaign_id));
     return found.length === 2 && found.every(({ status }) => !/queued|sending/.test(status))
       ? found
       : undefined;
@@ -292,9 +294,9 @@ it.each([
       const expected = { listener_id: broken.campaign_id, listener_kind: 'campaign', reason, events: 1 };
       await vi.waitFor(() => expect(logged()).toContainEqual(expected), { timeout: 45_000 });
       expect(JSON.stringify(logged())).not.toContain(member);
-      await eventually('the campaign shows it', async () => {
-        const { data } = await client.api('GET', `/v1/campaigns/${broken.campaign_id}`);
-        return data['last_error'] === reason ? true : undefined;
+      await until('the campaign shows it', async (saw) => {
+        const { data } = saw(await client.api('GET', `/v1/campaigns/${broken.campaign_id}`));
+        return data['last_error'] === reason;
       });
     } finally {
       await asOwner(mend);
@@ -315,7 +317,7 @@ it('a failure that is not the campaign’s fault is retried until it succeeds', 
   const warn = vi.spyOn(service.platform.logger, 'warn');
   await client.event(member, 'custom_patience');
   try {
-    await eventually('it has failed', () => {
+    await until('it has failed', () => {
       const failed = warn.mock.calls.some(
         ([fields]) => (fields as { reason?: string }).reason === 'the decision failed: 53100',
       );

@@ -40,7 +40,7 @@ it('the steps of a run leave Postgres 90 days after its end, once ClickHouse has
   await cleanUpJourneys(platform);
   expect(await stepsOf(old)).toBe(2);
   // The mirror copies what is older than every running transaction.
-  await until(async () => (await mirrorJourneys(platform)).count === 0 && (await isCopied(old)));
+  await until(async (saw) => saw((await mirrorJourneys(platform)).count) === 0 && saw(await isCopied(old)));
   await cleanUpJourneys(platform);
   expect([await stepsOf(old), await stepsOf(young)]).toEqual([0, 2]);
   expect(await on.run(journey_id, old)).toEqual(before);

@@ -103,7 +103,7 @@ describe('deleting a journey', () => {
     const [waiting = ''] = await f.storeRuns(id, [{ node_id: 'event', seq: 2, awaits: 'bet_placed' }]);
     await copyRun(waiting, 2_100);
     await f.api('DELETE', `/v1/journeys/${id}`);
-    await until(async () => !(await statusesOf(id)).includes('running'));
+    await until(async (saw) => !saw(await statusesOf(id)).includes('running'));
     const runs = await runsOf(id);
     expect(runs).toHaveLength(2_101);
     expect(new Set(runs.map(({ cancelled_by }) => cancelled_by))).toEqual(new Set(['journey_deleted']));
@@ -159,15 +159,17 @@ describe('activating a journey that was held', () => {
     const { id } = await held([at(-60_000), later].map((due_at) => ({ due_at, has_timer: false })));
     const before = Date.now();
     await f.api('POST', `/v1/journeys/${id}/activate`);
-    await until(async () => (await f.rowsOf('journey_timers', id)).length === 2);
+    await until(async (saw) => saw((await f.rowsOf('journey_timers', id)).length) === 2);
     const [late = 0, due] = dueOf(await f.rowsOf('journey_timers', id));
     expect(due).toBe(later.getTime());
     expect(late).toBeGreaterThanOrEqual(before);
     expect(late).toBeLessThanOrEqual(Date.now());
     const { service } = f.fixture.platform.postgres;
-    await until(async () => {
-      const resumed = await service`
-        select from journeys where journey_id = ${id} and not is_held and resuming_since is null`;
+    await until(async (saw) => {
+      const resumed = saw(
+        await service`
+        select from journeys where journey_id = ${id} and not is_held and resuming_since is null`,
+      );
       return resumed.length === 1;
     });
   });
@@ -180,7 +182,8 @@ describe('activating a journey that was held', () => {
     await f.api('POST', `/v1/journeys/${id}/activate`);
     const late = async () => dueOf(await f.rowsOf('journey_timers', id)).filter((due_ms) => due_ms < before);
     await until(
-      async () => (await late()).length === 0 && (await f.rowsOf('journey_timers', id)).length >= 3,
+      async (saw) =>
+        saw((await late()).length) === 0 && saw((await f.rowsOf('journey_timers', id)).length) >= 3,
     );
     const times = dueOf(await f.rowsOf('journey_timers', id));
     expect(times[0]).toBeGreaterThanOrEqual(before);
@@ -195,7 +198,7 @@ describe('activating a journey that was held', () => {
       { due_at: at(60_000), has_timer: false },
     ]);
     await f.api('POST', `/v1/journeys/${id}/activate`, { resume: 'skip' });
-    await until(async () => (await f.rowsOf('journey_timers', id)).length === 1);
+    await until(async (saw) => saw((await f.rowsOf('journey_timers', id)).length) === 1);
     const late = (await runsOf(id)).find(({ run_id }) => run_id === ids[0]);
     expect(late).toMatchObject({ status: 'cancelled', cancelled_by: 'resume' });
     expect((await f.rowsOf('journey_timers', id))[0]).toMatchObject({ run_id: ids[1], seq: 1 });

@@ -3,7 +3,8 @@ import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { readChangedJourneyRows } from '../../../src/analytics/journey-mirror-queries.ts';
 import { MIRROR_START } from '../../../src/analytics/mirror-queries.ts';
 import { isInHoldout } from '../../../src/engage/journeys/runs/entry.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { triggerFixture } from '../triggers/trigger-fixture.ts';
 import { end, runFixture, wait, type RunFixture } from './runs/run-fixture.ts';
 
@@ -38,7 +39,7 @@ const node = (node_id: string, counts: Record<string, unknown>) => {
 it('every node says how many runs came, wait, went on, failed and left, and what became of its messages', async () => {
   const [template_id, provider_id] = [await on.client.template(), await on.client.provider()];
   const mail = { id: 'mail', type: 'send_message', template_id, provider_id, next: 'until' };
-  const until = {
+  const waiting = {
     id: 'until',
     type: 'wait_for_event',
     event: 'custom_go',
@@ -46,7 +47,7 @@ it('every node says how many runs came, wait, went on, failed and left, and what
     next: 'end',
     timeout_next: 'end',
   };
-  const journey_id = await on.journey([mail, until, end()]);
+  const journey_id = await on.journey([mail, waiting, end()]);
   expect((await statsOf(journey_id)).data).toEqual({
     runs: { running: 0, completed: 0, failed: 0, cancelled: 0 },
     nodes: [
@@ -68,9 +69,9 @@ it('every node says how many runs came, wait, went on, failed and left, and what
   await on.reached(journey_id, runs[0] ?? '', 'completed');
   await on.client.api('POST', `/v1/journeys/${journey_id}/runs/${runs[2]}/cancel`);
   for (const run_id of runs) {
-    await eventually('the message is sent', async () => {
-      const { history } = await on.run(journey_id, run_id);
-      return history[0]?.message_status === 'sent' ? true : undefined;
+    await until('the message is sent', async (saw) => {
+      const { history } = saw(await on.run(journey_id, run_id));
+      return history[0]?.message_status === 'sent';
     });
   }
   await caughtUp();
@@ -114,8 +115,9 @@ it('a goal counts for runs that were held out, too, within its window and whethe
   const journey_id = await on.journey(nodes, { kind: 'event', event: 'custom_in' }, settings);
   const players = await on.client.players(24);
   for (const player_id of players) await on.client.event(player_id, 'custom_in');
-  await eventually('all have entered', async () =>
-    (await on.runs(journey_id, '?limit=100')).data.length === players.length ? true : undefined,
+  await until(
+    'all have entered',
+    async (saw) => saw((await on.runs(journey_id, '?limit=100')).data.length) === players.length,
   );
   const [paid, small, late] = [players.slice(0, 12), players.slice(12, 16), players.slice(16)];
   await on.sql`

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { isSigned } from '../../../src/auth/webhook-signature.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messagingClient, type MessagingClient } from '../messaging/messaging-client.ts';
 import { answering, startReceiver, type Receiver } from '../webhooks/receiver.ts';
 
@@ -80,8 +81,8 @@ it('a run goes from its event over a message, a webhook and an awaited event to 
     return first && (await api<Run>('GET', `${path}/runs/${first.run_id}`)).data;
   };
   const reaches = (what: string, isSo: (run: Run) => boolean) =>
-    eventually(what, async () => {
-      const run = await readRun();
+    until(what, async (saw) => {
+      const run = saw(await readRun());
       return run !== undefined && isSo(run) ? run : undefined;
     });
   await reaches('it waits for the event', ({ history }) => history.at(-1)?.node_id === 'again');

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Random } from '../../crash/random.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messagingClient } from './messaging-client.ts';
 
 /** The number of players; each is one interleaving of an exclusion with the fan-out and the sending of a campaign. */
@@ -95,16 +96,18 @@ async function followSent(
 ): Promise<void> {
   let waiting = player_ids.map((player_id) => ({ player_id, after: random.integer(1, PLAYERS / 10) }));
   const begun: Promise<void>[] = [];
-  await eventually(
+  await until(
     'the players are excluded while messages are sent',
-    async () => {
-      const [counted] = await service.platform.postgres.service<{ sent: number }[]>`
+    async (saw) => {
+      const [counted] = saw(
+        await service.platform.postgres.service<{ sent: number }[]>`
         select count(*)::int as sent from message_sends
-        where campaign_id = ${campaign_id} and status not in ('queued', 'failed')`;
+        where campaign_id = ${campaign_id} and status not in ('queued', 'failed')`,
+      );
       const sent = counted?.sent ?? 0;
       begun.push(...waiting.filter(({ after }) => after <= sent).map(({ player_id }) => exclude(player_id)));
       waiting = waiting.filter(({ after }) => after > sent);
-      return waiting.length === 0 ? true : undefined;
+      return waiting.length === 0;
     },
     60_000,
   );

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually, folded, startTestService, type TestService } from '../../engines/service.ts';
+import { folded, startTestService, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
 import { messagingClient, type MessagingClient, type ShownSend } from './messaging-client.ts';
@@ -69,8 +69,8 @@ const statuses = async (client: MessagingClient, campaign_id: string) =>
 /** Resolves with the rows once exactly these players are not waiting any more. */
 async function begun(client: MessagingClient, campaign_id: string, player_ids: readonly string[]) {
   let rows = new Map<string, ShownSend>();
-  await until(async () => {
-    rows = await statuses(client, campaign_id);
+  await until(async (saw) => {
+    rows = saw(await statuses(client, campaign_id));
     return player_ids.every((id) => rows.get(id)?.status === 'sent');
   });
   return rows;
@@ -176,9 +176,11 @@ async function anonymousIn(
       anonymous_id,
       properties: {},
     });
-    const player_id = await eventually('the player exists', async () => {
-      const [row] = await sql<{ player_id: string }[]>`
-        select player_id from player_identities where project_id = ${project_id} and anonymous_id = ${anonymous_id}`;
+    const player_id = await until('the player exists', async (saw) => {
+      const [row] = saw(
+        await sql<{ player_id: string }[]>`
+        select player_id from player_identities where project_id = ${project_id} and anonymous_id = ${anonymous_id}`,
+      );
       return row?.player_id;
     });
     if (partitionOf(project_id, player_id) === partition) return { player_id, anonymous_id };

@@ -8,7 +8,7 @@ import {
 } from '../../../src/engage/messaging/journey-send-queries.ts';
 import { MIRROR_START } from '../../../src/analytics/mirror-queries.ts';
 import { readChangedSends } from '../../../src/analytics/send-mirror-queries.ts';
-import { eventually } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messengerOf, openMessengerFixture, type MessengerFixture } from './messenger-fixture.ts';
 
 // Messages of journeys go through the same queue, fence and gate as those of campaigns.
@@ -82,8 +82,8 @@ it('a node of a run sends one message, with the context of the run; its events n
     { send_id: first?.send_id, body: 'Your code is X-174200active' },
   ]);
   expect(await rowsOf(send)).toMatchObject([{ channel: 'email' }]);
-  const changed = await eventually('the change can be read', async () => {
-    const read = await readChangedSends(sql(), MIRROR_START, 1_000, now_ms);
+  const changed = await until('the change can be read', async (saw) => {
+    const read = saw(await readChangedSends(sql(), MIRROR_START, 1_000, now_ms));
     return read.find(({ send_id, sent_ms }) => send_id === first?.send_id && sent_ms !== null);
   });
   const events = feedbackEventsOf(changed);

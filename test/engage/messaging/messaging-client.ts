@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { plainArray, textArray } from '../../../src/platform/postgres/arrays.ts';
-import { eventually, type TestService, type TestTenant } from '../../engines/service.ts';
+import { type TestService, type TestTenant } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 
 export type Body = Record<string, unknown>;
 
@@ -153,10 +154,10 @@ export function messagingClient(service: TestService, tenant: TestTenant = servi
     },
     /** Resolves when the campaign has this status. */
     reaches: (campaign_id: string, status: string, timeout_ms = 60_000) =>
-      eventually(
+      until(
         `campaign ${campaign_id} is ${status}`,
-        async () => {
-          const { data } = await api('GET', `/v1/campaigns/${campaign_id}`);
+        async (saw) => {
+          const { data } = saw(await api('GET', `/v1/campaigns/${campaign_id}`));
           return data['status'] === status ? data : undefined;
         },
         timeout_ms,

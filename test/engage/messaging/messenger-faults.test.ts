@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { FanOut } from '../../../src/engage/campaigns/fan-out.ts';
 import { Messenger, type MessengerDeps } from '../../../src/engage/messaging/messenger.ts';
 import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messagingClient, type MessagingClient } from './messaging-client.ts';
 
 const SETTINGS = {
@@ -71,9 +72,9 @@ function withService(broken: Partial<Db>): MessengerDeps {
 }
 
 const turnsUntil = (what: string, isSo: () => Promise<boolean>) =>
-  eventually(what, async () => {
+  until(what, async (saw) => {
     await messenger?.turn();
-    return (await isSo()) ? true : undefined;
+    return saw(await isSo());
   });
 const codes = async (campaign_id: string) =>
   (await client.recipients(campaign_id)).map(({ status, error_code }) => `${status} ${error_code}`);
@@ -154,7 +155,7 @@ it('after a failed batch the messenger claims only under a lease that is stored 
       // The messenger looks for queues after it has renewed its lease and before it claims.
       if (!is_begun || is_failed || !String(args[0]).includes('with recursive hop')) return ask();
       fail();
-      return eventually('a batch failed', () => Promise.resolve(is_failed ? true : undefined)).then(ask);
+      return until('a batch failed', () => Promise.resolve(is_failed)).then(ask);
     },
   });
   await sending();
@@ -223,17 +224,15 @@ it('results that are written twice do not send a message again that another batc
     await turnsUntil('its result is written', () => Promise.resolve(release.length === 1));
     expect(await codes(campaign_id)).toEqual(['queued null']);
     await whole`update message_sends set retry_at = null where campaign_id = ${campaign_id}`;
-    await eventually('the other messenger hands it over', async () => {
+    await until('the other messenger hands it over', async () => {
       await other.turn();
-      return answers.length === 2 ? true : undefined;
+      return answers.length === 2;
     });
     release[0]?.();
     await turnsUntil('the result is written again', () => Promise.resolve(writes === 2));
     expect(await codes(campaign_id)).toEqual(['sending null']);
     answers[1]?.();
-    await eventually('it is sent', async () =>
-      (await codes(campaign_id)).includes('sent null') ? true : undefined,
-    );
+    await until('it is sent', async (saw) => saw(await codes(campaign_id)).includes('sent null'));
     expect(answers).toHaveLength(2);
   } finally {
     server.closeAllConnections();

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { expect } from 'vitest';
 import { FanOut } from '../../../src/engage/campaigns/fan-out.ts';
 import { Messenger, type MessengerDeps } from '../../../src/engage/messaging/messenger.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messagingClient, type MessagingClient } from './messaging-client.ts';
 
 const SETTINGS = {
@@ -62,11 +63,11 @@ export function messengerOf({ platform }: TestService, changed: Partial<Messenge
     messenger,
     /** Takes turns until the condition holds. */
     turnsUntil: (what: string, isSo: () => boolean | Promise<boolean>, timeout_ms?: number) =>
-      eventually(
+      until(
         what,
-        async () => {
+        async (saw) => {
           await messenger.turn();
-          return (await isSo()) ? true : undefined;
+          return saw(await isSo());
         },
         timeout_ms,
       ),

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { plainArray } from '../../../src/platform/postgres/arrays.ts';
-import { eventually, startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messagingClient, type Body, type MessagingClient } from './messaging-client.ts';
 
 interface Row {
@@ -69,9 +70,9 @@ async function tell(player_id: string, event: string, properties: Body, timestam
 async function settled(): Promise<void> {
   for (let round = 0; round < 2; round++) {
     await sunk(service.platform);
-    await eventually('the messenger has seen every event', async () => {
-      const lag = await service.platform.eventLog.lag('player-events', 'campaign-trigger');
-      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset) ? true : undefined;
+    await until('the messenger has seen every event', async (saw) => {
+      const lag = saw(await service.platform.eventLog.lag('player-events', 'campaign-trigger'));
+      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset);
     });
     await waitUntilCaughtUp(service.platform, 90_000);
   }

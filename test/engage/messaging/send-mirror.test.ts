@@ -7,7 +7,8 @@ import { runRefreshJob } from '../../../src/segments/refresh-job.ts';
 import { sweepWindows } from '../../../src/segments/sweep.ts';
 import { publishMembershipChanges } from '../../../src/segments/publish-changes.ts';
 import type { Platform } from '../../../src/wiring/platform.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { storeSends, type SendFields } from '../campaigns/campaign-fixture.ts';
 import { segmentClient, type SegmentClient } from '../../segments/segment-client.ts';
 
@@ -272,9 +273,9 @@ describe('realtime segments of messages', () => {
     await follow();
     expect(await client.segmentsOf(former)).toEqual([segment]);
     await client.identify({}, { anonymous_id: device, external_id: device });
-    await eventually('the survivor is in the segment', async () => {
+    await until('the survivor is in the segment', async (saw) => {
       await follow();
-      return (await client.segmentsOf(player_id)).includes(segment) ? true : undefined;
+      return saw(await client.segmentsOf(player_id)).includes(segment);
     });
     await runRefreshJob(service.platform, { ...project, segment_id: segment });
     expect(await client.segmentsOf(player_id)).toEqual([segment]);

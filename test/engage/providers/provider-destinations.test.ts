@@ -3,7 +3,8 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Egress } from '../../../src/platform/egress/egress.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
 import { messagingClient, type MessagingClient } from '../messaging/messaging-client.ts';
 
@@ -132,9 +133,9 @@ describe.each(KINDS)('%s (%s): %s', (kind, channel, path, configOf) => {
           [status, error_code, provider_code].join(' '),
         );
       // The messages wait, and say what for.
-      await eventually('each was tried', async () => {
-        const all = await states();
-        return all.every((state) => state === 'queued  EGRESS_REFUSED') ? true : undefined;
+      await until('each was tried', async (saw) => {
+        const all = saw(await states());
+        return all.every((state) => state === 'queued  EGRESS_REFUSED');
       });
       const { service: sql } = service.platform.postgres;
       await sql`

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import { eventually, type TestService, type TestTenant } from '../../engines/service.ts';
+import { type TestService, type TestTenant } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messagingClient, type Body } from '../messaging/messaging-client.ts';
 
 export const group = (...conditions: Body[]) => ({ operator: 'AND', conditions });
@@ -83,16 +84,18 @@ export function triggerFixture(service: TestService, tenant: TestTenant = servic
     },
     /** The messages of a campaign, once there are so many. */
     messages: ({ provider_id }: Armed, count: number) =>
-      eventually(`${count} messages`, async () => {
-        const found = await client.messages(provider_id);
+      until(`${count} messages`, async (saw) => {
+        const found = saw(await client.messages(provider_id));
         return found.length >= count ? found : undefined;
       }),
     /** The decisions about a campaign's events, once there are so many. */
     decided: ({ campaign_id }: Armed, count: number) =>
-      eventually(`${count} decisions`, async () => {
-        const rows = await sql<StoredDecision[]>`
+      until(`${count} decisions`, async (saw) => {
+        const rows = saw(
+          await sql<StoredDecision[]>`
           select outcome, last_error, player_id, attempts from trigger_events
-          where listener_id = ${campaign_id} and decided_at is not null order by recorded_at, event_key`;
+          where listener_id = ${campaign_id} and decided_at is not null order by recorded_at, event_key`,
+        );
         return rows.length >= count ? rows : undefined;
       }),
     /** The events of a campaign that wait for a decision. */

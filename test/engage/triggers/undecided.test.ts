@@ -63,8 +63,8 @@ it('an event waits while ClickHouse is away, is counted meanwhile, and fires onc
   await on.deposit(player_id);
   // It needs no ClickHouse.
   expect(await on.messages(unsegmented, 1)).toHaveLength(1);
-  await until(async () => (await on.waiting(campaign)).length === 1);
-  await until(async () => (await metric('trigger_events_waiting')) === 1);
+  await until(async (saw) => saw((await on.waiting(campaign)).length) === 1);
+  await until(async (saw) => saw(await metric('trigger_events_waiting')) === 1);
   expect(await metric('trigger_events_age_seconds')).toBeGreaterThan(0);
   is_away = false;
   expect(await on.messages(campaign, 1)).toHaveLength(1);
@@ -87,7 +87,7 @@ it('a decision that fails is repeated; its reason is shown and stops no other ca
   const player_ids = [await on.person(), await on.person()];
   for (const player_id of player_ids) await on.event(player_id, 'custom_pair');
   expect(await on.messages(sound, 2)).toHaveLength(2);
-  await until(async () => (await on.waiting(broken)).some(({ attempts }) => attempts >= 2));
+  await until(async (saw) => saw(await on.waiting(broken)).some(({ attempts }) => attempts >= 2));
   expect(await metric('trigger_failures_total')).toBeGreaterThan(failures);
   const last_error = await on.lastError(broken);
   expect(last_error).toEqual(expect.stringMatching(/definition/));
@@ -98,7 +98,7 @@ it('a decision that fails is repeated; its reason is shown and stops no other ca
   expect(JSON.stringify(logged)).not.toContain(player_ids[0]);
   await define(everybody);
   expect(await on.messages(broken, 2)).toHaveLength(2);
-  await until(async () => (await on.lastError(broken)) === null);
+  await until(async (saw) => saw(await on.lastError(broken)) === null);
 });
 
 it('an event whose decision is not possible for a day is given up and kept with its reason', async () => {
@@ -106,7 +106,7 @@ it('an event whose decision is not possible for a day is given up and kept with 
   const campaign = await on.arm('custom_hopeless', segment_id);
   expect((await on.client.api('DELETE', `/v1/segments/${segment_id}`)).status).toBe(200);
   await on.event(await on.person(), 'custom_hopeless', { n: 7 });
-  await until(async () => (await on.waiting(campaign)).some(({ last_error }) => last_error !== null));
+  await until(async (saw) => saw(await on.waiting(campaign)).some(({ last_error }) => last_error !== null));
   const error = vi.spyOn(service.platform.logger, 'error');
   await sql()`update trigger_events set recorded_at = recorded_at - interval '1 day'
     where listener_id = ${campaign.campaign_id}`;
@@ -127,7 +127,7 @@ it('what waits when the campaign is cancelled is recorded as given up', async ()
   await sunk(service.platform);
   is_away = true;
   await on.event(player_id, 'custom_cancelled');
-  await until(async () => (await on.waiting(campaign)).length === 1);
+  await until(async (saw) => saw((await on.waiting(campaign)).length) === 1);
   await on.client.api('POST', `/v1/campaigns/${campaign.campaign_id}/cancel`);
   const [failed] = await on.decided(campaign, 1);
   expect(failed).toMatchObject({ outcome: 'failed', last_error: expect.stringContaining('ended') });
@@ -182,7 +182,7 @@ it('an event of a player that is merged before the decision fires for the surviv
   await sunk(service.platform);
   is_away = true;
   await on.visit('visitor to merge', 'custom_merged');
-  await until(async () => (await on.waiting(campaign)).length === 1);
+  await until(async (saw) => saw((await on.waiting(campaign)).length) === 1);
   const [before] = await on.waiting(campaign);
   expect(before?.player_id).not.toBe(survivor);
   await on.person({ player_id: survivor, anonymous_id: 'visitor to merge' });
@@ -206,7 +206,7 @@ it('an event waits while the position of player-mirror is from the future', asyn
     sql()`update mirror_positions set changed_xid = ${xid}::text::xid8 where name = 'players'`;
   await moveTo('1000000000000');
   await on.event(player_id, 'custom_loaded');
-  await until(async () => (await on.waiting(campaign)).length === 1);
+  await until(async (saw) => saw((await on.waiting(campaign)).length) === 1);
   await until(sinkHasAll);
   const { tenant_id, project_id } = service;
   const listener = { tenant_id, project_id, listener_id: campaign.campaign_id };
@@ -238,7 +238,7 @@ it('an event of another log waits until the sink is in that log, too, and those 
   await sql()`update sink_positions set next_offset = 1000000`;
   await on.event(player_id, 'custom_other_log');
   await on.event(player_id, 'custom_other_log');
-  await until(async () => (await on.waiting(campaign)).length === 2);
+  await until(async (saw) => saw((await on.waiting(campaign)).length) === 2);
   const [one] = await sql()<{ event_key: string }[]>`
     select event_key from trigger_events where listener_id = ${campaign.campaign_id} limit 1`;
   const key = one?.event_key ?? '';
@@ -260,7 +260,7 @@ it('an event of another log waits until the sink is in that log, too, and those 
   ]);
   is_away = false;
   expect(await on.messages(campaign, 2)).toHaveLength(2);
-  await until(async () => !(await isRefused('analytics-sink')));
+  await until(async (saw) => !saw(await isRefused('analytics-sink')));
 });
 
 it('an event keeps its place when its log is adopted under another id, unless the log had lost that place', async () => {
@@ -269,7 +269,7 @@ it('an event keeps its place when its log is adopted under another id, unless th
   await sunk(service.platform);
   is_away = true;
   await on.event(player_id, 'custom_adopted');
-  await until(async () => (await on.waiting(campaign)).length === 1);
+  await until(async (saw) => saw((await on.waiting(campaign)).length) === 1);
   const place = async () => {
     const [row] = await sql()<{ log_id: string | null; log_offset: bigint }[]>`
       select log_id, log_offset from trigger_events where listener_id = ${campaign.campaign_id}`;
@@ -305,7 +305,7 @@ it('an event keeps its place when its log is adopted under another id, unless th
   expect(await place()).toEqual({ log_id: null, log_offset: -1n });
   is_away = false;
   expect(await on.messages(campaign, 1)).toHaveLength(1);
-  await until(async () => !(await isRefused(group_name)));
+  await until(async (saw) => !saw(await isRefused(group_name)));
   await sunk(service.platform);
 });
 

@@ -41,8 +41,8 @@ const ban = (player_id: string) =>
 async function attempted(player_id: string, node = {}): Promise<{ run_id: string; event_id: string }> {
   status = 500;
   const made = await on.call(journey_id, { url: there.url, retry: often, ...node }, { player_id });
-  await until(async () => {
-    const found = (await on.deliveries(journey_id, '?limit=200')).find(
+  await until(async (saw) => {
+    const found = saw(await on.deliveries(journey_id, '?limit=200')).find(
       (one) => one.event_id === made.event_id,
     );
     return found?.status === 'pending' && found.response_status === 500;
@@ -144,10 +144,12 @@ it('an exclusion that is accepted and not folded yet holds the webhook back, and
 
   /** It was claimed and put back: it comes due again soon. */
   async function heldBack(id: string): Promise<void> {
-    await until(async () => {
-      const [row] = await on.sql<{ is_back: boolean }[]>`
+    await until(async (saw) => {
+      const [row] = saw(
+        await on.sql<{ is_back: boolean }[]>`
         select attempts = 1 and next_at between now() and now() + interval '2 seconds' as is_back
-        from webhook_deliveries where event_id = ${id} and status = 'pending'`;
+        from webhook_deliveries where event_id = ${id} and status = 'pending'`,
+      );
       return row?.is_back === true || callsOf(id) > 1;
     });
   }

@@ -63,9 +63,9 @@ it('two deliverers at the same time attempt each delivery once', async () => {
   const calls = Array.from({ length: 60 }, () => on.call(journey_id, { url: there.url }));
   const made = await Promise.all(calls);
   const both = await Promise.all([newDeliverer(), newDeliverer()]);
-  await until(async () => {
+  await until(async (saw) => {
     await Promise.all(both.map((one) => one.turn()));
-    return (await on.deliveries(journey_id, '?status=delivered&limit=200')).length === made.length;
+    return saw((await on.deliveries(journey_id, '?status=delivered&limit=200')).length) === made.length;
   });
   await Promise.all(both.map((one) => one.close()));
   const ids = there.received.slice(before).map(({ headers }) => String(headers['x-service-event-id']));

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { isSigned } from '../../../src/auth/webhook-signature.ts';
 import { cancelDeliveries, insertDeliveries } from '../../../src/engage/webhooks/delivery-queries.ts';
 import { ROLES } from '../../../src/config.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { answering, startReceiver, type Answer, type Receiver } from './receiver.ts';
 import { webhookFixture, type WebhookFixture } from './webhook-fixture.ts';
@@ -39,8 +39,8 @@ async function receiver(answer: Answer): Promise<Receiver> {
 async function attemptedOnce(url: string) {
   for (;;) {
     const made = await on.call(journey_id, { url, wait_for_response: false });
-    const shown = await eventually('the first attempt is over', async () => {
-      const found = (await on.deliveries(journey_id)).find((one) => one.event_id === made.event_id);
+    const shown = await until('the first attempt is over', async (saw) => {
+      const found = saw(await on.deliveries(journey_id)).find((one) => one.event_id === made.event_id);
       return found?.response_status === 500 && found.next_attempt_at !== null ? found : undefined;
     });
     if (shown.attempts === 1) return { ...made, shown };
@@ -187,8 +187,8 @@ describe('a webhook', () => {
       const before_ms = Date.now();
       const { event_id } = await on.call(journey_id, { url });
       let next_ms = 0;
-      await until(async () => {
-        const found = (await on.deliveries(journey_id)).find((one) => one.event_id === event_id);
+      await until(async (saw) => {
+        const found = saw(await on.deliveries(journey_id)).find((one) => one.event_id === event_id);
         next_ms = Date.parse(found?.next_attempt_at ?? '');
         return found?.response_status === 503;
       });
@@ -320,16 +320,16 @@ describe('a webhook', () => {
     expect(next_ms).toBeGreaterThanOrEqual((requests()[0]?.at_ms ?? Number.NaN) + 4_000);
     expect(next_ms).toBeLessThanOrEqual(shown_ms + 6_000);
     await on.hurry(event_id);
-    await until(() => requests().length >= 2);
+    await until((saw) => saw(requests().length) >= 2);
     expect((await on.run(run_id)).woken_by).toBeNull();
   });
 
   it('is not sent any more once its run is cancelled', async () => {
     const there = await receiver(answering(503, '', { 'Retry-After': '60' }));
     const { run_id, event_id } = await on.call(journey_id, { url: there.url });
-    await until(() => there.received.length === 1);
+    await until((saw) => saw(there.received.length) === 1);
     await until(
-      async () => (await on.deliveries(journey_id, `?run_id=${run_id}`))[0]?.response_status === 503,
+      async (saw) => saw((await on.deliveries(journey_id, `?run_id=${run_id}`))[0]?.response_status) === 503,
     );
     await on.sql.begin((tx) =>
       cancelDeliveries(tx, [{ tenant_id: service.tenant_id, project_id: service.project_id, run_id }]),
@@ -350,7 +350,7 @@ describe('an attempt that was lost', () => {
       else response.writeHead(200).end();
     });
     const { run_id, event_id } = await on.call(journey_id, { url: there.url });
-    await until(() => there.received.length === 1);
+    await until((saw) => saw(there.received.length) === 1);
     // As if the process that makes the attempt had died: its claim runs out.
     await on.hurry(event_id);
     const shown = await on.reached(journey_id, event_id, 'delivered');
@@ -383,7 +383,7 @@ describe('a delivery whose attempts are lost', () => {
     const retry = { max_attempts: 3, backoff_ms: 10 };
     const { event_id, run_id } = await on.call(journey_id, { url: there.url, timeout_ms: 60_000, retry });
     for (const lost of [1, 2]) {
-      await until(() => there.received.length === lost);
+      await until((saw) => saw(there.received.length) === lost);
       await on.hurry(event_id);
     }
     expect(await on.reached(journey_id, event_id, 'delivered')).toMatchObject({ attempts: 5 });
@@ -402,7 +402,7 @@ describe('a delivery whose attempts are lost', () => {
     const there = await holding(1, [503, 503]);
     const retry = { max_attempts: 2, backoff_ms: 10 };
     const { event_id } = await on.call(journey_id, { url: there.url, timeout_ms: 60_000, retry });
-    await until(() => there.received.length === 1);
+    await until((saw) => saw(there.received.length) === 1);
     await on.hurry(event_id);
     expect(await on.reached(journey_id, event_id, 'failed')).toMatchObject({
       attempts: 3,
@@ -417,7 +417,7 @@ describe('a delivery whose attempts are lost', () => {
     const { event_id } = await on.call(journey_id, { url: there.url, timeout_ms: 60_000, retry });
     const pauses_s: number[] = [];
     for (let n = 1; n <= lost; n++) {
-      await until(() => there.received.length === n);
+      await until((saw) => saw(there.received.length) === n);
       const [row] = await on.sql<{ pause_s: number }[]>`
         select extract(epoch from next_at - attempted_at)::float8 - 60 as pause_s
         from webhook_deliveries where event_id = ${event_id}`;
@@ -440,15 +440,15 @@ describe('a host that does not answer', () => {
       on.call(own, { url: hanging.url, timeout_ms: 10_000, retry }),
     );
     await Promise.all(slow);
-    await until(() => hanging.received.length >= 16);
+    await until((saw) => saw(hanging.received.length) >= 16);
     const before = hanging.received.length;
     const { event_id } = await on.call(own, { url: fast.url });
     await on.reached(own, event_id, 'delivered');
     expect(before).toBeLessThanOrEqual(32);
     expect(hanging.most_open()).toBeLessThanOrEqual(17);
     // Those that are running end; then nothing is sent, although all of them are due.
-    await until(async () => {
-      const all = await on.deliveries(own, '?limit=200&status=pending');
+    await until(async (saw) => {
+      const all = saw(await on.deliveries(own, '?limit=200&status=pending'));
       return all.filter(({ error_code }) => error_code === 'WEBHOOK_TIMEOUT').length >= 16;
     });
     const sent = hanging.received.length;

@@ -62,7 +62,7 @@ it('the result of a delivery that another transaction changes is written all the
   });
   try {
     const { run_id, event_id } = await on.call(journey_id, { url: there.url });
-    await until(() => answers.length === 1);
+    await until((saw) => saw(answers.length) === 1);
     await duringChange(event_id, async () => answers[0]?.());
     await on.reached(journey_id, event_id, 'delivered');
     expect((await on.run(run_id)).woken_by).toEqual({ kind: 'delivery', outcome: 'delivered' });

@@ -26,7 +26,9 @@ it('without a secret nothing is sent; a new one signs what is due from then on, 
   const journey_id = await on.journey();
   const retry = { max_attempts: 3, backoff_ms: 60_000 };
   const { event_id } = await on.call(journey_id, { url: there.url, retry });
-  await until(async () => (await on.deliveries(journey_id))[0]?.error_code === 'WEBHOOK_SECRET_MISSING');
+  await until(
+    async (saw) => saw((await on.deliveries(journey_id))[0]?.error_code) === 'WEBHOOK_SECRET_MISSING',
+  );
   expect(there.received).toEqual([]);
   const old = await on.secret();
   const newest = await on.secret();
@@ -175,7 +177,7 @@ it('the nightly job removes deliveries 30 days after their end, and gives up pen
   const [nightly] = CLEAN_UP_CRONTAB;
   if (nightly === undefined) throw new Error('no crontab');
   await service.platform.jobs.add(on.sql, nightly.job);
-  await until(async () => (await on.deliveries(journey_id)).length === 2);
+  await until(async (saw) => saw((await on.deliveries(journey_id)).length) === 2);
   const left = new Map((await on.deliveries(journey_id)).map((one) => [one.event_id, one]));
   expect(left.get(young.event_id)?.status).toBe('delivered');
   expect(left.get(pending.event_id)).toMatchObject({ status: 'failed', error_code: 'WEBHOOK_EXPIRED' });

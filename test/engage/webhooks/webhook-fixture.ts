@@ -116,8 +116,8 @@ export function webhookFixture(service: TestService, tenant: TestTenant = servic
     /** The delivery once it has this status. */
     async reached(journey_id: string, event_id: string, status: string): Promise<ShownDelivery> {
       let found: ShownDelivery | undefined;
-      await until(async () => {
-        found = (await on.deliveries(journey_id)).find((one) => one.event_id === event_id);
+      await until(async (saw) => {
+        found = saw(await on.deliveries(journey_id)).find((one) => one.event_id === event_id);
         return found?.status === status;
       });
       if (found === undefined) throw new Error('unreachable');

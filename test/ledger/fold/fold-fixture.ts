@@ -15,7 +15,7 @@ import { connectPool, openPostgres } from '../../../src/platform/postgres/pool.t
 import type { Db } from '../../../src/platform/postgres/port.ts';
 import { fetchRatesOfNewTenant } from '../../../src/ledger/fx/fetch-job.ts';
 import { createTenant } from '../../../src/tenants/provision.ts';
-import { eventually } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
 import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 
@@ -71,11 +71,13 @@ export async function openFoldFixture({ own_postgres = false } = {}): Promise<Fo
       };
     },
     async someoneWaits(connections = 1) {
-      await eventually('a statement waits for a lock', async () => {
-        const rows = await owner`
+      await until('a statement waits for a lock', async (saw) => {
+        const rows = saw(
+          await owner`
           select from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock' and application_name like '%engagement_service%'`;
-        return rows.length >= connections ? true : undefined;
+          where datname = current_database() and wait_event_type = 'Lock' and application_name like '%engagement_service%'`,
+        );
+        return rows.length >= connections;
       });
     },
     async close() {

@@ -9,14 +9,8 @@ import { ROLES, type Role } from '../../../src/config.ts';
 import { StatementTimedOut, type ClickHouse } from '../../../src/platform/clickhouse/port.ts';
 import type { RunSession, Tx } from '../../../src/platform/postgres/port.ts';
 import type { LogConsumer } from '../../../src/platform/event-log/port.ts';
-import {
-  eventually,
-  folded,
-  startTestService,
-  sunk,
-  type TestService,
-  type TestTenant,
-} from '../../engines/service.ts';
+import { folded, startTestService, sunk, type TestService, type TestTenant } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
 
 const HOUR_MS = 3_600_000;
@@ -83,10 +77,10 @@ async function setRate(rate: string): Promise<void> {
 }
 
 async function restated(): Promise<void> {
-  await eventually('the ledger is restated', async () => {
+  await until('the ledger is restated', async (saw) => {
     const { service: sql } = service.platform.postgres;
-    const rows = await sql`select from fx_rate_changes where tenant_id = ${tenant.tenant_id}`;
-    return rows.length === 0 ? true : undefined;
+    const rows = saw(await sql`select from fx_rate_changes where tenant_id = ${tenant.tenant_id}`);
+    return rows.length === 0;
   });
 }
 
@@ -239,7 +233,9 @@ it('writes nothing any more once it has lost its lock', async () => {
             select pg_terminate_backend(pid) from pg_locks
             where locktype = 'advisory' and objid = hashtext('event-rewriter')::oid`;
         });
-        await eventually('the lock is free', async () => ((await isRewriting()) === true ? undefined : true));
+        await until('the lock is free', async (saw) =>
+          saw(await isRewriting()) === true ? undefined : true,
+        );
       }
       return rows;
     },
@@ -280,7 +276,7 @@ it('waits for events that are not in ClickHouse yet', async () => {
   const before = await corrected();
   let is_done = false;
   const rewriting = rewriteOnce(platform).finally(() => (is_done = true));
-  await eventually('the rewriter asks how far the sink is', async () => (is_done ? true : isRewriting()));
+  await until('the rewriter asks how far the sink is', async () => (is_done ? true : isRewriting()));
   expect(await rewritersInTransactions()).toBe(0);
   sink = await startAnalyticsSink(platform);
   expect(await rewriting).toBe(true);
@@ -295,7 +291,7 @@ it('closes without waiting for a sink that was closed before', async () => {
   await folded(platform);
   await setRate('0.1');
   const rewriter = startEventRewriter(platform);
-  await eventually('the rewriter waits for the sink', isRewriting);
+  await until('the rewriter waits for the sink', isRewriting);
   const closing_ms = Date.now();
   await rewriter.close();
   expect(Date.now() - closing_ms).toBeLessThan(5_000);

@@ -10,7 +10,8 @@ import { FETCH_CRONTAB } from '../../../src/ledger/fx/fetch-job.ts';
 import { packageRoot } from '../../../src/package-root.ts';
 import type { JobWorker, NewJob } from '../../../src/platform/jobs/port.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { coingecko, frankfurter, json, startServer, type TestServer } from './provider-servers.ts';
 
 // The three triggers of a fetch: the command, the scheduler, and a new tenant.
@@ -61,8 +62,9 @@ async function sourcesOf(tenant_id: string): Promise<string[]> {
 const BOTH = ['coingecko', 'frankfurter'];
 
 async function fetched(tenant_id: string): Promise<void> {
-  await eventually('both kinds are there', async () =>
-    (await sourcesOf(tenant_id)).length === BOTH.length ? true : undefined,
+  await until(
+    'both kinds are there',
+    async (saw) => saw((await sourcesOf(tenant_id)).length) === BOTH.length,
   );
 }
 
@@ -140,9 +142,7 @@ it('the crontab fetches both kinds, and repeats a fetch that was missed', async 
       (tx) => tx<{ identifier: string }[]>`
     select identifier from graphile_worker._private_known_crontabs where identifier like 'fx-fetch %'`,
     );
-  await eventually('the crontab is known', async () =>
-    (await known()).length === FETCH_CRONTAB.length ? true : undefined,
-  );
+  await until('the crontab is known', async (saw) => saw((await known()).length) === FETCH_CRONTAB.length);
   await scheduler?.close();
   // As if no worker had run for 25 hours.
   await asOwner(
@@ -166,8 +166,8 @@ it('a failed fetch is retried', async () => {
     where locked_at is null and attempts > 0 and task_identifier = 'fx-fetch'`,
     );
   // The rows of the moment after its failure: later it is tried again.
-  const rows = await eventually('it failed', async () => {
-    const failed = await waiting();
+  const rows = await until('it failed', async (saw) => {
+    const failed = saw(await waiting());
     return failed.length === 1 ? failed : undefined;
   });
   expect(rows).toMatchObject([{ key: `fx-fetch ${tenant_id}`, attempts: 1, max_attempts: 8 }]);
@@ -193,7 +193,7 @@ it('a provider that answers with Retry-After is left alone for that time', async
     );
     return rows[0];
   };
-  await eventually('it is put off', async () => (((await job())?.pause_s ?? 0) > 3_000 ? true : undefined));
+  await until('it is put off', async (saw) => (saw((await job())?.pause_s) ?? 0) > 3_000);
   expect(await job()).toMatchObject({ attempts: 0, max_attempts: 7 });
   expect(await sourcesOf(tenant_id)).toEqual(['coingecko']);
   working();

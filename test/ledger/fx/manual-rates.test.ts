@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { eventually, startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
+import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messagingClient, type MessagingClient } from '../../engage/messaging/messaging-client.ts';
 
 let service: TestService;
@@ -50,8 +51,8 @@ it('a manual rate converts the events after it to the digit, and those before it
     values (${tenant.tenant_id}, 'EUR', 'SEK', now() - interval '1 day', 10, 'frankfurter')`;
   const [player_id = ''] = await client.players(1);
   await deposit(player_id, 'before');
-  await eventually('the first is folded', async () => {
-    const rows = await ledger(player_id);
+  await until('the first is folded', async (saw) => {
+    const rows = saw(await ledger(player_id));
     return rows[0]?.base_amount === 100_000 ? rows : undefined;
   });
   const posted = await post({ base: 'EUR', quote: 'SEK', rate: EXACT });
@@ -63,10 +64,12 @@ it('a manual rate converts the events after it to the digit, and those before it
   // 1,000,000 divided by the rate, rounded half to even.
   const digits = BigInt(EXACT.replace('.', ''));
   const expected = Number((2n * 1_000_000n * 10n ** 37n + digits) / (2n * digits));
-  await eventually('the second is folded, and the change of rates is worked off', async () => {
-    const rows = await ledger(player_id);
-    const [left] = await sql<{ n: number }[]>`
-      select count(*)::integer as n from fx_rate_changes where tenant_id = ${tenant.tenant_id}`;
+  await until('the second is folded, and the change of rates is worked off', async (saw) => {
+    const rows = saw(await ledger(player_id));
+    const [left] = saw(
+      await sql<{ n: number }[]>`
+      select count(*)::integer as n from fx_rate_changes where tenant_id = ${tenant.tenant_id}`,
+    );
     return rows.length === 2 && left?.n === 0 ? rows : undefined;
   });
   expect(await ledger(player_id)).toMatchObject([

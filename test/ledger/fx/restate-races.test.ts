@@ -8,7 +8,7 @@ import { mergePlayer } from '../../../src/players/identity/merge-queries.ts';
 import type { MergePair } from '../../../src/players/player-ref.ts';
 import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
 import { refusingCommits } from '../../engines/refused-commit.ts';
-import { eventually } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { batchOf, openFoldFixture, type FoldFixture } from '../fold/fold-fixture.ts';
 import {
   adjustmentsOf,
@@ -73,7 +73,7 @@ describe('a rate that is committed while a fold that did not see it is running',
     else await early.commit();
     const { counted, horizons } = countingHorizons(sql);
     const restating = restateOnce(restaterOn(counted));
-    await eventually('the restater waits for the fold', async () => (horizons() > 2 ? true : undefined));
+    await until('the restater waits for the fold', async (saw) => saw(horizons()) > 2);
     await writers.commit();
     await folding;
     expect(await restating).toBe(1);
@@ -232,7 +232,7 @@ describe('two concurrent restaters', () => {
     await sql`update fx_rates set rate = 0.2 where tenant_id = ${project.tenant_id}`;
     const { counted, horizons } = countingHorizons(sql);
     const second = restateOnce(restaterOn(counted));
-    await eventually('the second waits for the first', async () => (horizons() > 2 ? true : undefined));
+    await until('the second waits for the first', async (saw) => saw(horizons()) > 2);
     await totals.commit();
     await Promise.all([first, second]);
     expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 100n, pending: 0n });

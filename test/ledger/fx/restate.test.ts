@@ -3,14 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
 import { packageRoot } from '../../../src/package-root.ts';
-import {
-  eventually,
-  folded,
-  startTestService,
-  sunk,
-  type TestService,
-  type TestTenant,
-} from '../../engines/service.ts';
+import { folded, startTestService, sunk, type TestService, type TestTenant } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -64,7 +58,7 @@ async function shows(player_id: string, values: Fields): Promise<void> {
     last = await get(`/v1/players/${player_id}`);
     return Object.entries(values).every(([field, value]) => last[field] === value) ? true : undefined;
   };
-  await eventually('the player shows it', isShown).catch(() => expect(last).toMatchObject(values));
+  await until('the player shows it', isShown).catch(() => expect(last).toMatchObject(values));
 }
 
 async function differences(): Promise<unknown> {
@@ -190,11 +184,12 @@ describe('every view of the money', () => {
     };
     await expectAll(700);
     // Rows of the merged player get the survivor's id in ClickHouse; restating must go on as before.
-    await eventually('the merge is worked into ClickHouse', async () => {
+    await until('the merge is worked into ClickHouse', async (saw) => {
       await rewriteOnce(service.platform, 0);
-      const rows =
-        await sql`select from player_merges where tenant_id = ${tenant_id} and rewritten_at is null`;
-      return rows.length === 0 ? true : undefined;
+      const rows = saw(
+        await sql`select from player_merges where tenant_id = ${tenant_id} and rewritten_at is null`,
+      );
+      return rows.length === 0;
     });
     await expectAll(700);
     await sql`update fx_rates set rate = 0.3 where tenant_id = ${tenant_id} and base = 'SEK'`;

@@ -3,7 +3,8 @@ import { expect } from 'vitest';
 import type { ReconcileReport } from '../../../src/ledger/reconcile/schema.ts';
 import { storeSends } from '../../engage/campaigns/campaign-fixture.ts';
 import { end, runFixture } from '../../engage/journeys/runs/run-fixture.ts';
-import { eventually, type TestService, type TestTenant } from '../../engines/service.ts';
+import { type TestService, type TestTenant } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { segmentClient, type SegmentClient } from '../../segments/segment-client.ts';
 
 /** The tables of ClickHouse that are copies of the log and of Postgres. */
@@ -156,11 +157,11 @@ async function runJourney(
   const journey_id = await on.journey([mail, end()], { kind: 'api' }, settings);
   for (const player_id of player_ids) {
     const run_id = await on.start(journey_id, player_id);
-    await eventually('the message is decided', async () => {
-      const { status, history } = await on.run(journey_id, run_id);
+    await until('the message is decided', async (saw) => {
+      const { status, history } = saw(await on.run(journey_id, run_id));
       const [step] = history;
       const is_open = ['queued', 'sending', undefined].includes(step?.message_status);
-      return status === 'completed' && !is_open ? true : undefined;
+      return status === 'completed' && !is_open;
     });
   }
   await reconcile(service, { tenant_id: tenant.tenant_id });

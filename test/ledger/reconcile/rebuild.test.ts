@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTes
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
 import type { ReconcileReport } from '../../../src/ledger/reconcile/schema.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
-import { eventually, startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { populate, reconcile, TABLES, tryToReconcile, type Populated } from './rebuild-fixture.ts';
 
@@ -196,7 +196,7 @@ describe('during a repair', () => {
     const { reached, open } = holdLog();
     const repair = reconcile(service, { repair: true });
     await reached;
-    await until(() => rounds > 5);
+    await until((saw) => saw(rounds) > 5);
     await sunk(service.platform);
     open();
     const report = await repair;
@@ -280,7 +280,7 @@ describe('during a repair', () => {
       return is_running ? [{ query_id: 'insert', elapsed: asked.length }] : rows;
     });
     const repair = reconcile(service, { tenant_id: one.tenant.tenant_id, repair: true });
-    await until(() => asked.length > 2 || copies() > 0);
+    await until((saw) => saw(asked.length) > 2 || saw(copies()) > 0);
     expect(copies()).toBe(0);
     is_running = false;
     expect(await repair).toMatchObject({ differences: 0, repaired_projects: 1 });
@@ -386,7 +386,5 @@ it('reports no difference of players who change without a pause', async () => {
   stop.abort();
   await Promise.all(traffic);
   expect(reports.map(({ listed }) => listed)).toEqual([[], []]);
-  await eventually('all is quiet', async () =>
-    (await reconcile(service, {})).differences === 0 ? true : undefined,
-  );
+  await until('all is quiet', async (saw) => saw((await reconcile(service, {})).differences) === 0);
 });

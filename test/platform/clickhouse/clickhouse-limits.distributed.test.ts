@@ -5,7 +5,7 @@ import { connectClickHouse } from '../../../src/platform/clickhouse/http.ts';
 import { StatementTimedOut, StillRunning, type ClickHouse } from '../../../src/platform/clickhouse/port.ts';
 import { newId } from '../../../src/platform/ids.ts';
 import { countMembers } from '../../../src/segments/evaluation-queries.ts';
-import { eventually } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { newInstallation } from '../../engines/installation.ts';
 
 /** A statement that runs until its time limit ends it. */
@@ -101,7 +101,7 @@ test('a rewrite whose caller gave up is not started again while it still runs', 
   // Another process is refused as well. Another rewrite, or the same rewrite of another installation, may run.
   await expect(clickhouse.rewrite('copy', 'insert into copied select 9')).rejects.toThrow(StillRunning);
   await clickhouse.rewrite('another-copy', 'insert into copied select 10');
-  await eventually('the first one has ended', async () =>
+  await until('the first one has ended', async () =>
     clickhouse.rewrite('copy', 'insert into copied select 11').then(
       () => true,
       (error: unknown) => {
@@ -120,7 +120,7 @@ test('a deletion is refused while an earlier one on the table still runs', async
   await clickhouse.command('alter table mutated delete where n = 0 settings mutations_sync = 0');
   await expect(clickhouse.deleteRows('mutated', 'n = {n:UInt64}', { n: 1 })).rejects.toThrow(StillRunning);
   await clickhouse.command('system start merges mutated');
-  await eventually('the first one has ended', async () =>
+  await until('the first one has ended', async () =>
     clickhouse.deleteRows('mutated', 'n = {n:UInt64}', { n: 1 }).then(
       () => true,
       () => undefined,
@@ -135,7 +135,7 @@ test('a deletion is refused with the reason why an earlier one on the table cann
   const mutation = `alter table failing delete where throwIf(n = 1, 'it is one') settings mutations_sync = 0`;
   await clickhouse.command(mutation);
   const deletion = () => clickhouse.deleteRows('failing', 'n = {n:UInt64}', { n: 2 });
-  await eventually('the earlier one has failed', async () =>
+  await until('the earlier one has failed', async () =>
     deletion().then(
       () => undefined,
       (error: unknown) => String(error).includes('it is one') || undefined,

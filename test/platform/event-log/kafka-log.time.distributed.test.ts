@@ -63,13 +63,13 @@ test('a partition moves to another member between two batches, not within one', 
       await gate;
     },
   });
-  await until(() => by_first.length === keys.length);
+  await until((saw) => saw(by_first.length) === keys.length);
   let joined = false;
   const joining = second
     .consume({ ...group, handle: async ({ records }) => void by_second.push(...records) })
     .then(() => (joined = true));
   // The rebalance has begun and waits until the handlers have finished.
-  await until(async () => (await groupState('here.g')) === 'PreparingRebalance');
+  await until(async (saw) => saw(await groupState('here.g')) === 'PreparingRebalance');
   expect(joined).toBe(false);
   release();
   await joining;
@@ -77,7 +77,7 @@ test('a partition moves to another member between two batches, not within one', 
     'handover',
     keys.map((key) => ({ key, value: 'late' })),
   );
-  await until(() => by_first.length + by_second.length >= 2 * keys.length);
+  await until((saw) => saw(by_first.length + by_second.length) >= 2 * keys.length);
   expect(by_second.length).toBeGreaterThan(0);
   expect(by_second.filter((record) => record.value === 'early')).toEqual([]);
   expect(by_first.length + by_second.length).toBe(2 * keys.length);
@@ -108,11 +108,11 @@ test('appends and consumers survive a killed broker: each acknowledged record is
   try {
     for (let round = 0; round < 2; round++) {
       const before = acknowledged.size;
-      await until(() => acknowledged.size > before + 500);
+      await until((saw) => saw(acknowledged.size) > before + 500);
       await kafka.kill();
       await kafka.restart();
       const after = acknowledged.size;
-      await until(() => acknowledged.size > after + 500);
+      await until((saw) => saw(acknowledged.size) > after + 500);
     }
   } finally {
     // Without a pause between appends that a closed log refuses, writers that go on would occupy the process for ever.
@@ -187,9 +187,11 @@ test('a fetch that does not start at the committed position of the group is disc
     committed: async () => new Map([[partition, 12n]]),
   });
   await member.open();
-  await until(() => seen.length > 0);
+  await until((saw) => saw(seen.length) > 0);
   expect(seen.map((record) => record.value)).toEqual(['12', '13', '14', '15', '16', '17', '18', '19']);
-  await until(async () => (await log.lag('stale', 'g')).every((row) => row.next_offset === row.end_offset));
+  await until(async (saw) =>
+    saw(await log.lag('stale', 'g')).every((row) => row.next_offset === row.end_offset),
+  );
   await member.close();
 });
 
@@ -232,7 +234,7 @@ test('a member that has to wait for the session of a dead one opens, and consume
   });
   await member.open();
   expect(seen).toEqual([]);
-  await until(() => seen.length > 0);
+  await until((saw) => saw(seen.length) > 0);
   expect(seen).toEqual(['v']);
   await member.close();
   release();
@@ -286,7 +288,7 @@ test('a connection that one call discards stays open for concurrent calls, and i
   let [done, closed] = [false, false];
   const beside = admin.run('tell its end offsets', async (connection) => {
     connection.on('admin.disconnect', () => (closed = true));
-    await until(() => attempts === 2);
+    await until((saw) => saw(attempts) === 2);
     const answers = [];
     for (let call = 0; call < 20; call++) answers.push(await connection.fetchTopicOffsets('here.beside'));
     done = !closed;

@@ -241,14 +241,16 @@ describe('a user with the rights that docs/kafka.md lists', () => {
         : { resourceName: prefix, resourcePatternType: ResourcePatternTypes.PREFIXED }),
     }));
     await admin.createAcls({ acl });
-    await until(async () => {
-      const found = await admin.describeAcls({
-        principal,
-        resourceType: AclResourceTypes.ANY,
-        resourcePatternType: ResourcePatternTypes.ANY,
-        operation: AclOperationTypes.ANY,
-        permissionType: AclPermissionTypes.ANY,
-      });
+    await until(async (saw) => {
+      const found = saw(
+        await admin.describeAcls({
+          principal,
+          resourceType: AclResourceTypes.ANY,
+          resourcePatternType: ResourcePatternTypes.ANY,
+          operation: AclOperationTypes.ANY,
+          permissionType: AclPermissionTypes.ANY,
+        }),
+      );
       const of_prefix = found.resources.filter(({ resourceName }) =>
         [prefix, 'kafka-cluster'].includes(resourceName),
       );
@@ -294,7 +296,7 @@ describe('a user with the rights that docs/kafka.md lists', () => {
         linger_ms: 0,
         handle: async ({ records }) => void read.push(...records.map(({ value }) => value)),
       });
-      await until(() => read.length > 0);
+      await until((saw) => saw(read.length) > 0);
       for await (const { records } of eventLog.read('events', 0, 0n, 1n)) {
         read.push(...records.map(({ value }) => value));
       }
@@ -351,7 +353,7 @@ describe('a user with the rights that docs/kafka.md lists', () => {
       handle: async ({ records }) => void read.push(...records.map(({ value }) => value)),
     });
     await take(prefix, ['TOPIC', 'READ']);
-    await until(() => restarts.length >= 3);
+    await until((saw) => saw(restarts.length) >= 3);
     await give(prefix, RIGHTS);
     await eventLog.append('events', [{ key: 'player', value: 'later' }]);
     await until(() => read.includes('later'));

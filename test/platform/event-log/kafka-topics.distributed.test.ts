@@ -60,13 +60,15 @@ async function setTopic(topic: string, name: string, value: string): Promise<voi
     ],
   });
   // The broker applies it a moment later.
-  await until(async () => {
-    const { resources } = await admin.describeConfigs({
-      includeSynonyms: false,
-      resources: [
-        { type: kafkajs.ConfigResourceTypes.TOPIC, name: `${topic_prefix}${topic}`, configNames: [name] },
-      ],
-    });
+  await until(async (saw) => {
+    const { resources } = saw(
+      await admin.describeConfigs({
+        includeSynonyms: false,
+        resources: [
+          { type: kafkajs.ConfigResourceTypes.TOPIC, name: `${topic_prefix}${topic}`, configNames: [name] },
+        ],
+      }),
+    );
     return resources[0]?.configEntries[0]?.configValue === value;
   });
 }
@@ -85,8 +87,8 @@ test('another number of partitions than configured stops the start; KAFKA_PARTIT
   expect(fewer).toContain(`topic ${topic_prefix}grown: it has 3 partitions, KAFKA_PARTITIONS is 4`);
   expect(fewer).toContain('set KAFKA_PARTITIONS=3');
   await admin.createPartitions({ topicPartitions: [{ topic: `${topic_prefix}grown`, count: 5 }] });
-  await until(async () => {
-    const { topics } = await admin.fetchTopicMetadata({ topics: [`${topic_prefix}grown`] });
+  await until(async (saw) => {
+    const { topics } = saw(await admin.fetchTopicMetadata({ topics: [`${topic_prefix}grown`] }));
     return topics[0]?.partitions.length === 5;
   });
   expect(await refusal('grown', ONE)).toContain('it has 5 partitions, KAFKA_PARTITIONS is 3');

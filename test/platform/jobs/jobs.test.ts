@@ -8,7 +8,7 @@ import { createMetrics } from '../../../src/platform/metrics.ts';
 import { migratePostgres } from '../../../src/platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../../../src/platform/postgres/pool.ts';
 import type { Db, Postgres } from '../../../src/platform/postgres/port.ts';
-import { eventually } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
 
 const TENANT = '00000000-0000-4000-8000-000000000001';
@@ -62,11 +62,11 @@ function notes() {
 
 /** Resolves when `count` attempts had this outcome; fails when there were more. */
 async function outcomes(task: string, outcome: string, count: number): Promise<void> {
-  await eventually(`${count} attempts at ${task} are ${outcome}`, async () => {
-    const { values } = await metrics.jobs.get();
+  await until(`${count} attempts at ${task} are ${outcome}`, async (saw) => {
+    const { values } = saw(await metrics.jobs.get());
     const value = values.find(({ labels }) => labels.task === task && labels.outcome === outcome)?.value ?? 0;
     if (value > count) throw new Error(`${value} attempts`);
-    return value === count ? true : undefined;
+    return value === count;
   });
 }
 
@@ -90,13 +90,13 @@ it('each job runs once, added in or outside a transaction; a job of a rolled-bac
   });
   await expect(undone).rejects.toThrow('undone');
   await work({ note });
-  await eventually('they are done', async () => ((await waiting()).length === 0 ? true : undefined));
+  await until('they are done', async (saw) => saw((await waiting()).length) === 0);
   expect(seen).toHaveLength(3);
   expect(seen).toEqual(expect.arrayContaining([{ n: 1 }, { n: 2 }, { n: 3 }]));
 
   // A job that is added while the worker runs.
   await jobs.add(postgres.service, job(5));
-  await eventually('it is done', async () => (seen.length === 4 ? true : undefined));
+  await until('it is done', async (saw) => saw(seen.length) === 4);
 });
 
 it('a job scheduled for later waits; a job with the same key replaces it', async () => {
@@ -106,7 +106,7 @@ it('a job scheduled for later waits; a job with the same key replaces it', async
   await jobs.add(postgres.service, job(2, { run_at, job_key: 'other' }));
   await jobs.add(postgres.service, job(3, { job_key: 'k' }));
   await work({ note });
-  await eventually('the one of now is done', async () => ((await waiting()).length === 1 ? true : undefined));
+  await until('the one of now is done', async (saw) => saw((await waiting()).length) === 1);
   expect(seen).toEqual([{ n: 3 }]);
   expect(await waiting()).toMatchObject([{ task: 'note', attempts: 0 }]);
 });
@@ -123,7 +123,7 @@ it('jobs of one queue run one after the other', async () => {
   };
   for (let n = 0; n < 3; n++) await jobs.add(postgres.service, job(n, { task: 'slow', queue: 'q' }));
   await work({ slow });
-  await eventually('all are done', async () => (done === 3 ? true : undefined));
+  await until('all are done', async (saw) => saw(done) === 3);
   expect(most).toBe(1);
 });
 
@@ -135,8 +135,8 @@ it('a failed job is retried later, up to max_attempts; log and metrics report ea
   await work({ fail });
   await outcomes('fail', 'failed', 1);
   // The rows of the moment in which it is put back: later it is tried again.
-  const put_back = await eventually('it is put back', async () => {
-    const rows = await waiting();
+  const put_back = await until('it is put back', async (saw) => {
+    const rows = saw(await waiting());
     return rows[0]?.locked_by === null ? rows : undefined;
   });
   expect(put_back).toMatchObject([{ attempts: 1, last_error: 'no luck' }]);
@@ -152,22 +152,18 @@ it('a failed job is retried later, up to max_attempts; log and metrics report ea
   });
   // The library would log a third line; its own logging of failures is suppressed.
   expect(lines.filter((line) => JSON.stringify(line).includes('no luck'))).toHaveLength(2);
-  await eventually('it is put back', async () =>
-    (await waiting())[0]?.locked_by === null ? true : undefined,
-  );
+  await until('it is put back', async (saw) => saw((await waiting())[0]?.locked_by) === null);
   await owner`update graphile_worker._private_jobs set run_at = now()`;
   const { seen, note } = notes();
   await jobs.add(postgres.service, job(2));
   await work({ note });
-  await eventually('another one is done', async () => (seen.length > 0 ? true : undefined));
+  await until('another one is done', async (saw) => saw(seen.length) > 0);
   await outcomes('fail', 'given_up', 1);
 });
 
 it('closing waits for the running job; a job that does not end is aborted and another worker runs it again', async () => {
   const ended: string[] = [];
   const started: string[] = [];
-  const until = (n: number) =>
-    eventually('they have started', async () => (started.length === n ? true : undefined));
   const brief: Task = async (_payload, stop) => {
     started.push('brief');
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -182,7 +178,7 @@ it('closing waits for the running job; a job that does not end is aborted and an
   await jobs.add(postgres.service, job(1, { task: 'brief' }));
   await jobs.add(postgres.service, job(2, { task: 'endless' }));
   const worker = await work({ brief, endless });
-  await until(2);
+  await until('they have started', (saw) => saw(started.length) === 2);
   await worker.close();
   expect(ended).toEqual(['brief false']);
   expect(await waiting()).toMatchObject([
@@ -192,12 +188,12 @@ it('closing waits for the running job; a job that does not end is aborted and an
     owner`
       select from pg_stat_activity
       where datname = current_database() and application_name ~ '^engagement (jobs|worker)'`;
-  await eventually('no session is left', async () => ((await sessions()).length === 0 ? true : undefined));
+  await until('no session is left', async (saw) => saw((await sessions()).length) === 0);
 
   await owner`update graphile_worker._private_jobs set run_at = now()`;
   const done: Task = async () => void ended.push('endless');
   await work({ endless: done });
-  await eventually('it is done', async () => (ended.length === 2 ? true : undefined));
+  await until('it is done', async (saw) => saw(ended.length) === 2);
 });
 
 it('the jobs and the queue of a dead worker are freed; those of a live worker are not', async () => {
@@ -210,7 +206,7 @@ it('the jobs and the queue of a dead worker are freed; those of a live worker ar
   };
   await work({ hold });
   await jobs.add(postgres.service, job(0, { task: 'hold' }));
-  await eventually('it is under way', async () => (held === 1 ? true : undefined));
+  await until('it is under way', async (saw) => saw(held) === 1);
 
   await jobs.add(postgres.service, job(1, { queue: 'dead' }));
   await jobs.add(postgres.service, job(2, { queue: 'dead' }));
@@ -223,36 +219,36 @@ it('the jobs and the queue of a dead worker are freed; those of a live worker ar
     await owner`update graphile_worker.${owner(table)} set locked_at = now() where locked_by = 'pool-dead'`;
   }
   await work({ note, hold });
-  await eventually('the jobs of the dead are done', async () => (seen.length === 2 ? true : undefined));
+  await until('the jobs of the dead are done', async (saw) => saw(seen.length) === 2);
   expect(seen).toEqual([{ n: 1 }, { n: 2 }]);
   expect(held).toBe(1);
   expect(lines.find(({ msg }) => msg === 'freed the jobs of workers that died')).toMatchObject({
     workers: ['pool-dead'],
   });
   release();
-  await eventually('nothing is left', async () => ((await waiting()).length === 0 ? true : undefined));
+  await until('nothing is left', async (saw) => saw((await waiting()).length) === 0);
 });
 
 it('a worker that lost its connections goes on working', async () => {
   const { seen, note } = notes();
   await work({ note });
   await jobs.add(postgres.service, job(1));
-  await eventually('one is done', async () => (seen.length === 1 ? true : undefined));
+  await until('one is done', async (saw) => saw(seen.length) === 1);
   const cut = await owner`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name ~ '^engagement (jobs|worker)'`;
   expect(cut.length).toBeGreaterThan(1);
   await jobs.add(postgres.service, job(2));
-  await eventually('another one is done', async () => (seen.length === 2 ? true : undefined));
+  await until('another one is done', async (saw) => saw(seen.length) === 2);
 });
 
 it('a worker that stops by itself is started again', async () => {
   const { seen, note } = notes();
   await work({ note });
   await jobs.add(postgres.service, job(1));
-  await eventually('one is done', async () => (seen.length === 1 ? true : undefined));
+  await until('one is done', async (saw) => saw(seen.length) === 1);
   const hasEnded = () => lines.some(({ msg }) => String(msg).includes('ended by itself'));
-  await eventually('it has ended', async () => {
+  await until('it has ended', async () => {
     if (hasEnded()) return true;
     // A newer version of the library sends this notification when it changes the schema, and older workers stop. The
     // test repeats it until the worker reacts, because a worker runs its first jobs before it listens.
@@ -261,7 +257,7 @@ it('a worker that stops by itself is started again', async () => {
   });
   process.exitCode = undefined;
   await jobs.add(postgres.service, job(2));
-  await eventually('another one is done', async () => (seen.length === 2 ? true : undefined));
+  await until('another one is done', async (saw) => saw(seen.length) === 2);
 });
 
 it('the crontab adds the jobs that are due, and those missed while no worker ran, once for all workers', async () => {
@@ -282,12 +278,12 @@ it('the crontab adds the jobs that are due, and those missed while no worker ran
   const elsewhere = openJobs({ url: server.url, logger, metrics });
   workers.push(await elsewhere.work({ note }, crontab));
   await work({ note }, crontab);
-  await eventually('the missed one is done', async () => (seen.length > 0 ? true : undefined));
+  await until('the missed one is done', async (saw) => saw(seen.length) > 0);
   // The payload does not depend on which worker added the job. If a minute passes meanwhile, the other two are added.
   expect(seen[0]).toEqual({ n: 1 });
   const known = () => owner`
     select identifier from graphile_worker._private_known_crontabs order by identifier`;
-  await eventually('all are known', async () => ((await known()).length === 3 ? true : undefined));
+  await until('all are known', async (saw) => saw((await known()).length) === 3);
   expect(seen.filter((payload) => (payload as { n: number }).n === 1)).toHaveLength(1);
 });
 

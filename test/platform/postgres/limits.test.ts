@@ -193,8 +193,8 @@ describe('callers that find every connection in use', () => {
       });
       expect(await first).toEqual([]);
       // The second caller waits for the first, and on a busy machine perhaps for longer than callers may.
-      await until(async () => {
-        const both = await Promise.allSettled([work(sql), work(sql)]);
+      await until(async (saw) => {
+        const both = saw(await Promise.allSettled([work(sql), work(sql)]));
         return both.every(({ status }) => status === 'fulfilled');
       });
     });

@@ -72,13 +72,14 @@ async function apiSessions(): Promise<number> {
 }
 
 async function expectReadsToWork(postgres: Postgres, what: string): Promise<void> {
-  const deadline_ms = Date.now() + BOUND_MS;
-  for (;;) {
-    const [outcome] = await settled([read(postgres, what)], what);
-    if (outcome?.status === 'fulfilled') break;
-    if (Date.now() > deadline_ms) throw new Error(`${what}: reads do not work again`);
-    await sleep(20);
-  }
+  await until(
+    `${what}: reads work again`,
+    async (saw) => {
+      const [outcome] = saw(await settled([read(postgres, what)], what));
+      return outcome?.status === 'fulfilled';
+    },
+    BOUND_MS,
+  );
   // As many reads as use every connection of the pool, not just the first.
   for (const outcome of await settled(
     Array.from({ length: 40 }, () => read(postgres, what)),
@@ -152,7 +153,7 @@ test('a statement that fails, in Postgres or before it is sent, rejects and does
 });
 
 test('reads wait for a connection, the number of connections is limited, and none outlives the pool', async () => {
-  await until(async () => (await apiSessions()) === 0);
+  await until(async (saw) => saw(await apiSessions()) === 0);
   const postgres = openPostgres(server.url);
   try {
     const all = settled(
@@ -167,5 +168,5 @@ test('reads wait for a connection, the number of connections is limited, and non
     await postgres.close();
   }
   await expect(read(postgres, 'closed')).rejects.toThrow();
-  await until(async () => (await apiSessions()) === 0);
+  await until(async (saw) => saw(await apiSessions()) === 0);
 });

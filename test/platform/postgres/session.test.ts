@@ -98,7 +98,7 @@ test('a wait for a lock ends when the other session ends, and holds no statement
         select pg_advisory_lock(${LOCK}) from patience`;
     }),
   );
-  await until(() => waits === 3);
+  await until((saw) => saw(waits) === 3);
   release();
   await Promise.all([holding, waiting]);
   expect(await postgres.session(tryLock)).toBe(true);

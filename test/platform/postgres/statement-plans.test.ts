@@ -5,7 +5,8 @@ import { lapseOnce } from '../../../src/players/kyc/lapse.ts';
 import { publishDecisions } from '../../../src/players/kyc/publish.ts';
 import { runScheduleJob } from '../../../src/segments/refresh-job.ts';
 import { runSizesJob } from '../../../src/segments/sizes.ts';
-import { eventually, setKycModel, sunk } from '../../engines/service.ts';
+import { setKycModel, sunk } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { messagingClient, type MessagingClient } from '../../engage/messaging/messaging-client.ts';
 import { growTo } from './growth-queries.ts';
 import { startExplainedService, type Execution, type ExplainedService } from './statement-plans.ts';
@@ -121,8 +122,8 @@ async function campaigns(player_ids: readonly string[]): Promise<void> {
   const trigger_id = await client.campaign(triggered);
   await client.send(trigger_id);
   await client.event(player_ids[0] ?? '', 'custom_bell');
-  await eventually('the event has fired', async () => {
-    const rows = await client.recipients(trigger_id);
+  await until('the event has fired', async (saw) => {
+    const rows = saw(await client.recipients(trigger_id));
     return rows.every(({ status }) => status !== 'queued' && status !== 'sending') ? rows[0] : undefined;
   });
   await client.api('POST', `/v1/campaigns/${trigger_id}/cancel`);
@@ -136,9 +137,9 @@ async function segments(player_id: string, label: string): Promise<void> {
   const { data } = await client.api('POST', '/v1/segments', body);
   const segment_id = String(data['id']);
   await client.event(player_id, `custom_${label}`);
-  await eventually('the player has entered', async () => {
-    const player = await client.api('GET', `/v1/players/${player_id}`);
-    return (player.data['segment_ids'] as string[]).includes(segment_id) ? true : undefined;
+  await until('the player has entered', async (saw) => {
+    const player = saw(await client.api('GET', `/v1/players/${player_id}`));
+    return (player.data['segment_ids'] as string[]).includes(segment_id);
   });
   await client.api('POST', `/v1/segments/${segment_id}/refresh`);
   const preview = { definition, per_condition: true, reach: true };

@@ -6,7 +6,7 @@ import type { Db, Postgres, Tx } from '../../../src/platform/postgres/port.ts';
 import { Random } from '../../crash/random.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
 import { runsFromEnvironment } from '../../oracle/settings.ts';
-import { eventually } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 
 // Two tenants take turns on the same few connections. No statement here filters by tenant: only the tenant setting of
 // the connection's transaction keeps their rows apart.
@@ -241,12 +241,12 @@ test('cancelled statements and terminated sessions do not let a connection serve
   const rows = await owner<{ rows: bigint }[]>`select count(*) as rows from tallies`;
   expect(rows[0]?.rows).toBe(BigInt(tenants[0].rows + tenants[1].rows));
   // A terminated session may end a moment later. From then on every connection must work again.
-  await eventually('500 turns without a lost connection', async () => {
+  await until('500 turns without a lost connection', async () => {
     const unexpected: string[] = [];
     await takeTurns(500, random, (outcome, fails = 'done') => {
       if (outcome !== fails) unexpected.push(outcome);
     });
     expect(unexpected.filter((outcome) => !disturbed.includes(outcome))).toEqual([]);
-    return unexpected.length === 0 ? true : undefined;
+    return unexpected.length === 0;
   });
 }, 120_000);

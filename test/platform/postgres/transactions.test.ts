@@ -193,16 +193,16 @@ test('when Postgres restarts under load every transaction is either complete or 
         transactions.push(transaction);
       };
       for (let i = 0; i < 80; i++) startOne();
-      await until(() => committed > 10 + round);
+      await until((saw) => saw(committed) > 10 + round);
       const { port } = server;
       // However fast the first ones are, some are under way when Postgres stops.
       const more = setInterval(startOne, 5);
       await server.stop().finally(() => clearInterval(more));
       const outcomes = await Promise.all(transactions);
       server = await startEmbeddedPostgres({ dir, port });
-      await until(async () => (await outcomeOf(sql.begin(pidOf))) === 'done');
+      await until(async (saw) => saw(await outcomeOf(sql.begin(pidOf))) === 'done');
       // The restart also closed the test's own connections.
-      await until(async () => (await outcomeOf(authors())) === 'done');
+      await until(async (saw) => saw(await outcomeOf(authors())) === 'done');
       const written = await authors();
       for (const [i, outcome] of outcomes.entries()) {
         const count = written.filter((author) => author === `${round}/${i}`).length;

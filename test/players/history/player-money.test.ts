@@ -1,11 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import {
-  eventually,
-  startTestService,
-  sunk,
-  type TestService,
-  type TestTenant,
-} from '../../engines/service.ts';
+import { startTestService, sunk, type TestService, type TestTenant } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 
 let service: TestService;
 let tenant: TestTenant;
@@ -122,8 +117,8 @@ describe('the ledger of a player', () => {
       insert into fx_rates (tenant_id, base, quote, ts, rate)
       values (${tenant.tenant_id}, 'EUR', 'SEK', ${at(0)}, 11.25)`;
     const shows = (base_amount: number) =>
-      eventually(`the deposit is worth ${base_amount}`, async () => {
-        const { data } = await get(`/v1/players/${id}/ledger`);
+      until(`the deposit is worth ${base_amount}`, async (saw) => {
+        const { data } = saw(await get(`/v1/players/${id}/ledger`));
         return data[0]?.['base_amount'] === base_amount ? data[0] : undefined;
       });
     const first = { base_amount: 10_00, rate: '11.25', rate_ts: at(0), rate_is_inverse: true };

@@ -8,7 +8,7 @@ import {
 import { encodePlayerEvent, playerKey } from '../../../src/ingest/events/envelope.ts';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
 import { rebuild } from '../../../src/ledger/reconcile/rebuild.ts';
-import { eventually, startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import {
   ann,
@@ -180,9 +180,9 @@ describe('the history of merged players', () => {
 
   it('is complete when ClickHouse answers before the rewrite and Postgres after it', async () => {
     // On a busy machine the reads may wait for the lock for longer than they may, and are refused.
-    await until(async () => {
-      operator = await Operator.open(service);
-      const answer = await readAroundRewrite();
+    await until(async (saw) => {
+      operator = saw(await Operator.open(service));
+      const answer = saw(await readAroundRewrite());
       if (answer === 'refused') return false;
       expect(answer).toEqual([['deposit_confirmed', 'deposit_confirmed'], 120]);
       return true;
@@ -206,12 +206,14 @@ describe('the history of merged players', () => {
         is_refused = true;
         return 'refused';
       });
-      await eventually('both wait for Postgres', async () => {
-        const [row] = await tx<{ waiting: bigint }[]>`
+      await until('both wait for Postgres', async (saw) => {
+        const [row] = saw(
+          await tx<{ waiting: bigint }[]>`
           select count(*) as waiting from pg_locks
           where relation = 'player_merges'::regclass and not granted
-            and database = (select oid from pg_database where datname = current_database())`;
-        return (row?.waiting ?? 0n) >= 2n || is_refused ? true : undefined;
+            and database = (select oid from pg_database where datname = current_database())`,
+        );
+        return (row?.waiting ?? 0n) >= 2n || is_refused;
       });
       // The embedded engine runs queries one after the other, so the pending queries have ended when this one ends.
       const merge = { tenant_id, project_id, player_id: merged_id, into_player_id: player_id };
@@ -238,7 +240,7 @@ describe('a chain of merges', () => {
       const [a, b, c] = await threeVisitors();
       await merge(phone, b);
       if (when.startsWith('in between')) await operator.rewrite();
-      else await eventually('the first alias is there', aliased);
+      else await until('the first alias is there', aliased);
       await merge(laptop, c);
       if (when.endsWith('in the end')) await operator.rewrite();
       for (const id of [a, b, c]) {
@@ -268,7 +270,7 @@ describe('a chain of merges', () => {
       operator = await Operator.open(service);
       const [a, b, c] = await threeVisitors();
       await merge(phone, b);
-      await eventually('the first alias is there', aliased);
+      await until('the first alias is there', aliased);
       await Promise.all([rewriteOnce(service.platform, 0), merge(laptop, c)]);
       expect(await operator.differences()).toEqual([]);
       for (const id of [a, b, c]) expect(await operator.depositedLately(id)).toBe(321);
@@ -415,8 +417,8 @@ describe('the rewriter', () => {
       }
       await postgres.session(async (session) => {
         // The test holds the rewriter's lock, so the service's own rewriter waits.
-        await eventually('the place of the rewriter is free', async () =>
-          (await tryLockAsRewriter(session)) ? true : undefined,
+        await until('the place of the rewriter is free', async (saw) =>
+          saw(await tryLockAsRewriter(session)),
         );
         if (column === 'aliased_at') {
           await operator.identify({ ...phone, player_id: b });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import {
   ann,
   cashedOut,
@@ -128,8 +129,9 @@ describe('transactions of a merged player', () => {
     await sql`
       insert into fx_rates (tenant_id, base, quote, ts, rate)
       values (${operator.tenant.tenant_id}, 'USD', 'EUR', ${yesterday}, 0.5)`;
-    await eventually('both are converted', async () =>
-      (await operator.player(player_id))['pending_conversions'] === 0 ? true : undefined,
+    await until(
+      'both are converted',
+      async (saw) => saw((await operator.player(player_id))['pending_conversions']) === 0,
     );
     expect(await operator.totals(player_id)).toEqual([1_500, 0, 0, 0, 0, 0, 0, 0]);
     // A deposit that is converted before the merge is restated after it in the same way.
@@ -137,8 +139,9 @@ describe('transactions of a merged player', () => {
     await operator.identify({ anonymous_id: 'tablet', ...ann });
     await sql`
       update fx_rates set rate = 2 where tenant_id = ${operator.tenant.tenant_id}`;
-    await eventually('all are restated', async () =>
-      (await operator.player(player_id))['total_deposited'] === 6_020 ? true : undefined,
+    await until(
+      'all are restated',
+      async (saw) => saw((await operator.player(player_id))['total_deposited']) === 6_020,
     );
   });
 });

@@ -2,7 +2,8 @@ import { expect } from 'vitest';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
 import type { DeadLetter } from '../../../src/ingest/events/envelope.ts';
 import type { ReconcileReport } from '../../../src/ledger/reconcile/schema.ts';
-import { eventually, folded, type TestService, type TestTenant } from '../../engines/service.ts';
+import { folded, type TestService, type TestTenant } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 
 /** The answer of identify. */
 export interface Identified {
@@ -245,13 +246,15 @@ export class Operator {
 
   async #rewrite(tenants: string[]): Promise<void> {
     const { platform } = this.service;
-    await eventually('every merge is rewritten', async () => {
+    await until('every merge is rewritten', async (saw) => {
       // The service's own rewriter may be running; then this call does nothing.
       await rewriteOnce(platform, 0);
-      const [row] = await platform.postgres.service<{ left: bigint }[]>`
+      const [row] = saw(
+        await platform.postgres.service<{ left: bigint }[]>`
         select count(*) as left from player_merges
-        where rewritten_at is null and tenant_id::text in ${platform.postgres.service(tenants)}`;
-      return row?.left === 0n ? true : undefined;
+        where rewritten_at is null and tenant_id::text in ${platform.postgres.service(tenants)}`,
+      );
+      return row?.left === 0n;
     });
   }
 }

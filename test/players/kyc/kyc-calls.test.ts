@@ -10,7 +10,8 @@ import {
   startFakePlatform,
   type FakePlatform,
 } from '../../bonuses/fake-platform.ts';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { KycClient } from './kyc-client.ts';
 
 // What platforms are told. The service has no role that makes queued calls: the tests make them, with their own clock.
@@ -117,9 +118,7 @@ it('a slow platform does not keep the operator waiting', async () => {
   expect((await casino.ledger()).calls.map(({ status }) => status)).toEqual([0]);
   expect((await client.kyc(id)).calls).toMatchObject([{ attempts: 1, last_error: null }]);
   await casino.control({ hold: false });
-  await eventually('the answer is noted', async () =>
-    (await client.kyc(id))['sync'] === 'done' ? true : undefined,
-  );
+  await until('the answer is noted', async (saw) => saw((await client.kyc(id))['sync']) === 'done');
   expect(await heard()).toHaveLength(1);
 });
 

@@ -10,7 +10,8 @@ import {
 } from '../../../src/players/kyc/decisions/decide.ts';
 import { readKyc } from '../../../src/players/kyc/decisions/decision-queries.ts';
 import { lapseOnce } from '../../../src/players/kyc/lapse.ts';
-import { eventually, startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { KycClient } from './kyc-client.ts';
 
 // What a player's KYC is held by: the names of players, the ends of approvals, floods of statements, merges.
@@ -152,9 +153,7 @@ describe('an approval', () => {
       { decision: 'lapsed', source: 'clock' },
       { decision: 'approved', kyc_status: 'expired' },
     ]);
-    await eventually('its end is in the timeline', async () =>
-      (await eventsOf(id)).includes('kyc_expired') ? true : undefined,
-    );
+    await until('its end is in the timeline', async (saw) => saw(await eventsOf(id)).includes('kyc_expired'));
     expect(await eventsOf(id)).not.toContain('kyc_approved');
   });
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { KycClient } from './kyc-client.ts';
 
 let service: TestService;
@@ -216,9 +217,9 @@ describe('a platform', () => {
       source: 'webhook',
       adapter_slug: client.adapter.slug,
     });
-    await eventually('the decisions are in the timeline', async () => {
+    await until('the decisions are in the timeline', async (saw) => {
       await sunk(service.platform);
-      const { data } = await client.api('GET', `/v1/players/${id}/timeline?limit=50`);
+      const { data } = saw(await client.api('GET', `/v1/players/${id}/timeline?limit=50`));
       const events = data as unknown as { event: string; properties: Record<string, unknown> }[];
       if (events.length < 8) return undefined;
       expect(events.map(({ event }) => event)).toEqual([

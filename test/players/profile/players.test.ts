@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
 import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 
@@ -318,7 +318,7 @@ test('a change is run again after a deadlock with a writer that locks in the opp
   const before = await deadlocks();
   // Of the two transactions Postgres ends the one that has waited for a second, which is the change unless the machine
   // is very slow. Only the end of the change makes it run again, so the race is repeated until that was the case.
-  await eventually('Postgres ends the change', async () => {
+  await until('Postgres ends the change', async (saw) => {
     const changes: Promise<Answer>[] = [];
     // Locks the totals first and the profile second, as a batch of events may.
     const writer = service.begin(async (tx) => {
@@ -327,18 +327,20 @@ test('a change is run again after a deadlock with a writer that locks in the opp
       await statementWaits(service);
       await tx`update players set kyc_level = 1 where player_id = ${id}`;
     });
-    const ended = await writer.then(
-      () => 'the change',
-      (error: unknown) => (error as { code?: string }).code,
+    const ended = saw(
+      await writer.then(
+        () => 'the change',
+        (error: unknown) => (error as { code?: string }).code,
+      ),
     );
-    const [answer] = await Promise.all(changes);
+    const [answer] = saw(await Promise.all(changes));
     expect(answer?.status, answer?.text).toBe(200);
     if (ended === 'the change') return true;
     expect(ended).toBe('40P01');
     return undefined;
   });
   // Postgres publishes the counter some time after the deadlock.
-  await eventually('the deadlock is counted', async () => ((await deadlocks()) > before ? true : undefined));
+  await until('the deadlock is counted', async (saw) => saw(await deadlocks()) > before);
   const { data } = (await get(`/v1/players/${id}`)).body;
   expect(data).toMatchObject({ email: 'deadlock@example.com', kyc_level: 1, bet_count: 1 });
 });

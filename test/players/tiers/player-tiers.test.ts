@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { recomputePlayers } from '../../../src/players/tiers/apply.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
-import { eventually, folded, startTestService, type TestService } from '../../engines/service.ts';
+import { folded, startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { deposit, placed, session, type Fields, type Sent } from '../identity/operator.ts';
 import { DAY_MS, TierClient } from './tier-client.ts';
 
@@ -430,8 +431,8 @@ it('a realtime segment of a tier has the player soon after', async () => {
   const body = { name: 'Gold', definition, refresh_strategy: 'realtime' };
   const { data } = await client.api('POST', '/v1/segments', body);
   await client.send(stake('ann', 100));
-  await eventually('the player is in the segment', async () => {
-    const { segment_ids } = await client.player(id);
-    return (segment_ids as string[]).includes(String(data['id'])) ? true : undefined;
+  await until('the player is in the segment', async (saw) => {
+    const { segment_ids } = saw(await client.player(id));
+    return (segment_ids as string[]).includes(String(data['id']));
   });
 });

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { eventually, startTestService, type TestService } from '../../engines/service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { placed, session } from '../identity/operator.ts';
 import { DAY_MS, TierClient } from './tier-client.ts';
 
@@ -65,9 +66,7 @@ it('a tier that waits for checks under the UK licence is given by the next sweep
   await client.tier('host', 2, 1_000, { perks: { dedicated_host: true } });
   const id = await known();
   await client.send(stake('ann', 1_000));
-  await eventually('the tier waits', async () =>
-    (await client.tierOf(id))['pending_approval'] === 'host' ? true : undefined,
-  );
+  await until('the tier waits', async (saw) => saw((await client.tierOf(id))['pending_approval']) === 'host');
   await client.api('PATCH', '/v1/tenant/config', { license_jurisdiction: 'mga' });
   await client.settled();
   expect(await client.tierOf(id)).toMatchObject({ current_tier_code: null, pending_approval: 'host' });

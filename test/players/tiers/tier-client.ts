@@ -1,5 +1,6 @@
 import { RETIER_TASK, runSweepJob, type SweepSummary } from '../../../src/players/tiers/jobs.ts';
-import { eventually, type TestService } from '../../engines/service.ts';
+import { type TestService } from '../../engines/service.ts';
+import { until } from '../../engines/until.ts';
 import { Operator, type Fields } from '../identity/operator.ts';
 
 export const DAY_MS = 86_400_000;
@@ -66,8 +67,8 @@ export class TierClient extends Operator {
 
   /** Resolves when the player has this tier. */
   async reaches(player_id: string, code: string | null): Promise<Fields & { history: Entry[] }> {
-    return eventually(`the tier ${code}`, async () => {
-      const tier = await this.tierOf(player_id);
+    return until(`the tier ${code}`, async (saw) => {
+      const tier = saw(await this.tierOf(player_id));
       return tier['current_tier_code'] === code ? tier : undefined;
     });
   }
@@ -85,16 +86,18 @@ export class TierClient extends Operator {
   async settled(): Promise<void> {
     const { service: sql } = this.service.platform.postgres;
     const { tenant_id } = this.tenant;
-    await eventually('no tier is to be computed', async () => {
-      const looks = await sql.begin(async (tx) => {
-        await tx`set local role none`;
-        return tx`
+    await until('no tier is to be computed', async (saw) => {
+      const looks = saw(
+        await sql.begin(async (tx) => {
+          await tx`set local role none`;
+          return tx`
           select from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
           where t.identifier = ${RETIER_TASK} and j.payload ->> 'tenant_id' = ${tenant_id}
             and j.payload ->> 'is_again' = 'false'`;
-      });
-      const waiting = await sql`select from tier_requests where tenant_id = ${tenant_id}`;
-      return looks.length === 0 && waiting.length === 0 ? true : undefined;
+        }),
+      );
+      const waiting = saw(await sql`select from tier_requests where tenant_id = ${tenant_id}`);
+      return looks.length === 0 && waiting.length === 0;
     });
   }
 

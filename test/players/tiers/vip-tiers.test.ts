@@ -203,9 +203,10 @@ it('viewers read, editors change; each change is in the audit log', async () => 
     after: { current_tier_code: 'gold' },
   });
   await until(
-    async () =>
-      (await platform.postgres.service`select from tier_requests where tenant_id = ${tenant_id}`).length ===
-      0,
+    async (saw) =>
+      saw(
+        (await platform.postgres.service`select from tier_requests where tenant_id = ${tenant_id}`).length,
+      ) === 0,
   );
 });
 

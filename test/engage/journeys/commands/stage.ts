@@ -26,6 +26,7 @@ import type { Db, Postgres } from '../../../../src/platform/postgres/port.ts';
 import { createMemoryRateLimiter } from '../../../../src/platform/rate-limit/memory.ts';
 import type { Platform } from '../../../../src/wiring/platform.ts';
 import { startTestService, type TestService } from '../../../engines/service.ts';
+import { until } from '../../../engines/until.ts';
 import { openTestPostgres } from '../../../engines/wiring.ts';
 import { messagingClient } from '../../messaging/messaging-client.ts';
 import { Fragile, type CrashPoint } from './fragile.ts';
@@ -239,11 +240,10 @@ export class Stage {
   /** Sends an event, and waits until the fold has it. */
   async event(event: string, anonymous_id: string): Promise<void> {
     await this.#send(`${this.service.ingest_url}/v1/events`, { event, anonymous_id, properties: {} }, 202);
-    for (;;) {
-      const lag = await this.#log.lag(TOPICS.events, GROUPS.fold);
-      if (lag.every(({ next_offset, end_offset }) => next_offset >= end_offset)) return;
-      await new Promise((resolve) => setTimeout(resolve, 2));
-    }
+    await until('the fold has it', async (saw) => {
+      const lag = saw(await this.#log.lag(TOPICS.events, GROUPS.fold));
+      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset);
+    });
   }
 
   async #send(url: string, body: Json, status: number): Promise<Json> {

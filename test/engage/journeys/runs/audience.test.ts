@@ -39,15 +39,15 @@ it('existing members enter in ranges, each once', async () => {
   const journey_id = await on.journey(nodes, { kind: 'segment_entered', segment_id, existing_members: true });
   const other = await on.journey(nodes, { kind: 'segment_entered', segment_id });
   clock.pass(6_000);
-  await until(async () => (await count(journey_id)) === 2_300);
-  await until(async () => (await open(journey_id)).length === 0);
+  await until(async (saw) => saw(await count(journey_id)) === 2_300);
+  await until(async (saw) => saw((await open(journey_id)).length) === 0);
   // A range that was interrupted is entered again: nobody twice.
   await on.sql`
     insert into journey_batches (tenant_id, project_id, journey_id, version, occasion, from_player_id, to_player_id)
     select tenant_id, project_id, journey_id, 1, occasion, '00000000-0000-0000-0000-000000000000',
       'ffffffff-ffff-ffff-ffff-ffffffffffff'
     from journey_occasions where journey_id = ${journey_id}`;
-  await until(async () => (await open(journey_id)).length === 0);
+  await until(async (saw) => saw((await open(journey_id)).length) === 0);
   expect(await count(journey_id)).toBe(2_300);
   expect(await count(other)).toBe(0);
   const [run] = (await on.runs(journey_id, '?limit=1')).data;
@@ -64,7 +64,7 @@ it('who joins the segment after the activation is no existing member', async () 
     select ${tenant_id}, ${project_id}, ${segment_id}, ${late}, activated_at from journeys
     where journey_id = ${journey_id}`;
   clock.pass(6_000);
-  await until(async () => (await count(journey_id)) > 0 && (await open(journey_id)).length === 0);
+  await until(async (saw) => saw(await count(journey_id)) > 0 && saw((await open(journey_id)).length) === 0);
   // The change of the membership is what lets the other one enter.
   expect((await on.runs(journey_id)).data.map(({ player_id }) => player_id)).toEqual([early]);
 });
@@ -105,10 +105,10 @@ it('the members of a segment enter at each occurrence of a schedule', async () =
   const journey_id = await on.journey(nodes, trigger);
   await on.sql`update journeys set activated_at = ${new Date(clock.now_ms())} where journey_id = ${journey_id}`;
   clock.pass(DAY_MS);
-  await until(async () => (await count(journey_id)) === 3);
+  await until(async (saw) => saw(await count(journey_id)) === 3);
   clock.pass(DAY_MS);
-  await until(async () => (await count(journey_id)) === 6);
-  await until(async () => (await open(journey_id)).length === 0);
+  await until(async (saw) => saw(await count(journey_id)) === 6);
+  await until(async (saw) => saw((await open(journey_id)).length) === 0);
   const occasions = await on.sql<{ occasion: string }[]>`
     select occasion from journey_occasions where journey_id = ${journey_id}`;
   expect(occasions).toHaveLength(2);
@@ -121,9 +121,9 @@ it('no more players of an audience enter in an hour than the cap allows; the oth
   const journey_id = await on.journey(nodes, trigger, { max_entries_per_hour: 2 });
   clock.pass(6_000);
   for (const entered of [2, 4, 5]) {
-    await until(async () => (await count(journey_id)) === entered);
+    await until(async (saw) => saw(await count(journey_id)) === entered);
     clock.pass(3_600_000);
   }
-  await until(async () => (await open(journey_id)).length === 0);
+  await until(async (saw) => saw((await open(journey_id)).length) === 0);
   expect(await count(journey_id)).toBe(5);
 });

@@ -153,9 +153,9 @@ it('runs that ask while all places of their project are taken are answered as so
     await on.begin(journey_id, await on.client.players(count), 'b');
     await runner.turn();
   }
-  await until(() => asked === 2);
+  await until((saw) => saw(asked) === 2);
   open();
-  await until(async () => (await statuses(journey_id))['completed'] === 42);
+  await until(async (saw) => saw((await statuses(journey_id))['completed']) === 42);
   // The last forty were asked about together.
   expect(asked).toBe(3);
   await runner.close();

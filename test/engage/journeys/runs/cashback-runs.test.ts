@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { grantsFixture, type GrantsFixture } from '../../../bonuses/grants/grants-fixture.ts';
-import { eventually, folded, startTestService, sunk, type TestService } from '../../../engines/service.ts';
+import { folded, startTestService, sunk, type TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
 import type { Body } from '../../messaging/messaging-client.ts';
 import { end, runFixture, type RunFixture } from './run-fixture.ts';
@@ -78,13 +78,15 @@ async function besideTraffic(work: () => Promise<void>): Promise<void> {
 
 /** Every run of the journey has ended. */
 const ended = (journey_id: string) =>
-  eventually(
+  until(
     'every run has ended',
-    async () => {
-      const [row] = await on.sql<{ open: number }[]>`
+    async (saw) => {
+      const [row] = saw(
+        await on.sql<{ open: number }[]>`
         select count(*)::integer as open from journey_runs
-        where journey_id = ${journey_id} and status = 'running'`;
-      return row?.open === 0 ? true : undefined;
+        where journey_id = ${journey_id} and status = 'running'`,
+      );
+      return row?.open === 0;
     },
     30_000,
   );
@@ -129,7 +131,9 @@ it('a run waits while ClickHouse does not have the bets of its player, and is co
     await folded(service.platform);
     await on.begin(journey_id, players, 'g');
     // All of them after one wait, before the timer of any is due again.
-    await until(async () => (await metric('journey_questions_behind_total')) - before >= players.length);
+    await until(
+      async (saw) => saw(await metric('journey_questions_behind_total')) - before >= players.length,
+    );
     expect((await metric('journey_questions_behind_total')) - before).toBe(players.length);
   });
   expect(await grantsOf(template_id)).toEqual([]);

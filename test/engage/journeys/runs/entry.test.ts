@@ -34,7 +34,7 @@ const by = (event: string, where?: object) => ({
 
 /** The runs of a journey once there are so many. */
 async function begun(journey_id: string, count: number) {
-  await until(async () => (await on.runs(journey_id)).data.length >= count);
+  await until(async (saw) => saw((await on.runs(journey_id)).data.length) >= count);
   return (await on.runs(journey_id)).data;
 }
 
@@ -49,8 +49,8 @@ async function decided(marker: string, player_id: string): Promise<void> {
   const seen = await on.journey(nodes, by(marker));
   await events.event(player_id, marker);
   await begun(seen, 1);
-  await until(async () => {
-    const waiting = await on.sql`select from trigger_events where decided_at is null limit 1`;
+  await until(async (saw) => {
+    const waiting = saw(await on.sql`select from trigger_events where decided_at is null limit 1`);
     return waiting.length === 0;
   });
 }
@@ -99,12 +99,12 @@ it('a player enters once, again after the end, always, or not within an interval
   await decided('custom_enter_1', player_id);
   expect(await counts()).toEqual([1, 1, 2, 1]);
   clock.pass(DAY_MS);
-  await until(async () => (await on.runs(after_exit, '?status=completed')).data.length === 1);
+  await until(async (saw) => saw((await on.runs(after_exit, '?status=completed')).data.length) === 1);
   await events.event(player_id, 'custom_enter');
   await decided('custom_enter_2', player_id);
   expect(await counts()).toEqual([1, 2, 3, 1]);
   clock.pass(3 * DAY_MS);
-  await until(async () => (await on.runs(after_exit, '?status=completed')).data.length === 2);
+  await until(async (saw) => saw((await on.runs(after_exit, '?status=completed')).data.length) === 2);
   await events.event(player_id, 'custom_enter');
   await decided('custom_enter_3', player_id);
   expect(await counts()).toEqual([1, 3, 4, 2]);
@@ -127,7 +127,7 @@ it('a share of the players is held out, and above the cap of an hour no event st
   await decided('custom_after_share', player_ids[0] ?? '');
   expect((await on.runs(capped)).data).toHaveLength(3);
   // What a transaction did is counted after its commit.
-  await until(async () => (await entries('limited')) >= 5);
+  await until(async (saw) => saw(await entries('limited')) >= 5);
   expect(await entries('limited')).toBe(5);
 });
 
@@ -146,7 +146,7 @@ it('an entry whose commit is refused is counted once, when it is committed', asy
   await events.event(player_id, 'custom_refused');
   await begun(journey_id, 1);
   expect(refused).toBe(2);
-  await until(async () => (await entries('started')) > before);
+  await until(async (saw) => saw(await entries('started')) > before);
   expect(await entries('started')).toBe(before + 1);
 });
 

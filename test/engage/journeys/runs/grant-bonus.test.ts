@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../../src/analytics/caught-up.ts';
 import { grantsFixture, type GrantsFixture } from '../../../bonuses/grants/grants-fixture.ts';
-import { eventually, startTestService, type TestService } from '../../../engines/service.ts';
+import { startTestService, type TestService } from '../../../engines/service.ts';
+import { until } from '../../../engines/until.ts';
 import type { Body } from '../../messaging/messaging-client.ts';
 import { end, runFixture, wait, type RunFixture, type ShownRun } from './run-fixture.ts';
 
@@ -27,8 +28,8 @@ const grant = (template_id: string, rest: Body = {}, id = 'g', next = 'end') => 
 async function ran(nodes: (Body & { id: string })[], player_id: string, context?: Body): Promise<ShownRun> {
   const journey_id = await on.journey(nodes);
   const run_id = await on.start(journey_id, player_id, context);
-  return eventually('the run ends', async () => {
-    const run = await on.run(journey_id, run_id);
+  return until('the run ends', async (saw) => {
+    const run = saw(await on.run(journey_id, run_id));
     return run.status === 'running' ? undefined : run;
   });
 }
@@ -173,8 +174,8 @@ it('many runs at once keep the budget and the limit of each player exactly', asy
     end(),
   ]);
   await on.begin(journey_id, [...players, ...players, ...(await on.client.players(5))], 'g');
-  const runs = await eventually('all runs end', async () => {
-    const { data } = await on.runs(journey_id, '?limit=100');
+  const runs = await until('all runs end', async (saw) => {
+    const { data } = saw(await on.runs(journey_id, '?limit=100'));
     return data.length === 15 && data.every(({ status }) => status === 'completed') ? data : undefined;
   });
   expect(runs).toHaveLength(15);
@@ -210,8 +211,8 @@ it('a run that comes to the node again gets no second bonus', async () => {
     dry_run: false,
   });
   expect(moved, JSON.stringify(moved.error)).toMatchObject({ status: 200, data: { moved: 1 } });
-  const run = await eventually('the run passes the node again', async () => {
-    const found = await on.run(journey_id, run_id);
+  const run = await until('the run passes the node again', async (saw) => {
+    const found = saw(await on.run(journey_id, run_id));
     return found.history.filter(({ node_id }) => node_id === 'g').length === 2 ? found : undefined;
   });
   const [grant_id] = (await grantsOf(player_id)).map(({ id }) => id);
@@ -262,8 +263,8 @@ it('a message of the run reads the bonus that it has granted, others the newest 
   const player_id = await bonuses.player();
   const text = async (run: ShownRun) => {
     const send_id = run.history.find((step) => step.node_id === 'm')?.message_send_id ?? '';
-    const message = await eventually('the message is sent', async () => {
-      const messages = await on.client.messages(provider_id);
+    const message = await until('the message is sent', async (saw) => {
+      const messages = saw(await on.client.messages(provider_id));
       return messages.find((one) => one.send_id === send_id);
     });
     return message.body;
@@ -336,8 +337,8 @@ it('a bonus on another product than what was bet on is refused where the licence
   }
   const settled = { bet_id: 'b1', payout: 0, currency: 'EUR', amount: 500 };
   await there.client.event(player_id, 'sport_bet_settled', settled);
-  const run = await eventually('the run ends', async () => {
-    const { data } = await there.client.api<ShownRun[]>('GET', `/v1/journeys/${before}/runs`);
+  const run = await until('the run ends', async (saw) => {
+    const { data } = saw(await there.client.api<ShownRun[]>('GET', `/v1/journeys/${before}/runs`));
     return data.find(({ status }) => status === 'failed');
   });
   expect(run).toMatchObject({ error_code: 'BONUS_PLAYER_NOT_ELIGIBLE' });

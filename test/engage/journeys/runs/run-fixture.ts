@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Platform } from '../../../../src/wiring/platform.ts';
-import { eventually, startTestService, type TestService, type TestTenant } from '../../../engines/service.ts';
+import { startTestService, type TestService, type TestTenant } from '../../../engines/service.ts';
+import { until } from '../../../engines/until.ts';
 import { openTestPlatform } from '../../../engines/wiring.ts';
 import { messagingClient, type Body } from '../../messaging/messaging-client.ts';
 
@@ -134,8 +135,8 @@ export function runFixture(service: TestService, tenant: TestTenant = service) {
       (await client.api<ShownRun>('GET', `/v1/journeys/${journey_id}/runs/${run_id}`)).data,
     /** The run once it is in this status, or at this node. */
     reached: (journey_id: string, run_id: string, where: string) =>
-      eventually(`the run reaches ${where}`, async () => {
-        const run = await on.run(journey_id, run_id);
+      until(`the run reaches ${where}`, async (saw) => {
+        const run = saw(await on.run(journey_id, run_id));
         const stands = run.history.at(-1)?.status === 'waiting' && run.history.at(-1)?.entered_at !== null;
         return run.status === where || (run.current_node_id === where && stands) ? run : undefined;
       }),

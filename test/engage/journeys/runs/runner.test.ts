@@ -359,9 +359,9 @@ it('the answer to a run that was moved to another version meanwhile is asked for
     return clickhouse.query(...question);
   };
   const runner = runnerOf({ clickhouse: { ...clickhouse, query } });
-  await until(async () => {
+  await until(async (saw) => {
     await runner.turn();
-    return (await stored(journey_id))[0]?.status === 'completed';
+    return saw((await stored(journey_id))[0]?.status) === 'completed';
   });
   await runner.close();
   expect(asked).toBe(2);
@@ -427,8 +427,8 @@ it('an event that is looked up before its run waits visibly is not lost', async 
         const ends = await target.endOffsets(topic);
         await tell.event(player_id, 'custom_race', { n: 1 });
         await folded(platform);
-        await until(async () =>
-          [...(await target.endOffsets(topic))].some(([, at]) => at > (ends.get(0) ?? 0n)),
+        await until(async (saw) =>
+          [...saw(await target.endOffsets(topic))].some(([, at]) => at > (ends.get(0) ?? 0n)),
         );
         await matchAll();
         return ends;

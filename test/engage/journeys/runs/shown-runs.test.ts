@@ -35,7 +35,7 @@ it('a step names the call of its webhook, while it waits and when it is done', a
   ]);
   const run_id = await on.start(journey_id, await one());
   await on.reached(journey_id, run_id, 'call');
-  await until(() => Promise.resolve(waiting.length === 1));
+  await until((saw) => Promise.resolve(saw(waiting.length) === 1));
   const { data } = await on.client.api<{ event_id: string }[]>(
     'GET',
     `/v1/journeys/${journey_id}/deliveries`,
@@ -63,7 +63,7 @@ it('an event that ends a run leaves the webhooks of steps that are done', async 
   const player_id = await one();
   const answered = waiting.length;
   const run_id = await on.start(journey_id, player_id);
-  await until(() => Promise.resolve(waiting.length === answered + 2));
+  await until((saw) => Promise.resolve(saw(waiting.length) === answered + 2));
   await on.client.event(player_id, 'custom_left');
   await on.reached(journey_id, run_id, 'completed');
   const { data } = await on.client.api<{ node_id: string; status: string }[]>(
@@ -84,7 +84,7 @@ it('a step says why its message was skipped', async () => {
   await on.sql`update players set self_excluded = true where player_id = ${player_id}`;
   const run_id = await on.start(journey_id, player_id);
   await on.reached(journey_id, run_id, 'completed');
-  await until(async () => (await on.run(journey_id, run_id)).history[0]?.message_status === 'failed');
+  await until(async (saw) => saw((await on.run(journey_id, run_id)).history[0]?.message_status) === 'failed');
   expect((await on.run(journey_id, run_id)).history[0]).toMatchObject({
     status: 'completed',
     outcome: 'queued',
@@ -100,7 +100,7 @@ it('what became of its messages does not start a journey again', async () => {
   const other = await on.journey([wait('w', DAY_MS, 'end'), end()], by);
   const run_id = await on.start(journey_id, await one());
   await on.reached(journey_id, run_id, 'completed');
-  await until(async () => (await on.runs(other)).data.length === 1);
+  await until(async (saw) => saw((await on.runs(other)).data.length) === 1);
   const waits = await on.sql`select from trigger_events where decided_at is null`;
   expect(waits).toEqual([]);
   expect((await on.runs(journey_id)).data).toHaveLength(1);
@@ -118,7 +118,7 @@ it('the runs of a deleted journey can be read and listed', async () => {
   const journey_id = await on.journey([wait('w', DAY_MS, 'end'), end()]);
   const run_id = await on.start(journey_id, await one());
   expect((await on.client.api('DELETE', `/v1/journeys/${journey_id}`)).status).toBe(200);
-  await until(async () => (await on.run(journey_id, run_id)).status === 'cancelled');
+  await until(async (saw) => saw((await on.run(journey_id, run_id)).status) === 'cancelled');
   const { status, data } = await on.runs(journey_id);
   expect([status, data.map((run) => run.run_id)]).toEqual([200, [run_id]]);
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { LogUnavailable, type EventLog } from '../../../../src/platform/event-log/port.ts';
 import { GROUPS, TOPICS } from '../../../../src/platform/event-log/topics.ts';
 import type { Postgres, Tx } from '../../../../src/platform/postgres/port.ts';
-import { eventually, type TestService } from '../../../engines/service.ts';
+import { type TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
 import { triggerFixture, type TriggerFixture } from '../../triggers/trigger-fixture.ts';
 import { end, runFixture, startMovedService, wait, type MovedClock, type RunFixture } from './run-fixture.ts';
@@ -161,8 +161,8 @@ it('what a player does right after the event that starts a run counts for the ru
     events.events(reaching, ['custom_paid']),
   ]);
   const runOf = async (journey_id: string) => {
-    const [run] = await eventually('a run', async () => {
-      const { data } = await on.runs(journey_id);
+    const [run] = await until('a run', async (saw) => {
+      const { data } = saw(await on.runs(journey_id));
       return data.length > 0 ? data : undefined;
     });
     return run?.run_id ?? '';
@@ -177,7 +177,7 @@ it('what a player does right after the event that starts a run counts for the ru
   await on.reached(goals, third ?? '', 'w');
   await events.events(reaching, ['custom_paid']);
   expect(await on.reached(goals, third ?? '', 'completed')).toMatchObject({ outcome: 'goal' });
-  await until(async () => (await on.sql`select from journey_waits where event = ''`).length === 0);
+  await until(async (saw) => saw((await on.sql`select from journey_waits where event = ''`).length) === 0);
 });
 
 /**
@@ -197,7 +197,7 @@ async function beforeVisible<T>(
   };
   try {
     const begun = await begin();
-    await until(() => acted !== undefined);
+    await until((saw) => saw(acted) !== undefined);
     await acted;
     return begun;
   } finally {
@@ -206,8 +206,8 @@ async function beforeVisible<T>(
 }
 
 const read = (topic: string, group: string) =>
-  until(async () =>
-    (await service.platform.eventLog.lag(topic, group)).every(
+  until(async (saw) =>
+    saw(await service.platform.eventLog.lag(topic, group)).every(
       ({ next_offset, end_offset }) => next_offset >= end_offset,
     ),
   );
@@ -224,8 +224,8 @@ it('an event that is looked up before the run is visible that a caller starts en
       async () => {
         const ends = await service.platform.eventLog.endOffsets(TOPICS.playerEvents);
         await events.event(player_id, event);
-        await until(async () =>
-          [...(await service.platform.eventLog.endOffsets(TOPICS.playerEvents))].some(
+        await until(async (saw) =>
+          [...saw(await service.platform.eventLog.endOffsets(TOPICS.playerEvents))].some(
             ([partition, to]) => to > (ends.get(partition) ?? 0n),
           ),
         );
@@ -236,7 +236,7 @@ it('an event that is looked up before the run is visible that a caller starts en
   expect(await on.reached(exits, exited, 'completed')).toMatchObject({ outcome: 'exited' });
   const answered = await before(waits, answering, 'custom_said');
   expect(await on.reached(waits, answered, 'completed')).toMatchObject({ current_node_id: 'came' });
-  await until(async () => (await on.sql`select from journey_waits where seq = 0`).length === 0);
+  await until(async (saw) => saw((await on.sql`select from journey_waits where seq = 0`).length) === 0);
 });
 
 it('a member who leaves the segment before the run is visible leaves the journey', async () => {
@@ -256,9 +256,9 @@ it('a member who leaves the segment before the run is visible leaves the journey
     () => on.sql`delete from segment_members where segment_id = ${segment_id} and player_id = ${player_id}`,
   );
   const runOf = async (of: string) => (await on.runs(journey_id)).data.find((run) => run.player_id === of);
-  await until(async () => (await runOf(player_id))?.status === 'completed');
+  await until(async (saw) => saw((await runOf(player_id))?.status) === 'completed');
   expect(await runOf(player_id)).toMatchObject({ outcome: 'exited' });
-  await until(async () => (await on.sql`select from journey_waits where seq = 0`).length === 0);
+  await until(async (saw) => saw((await on.sql`select from journey_waits where seq = 0`).length) === 0);
   expect(await runOf(other)).toMatchObject({ status: 'running' });
 });
 
@@ -278,10 +278,12 @@ it('while the log is away only what waits for events waits', async () => {
     clock.pass(DAY_MS);
     await on.reached(goes_on, second, 'completed');
     await until(
-      async () =>
-        (
-          await on.sql`select from journey_timers where run_id = ${first} and due_at > ${new Date(clock.now_ms())}`
-        ).length > 0,
+      async (saw) =>
+        saw(
+          (
+            await on.sql`select from journey_timers where run_id = ${first} and due_at > ${new Date(clock.now_ms())}`
+          ).length,
+        ) > 0,
     );
     expect(await on.run(awaits, first)).toMatchObject({ status: 'running', current_node_id: 'w' });
     const refused = await on.trigger(awaits, player_id);
@@ -306,7 +308,7 @@ it('one event ends thousands of runs of a player', async () => {
   const running = async () =>
     (await on.sql`select from journey_runs where journey_id = ${journey_id} and status = 'running' limit 1`)
       .length;
-  await until(async () => (await running()) === 0);
+  await until(async (saw) => saw(await running()) === 0);
 });
 
 it('a wait moves to the survivor of a merge', async () => {
@@ -336,8 +338,8 @@ it('a player who enters a segment begins a run, one who leaves it another', asyn
   const set = (vip: boolean) =>
     on.client.api('PATCH', `/v1/players/${player_id}`, { custom_attributes: { vip } });
   await set(true);
-  const [run] = await eventually('a run', async () => {
-    const { data } = await on.runs(entered);
+  const [run] = await until('a run', async (saw) => {
+    const { data } = saw(await on.runs(entered));
     return data.length > 0 ? data : undefined;
   });
   expect(run).toMatchObject({
@@ -347,8 +349,8 @@ it('a player who enters a segment begins a run, one who leaves it another', asyn
   });
   expect((await on.runs(left)).data).toEqual([]);
   await set(false);
-  await until(async () => (await on.runs(left)).data.length === 1);
+  await until(async (saw) => saw((await on.runs(left)).data.length) === 1);
   expect((await on.runs(entered)).data).toMatchObject([{ status: 'running' }]);
-  await until(async () => (await on.runs(leaves)).data[0]?.status === 'completed');
+  await until(async (saw) => saw((await on.runs(leaves)).data[0]?.status) === 'completed');
   expect((await on.runs(leaves)).data).toMatchObject([{ outcome: 'exited' }]);
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventually, type TestService } from '../../../engines/service.ts';
+import { type TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
 import type { Body } from '../../messaging/messaging-client.ts';
 import { startReceiver, type Receiver } from '../../webhooks/receiver.ts';
@@ -74,8 +74,8 @@ beforeAll(async () => {
   providers = byId(provider, provider, randomUUID());
   const { tenant_id } = service;
   const mirrored = 'select count() as n from players final where tenant_id = {tenant_id:UUID}';
-  await until(async () => {
-    const [row] = await service.platform.clickhouse.query<{ n: string }>(mirrored, { tenant_id });
+  await until(async (saw) => {
+    const [row] = saw(await service.platform.clickhouse.query<{ n: string }>(mirrored, { tenant_id }));
     return Number(row?.n) >= RUNS;
   });
 });
@@ -261,8 +261,8 @@ async function runReally(
   const run_id = await on.start(journey_id, player_id, context);
   const rests = (at_ms: number) => {
     const steps = simulated.steps.filter((step) => step.at_ms <= at_ms).length;
-    return eventually('the run goes as far as simulated', async () =>
-      settled(await on.run(journey_id, run_id), steps),
+    return until('the run goes as far as simulated', async (saw) =>
+      settled(saw(await on.run(journey_id, run_id)), steps),
     );
   };
   const pass = (to_ms: number) => clock.pass(Math.max(to_ms - clock.now_ms(), 0));
@@ -279,7 +279,7 @@ async function runReally(
     pass(start_ms + at_ms);
     await on.client.event(player_id, event, properties);
     // What nobody waits for must be in the log before somebody does.
-    await until(async () => (await eventsOf(player_id)) > n);
+    await until(async (saw) => saw(await eventsOf(player_id)) > n);
     run = await rests(at_ms);
   }
   await reach(Number.POSITIVE_INFINITY);
