@@ -84,13 +84,11 @@ async function playerOf({ platform }: TestService, anonymous_id: string): Promis
 
 /** Waits until the player is so. */
 async function becomes(of: TestService, anonymous_id: string, wanted: Partial<Player>): Promise<void> {
-  let found: Player | undefined;
-  await until('the player is as wanted', async (saw) => {
-    found = saw(await playerOf(of, anonymous_id));
-    const player = found;
+  await until(`the player is ${JSON.stringify(wanted)}`, async (saw) => {
+    const player = saw(await playerOf(of, anonymous_id));
     const names = Object.keys(wanted) as (keyof Player)[];
     return player !== undefined && names.every((name) => player[name] === wanted[name]);
-  }).catch(() => expect(found).toMatchObject(wanted));
+  });
 }
 
 async function differences({ base_url, internal_secret }: TestService): Promise<number> {

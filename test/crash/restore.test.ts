@@ -203,12 +203,10 @@ async function membersAreRight(): Promise<void> {
   // Both segments have members, so that a mistake in either would show.
   expect(Math.min(big.length, others.length)).toBeGreaterThan(0);
   const expected = { big, others, sizes: [big.length, others.length] };
-  let found: unknown;
   await until('the members are those of the model', async (saw) => {
-    const sizes = [saw(await sizeOf(segments.big)), saw(await sizeOf(segments.others))];
-    found = { ...saw(await actualMembers()), sizes };
-    return isDeepStrictEqual(found, expected);
-  }).catch(() => expect(found).toEqual(expected));
+    const sizes = [await sizeOf(segments.big), await sizeOf(segments.others)];
+    return isDeepStrictEqual(saw({ ...(await actualMembers()), sizes }), expected);
+  });
 }
 
 it('continues from a backup made under load, with the events that were accepted after it', async () => {

@@ -108,6 +108,7 @@ export const NEVER_ON_SERVERS = {
     'test/engage/templates/{plain-text,render}.test.ts',
     'test/engage/triggers/listener-turns.test.ts',
     'test/engage/webhooks/lanes.test.ts',
+    'test/engines/until.test.ts',
     'test/http/close-server.test.ts',
     'test/ingest/events/{envelope,timestamp}.test.ts',
     'test/ledger/fold/{decide.property,snapshot}.test.ts',

@@ -233,9 +233,7 @@ it('writes nothing any more once it has lost its lock', async () => {
             select pg_terminate_backend(pid) from pg_locks
             where locktype = 'advisory' and objid = hashtext('event-rewriter')::oid`;
         });
-        await until('the lock is free', async (saw) =>
-          saw(await isRewriting()) === true ? undefined : true,
-        );
+        await until('the lock is free', async () => !(await isRewriting()));
       }
       return rows;
     },
@@ -276,7 +274,7 @@ it('waits for events that are not in ClickHouse yet', async () => {
   const before = await corrected();
   let is_done = false;
   const rewriting = rewriteOnce(platform).finally(() => (is_done = true));
-  await until('the rewriter asks how far the sink is', async () => (is_done ? true : isRewriting()));
+  await until('the rewriter asks how far the sink is', async () => is_done || isRewriting());
   expect(await rewritersInTransactions()).toBe(0);
   sink = await startAnalyticsSink(platform);
   expect(await rewriting).toBe(true);
@@ -301,11 +299,11 @@ it('closes without waiting for a sink that was closed before', async () => {
 });
 
 /** Whether a rewriter holds its lock. */
-async function isRewriting(): Promise<true | undefined> {
+async function isRewriting(): Promise<boolean> {
   const { service: sql } = service.platform.postgres;
   const rows =
     await sql`select from pg_locks where locktype = 'advisory' and objid = hashtext('event-rewriter')::oid`;
-  return rows.length > 0 ? true : undefined;
+  return rows.length > 0;
 }
 
 /** How many sessions that hold the rewriter's lock have a transaction open meanwhile. */

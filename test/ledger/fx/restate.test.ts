@@ -53,12 +53,10 @@ async function get<T = Fields>(path: string): Promise<T> {
 
 /** Resolves when the API shows these values for the player. */
 async function shows(player_id: string, values: Fields): Promise<void> {
-  let last: Fields = {};
-  const isShown = async () => {
-    last = await get(`/v1/players/${player_id}`);
-    return Object.entries(values).every(([field, value]) => last[field] === value) ? true : undefined;
-  };
-  await until('the player shows it', isShown).catch(() => expect(last).toMatchObject(values));
+  await until(`the player shows ${JSON.stringify(values)}`, async (saw) => {
+    const player = saw(await get<Fields>(`/v1/players/${player_id}`));
+    return Object.entries(values).every(([field, value]) => player[field] === value);
+  });
 }
 
 async function differences(): Promise<unknown> {

@@ -259,10 +259,10 @@ describe('a chain of merges', () => {
     },
   );
 
-  async function aliased(): Promise<true | undefined> {
+  async function aliased(): Promise<boolean> {
     const rows = await service.platform.postgres.service`
       select from player_merges where tenant_id = ${operator.tenant.tenant_id} and aliased_at is null`;
-    return rows.length === 0 ? true : undefined;
+    return rows.length === 0;
   }
 
   it('is one history when a survivor is merged again while ClickHouse is being rewritten', async () => {
