@@ -179,11 +179,17 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...deadLetterEndpoints(platform),
     ...consoleEndpoints(platform),
   ];
-  let text = '';
-  const all = [...endpoints, documentEndpoint(() => text)];
-  text = JSON.stringify(
-    openApiDocument([...all, ...INGESTION_DOCS], `http://localhost:${config.ingest_port}`),
-  );
+  // Made at its first request: it takes a quarter of a start, and few processes are asked for it.
+  let text: string | undefined;
+  const all: AnyEndpoint[] = [
+    ...endpoints,
+    documentEndpoint(
+      () =>
+        (text ??= JSON.stringify(
+          openApiDocument([...all, ...INGESTION_DOCS], `http://localhost:${config.ingest_port}`),
+        )),
+    ),
+  ];
   return all;
 }
 
