@@ -1,29 +1,34 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { LoopShare } from '../../src/platform/loop-share.ts';
 
 const LIMITS = { max_waiting: 3, max_wait_ms: 10_000 };
 const PIECE_MS = 20;
 
-function work(): { from_ms: number; to_ms: number } {
-  const from_ms = performance.now();
-  while (performance.now() - from_ms < PIECE_MS);
-  return { from_ms, to_ms: performance.now() };
-}
-
 it('keys take turns, and between pieces of work the loop is free four times as long as the piece took', async () => {
-  const share = new LoopShare();
-  const order: string[] = [];
-  const run = (key: string) =>
-    share.run(key, LIMITS, () => {
-      order.push(key);
-      return work();
-    });
-  const pieces = await Promise.all([run('a'), run('a'), run('a'), run('b')]);
-  expect(order).toEqual(['a', 'a', 'b', 'a']);
-  pieces.sort((one, other) => one.from_ms - other.from_ms);
-  // A timer may fire a millisecond early.
-  const rests_ms = pieces.slice(1).map(({ from_ms }, i) => from_ms - (pieces[i]?.to_ms ?? 0));
-  for (const rest_ms of rests_ms) expect(rest_ms).toBeGreaterThan(PIECE_MS * 4 - 2);
+  let now_ms = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now_ms);
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  try {
+    const share = new LoopShare();
+    const order: string[] = [];
+    const run = (key: string) =>
+      share.run(key, LIMITS, () => {
+        order.push(key);
+        now_ms += PIECE_MS;
+      });
+    const pieces = Promise.all([run('a'), run('a'), run('a'), run('b')]);
+    for (let done = 1; done < 4; done++) {
+      await vi.advanceTimersByTimeAsync(4 * PIECE_MS - 1);
+      expect(order).toHaveLength(done);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(order).toHaveLength(done + 1);
+    }
+    await pieces;
+    expect(order).toEqual(['a', 'a', 'b', 'a']);
+  } finally {
+    vi.useRealTimers();
+    clock.mockRestore();
+  }
 });
 
 it('work that throws gives the turn on, and too many callers of a key are refused', async () => {

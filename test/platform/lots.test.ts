@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { Lots, type ApartWork, type LotLimits, type LotOutcome } from '../../src/platform/lots.ts';
@@ -86,16 +87,23 @@ describe('lots', () => {
   });
 
   it('begin beside one that takes long', async () => {
-    const { lots, lot } = heldLots();
-    const answers = [lots.run(ask(1))];
-    const first = await lot(0);
-    const begun_ms = performance.now();
-    answers.push(lots.run(ask(2)));
-    const second = await lot(1);
-    expect(performance.now() - begun_ms).toBeGreaterThan(LIMITS.beside_after_ms / 2);
-    second.done();
-    first.done();
-    expect(await Promise.all(answers)).toEqual(['lot 1', 'lot 2']);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    try {
+      const { lots, lot, begun } = heldLots();
+      const answers = [lots.run(ask(1))];
+      const first = await lot(0);
+      answers.push(lots.run(ask(2)));
+      await setImmediate();
+      await vi.advanceTimersByTimeAsync(LIMITS.beside_after_ms - 1);
+      expect(begun).toHaveLength(1);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(begun).toHaveLength(2);
+      (await lot(1)).done();
+      first.done();
+      expect(await Promise.all(answers)).toEqual(['lot 1', 'lot 2']);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('are two of a kind at most', async () => {

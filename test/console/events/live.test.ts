@@ -278,10 +278,10 @@ it('ends when the membership of its viewer ends', async () => {
 
 it('a service that closes ends the streams at once', async () => {
   const stream = await Stream.open();
-  const started_ms = performance.now();
   is_closed = true;
-  await service.close();
+  const closing = service.close();
   await until(() => stream.is_over);
+  // A stream that ends later is cut off, without this line.
   expect(stream.text).toMatch(/\nretry: \d{4}\n\n$/);
-  expect(performance.now() - started_ms).toBeLessThan(15_000);
+  await closing;
 });

@@ -288,11 +288,11 @@ it('closes without waiting for a sink that was closed before', async () => {
   await post([deposit('t', 1_000, 'SEK', new Date().toISOString())]);
   await folded(platform);
   await setRate('0.1');
-  const rewriter = startEventRewriter(platform);
+  // By this clock it would wait for ever.
+  const now_ms = platform.clock.now_ms();
+  const rewriter = startEventRewriter({ ...platform, clock: { now_ms: () => now_ms } });
   await until('the rewriter waits for the sink', isRewriting);
-  const closing_ms = Date.now();
   await rewriter.close();
-  expect(Date.now() - closing_ms).toBeLessThan(5_000);
   sink = await startAnalyticsSink(platform);
   await rewriteAll();
   expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['100']);
@@ -458,7 +458,7 @@ it('writes corrections before it rewrites merges again, but does not put merges 
   await expect(rewrite()).rejects.toThrow(StatementTimedOut);
   // The last rewrite was long ago.
   await setRate('0.2');
-  state.rewritten_ms = performance.now() - 3_600_000;
+  state.rewritten_ms -= 3_600_000;
   await expect(rewrite()).rejects.toThrow(StatementTimedOut);
   expect(rewrites).toBe(3);
   expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['200', '200']);

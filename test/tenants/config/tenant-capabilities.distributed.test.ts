@@ -5,11 +5,15 @@ import { startTestService } from '../../engines/service.ts';
 import { newInstallation } from '../../engines/installation.ts';
 import { send } from '../../ingest/intake-client.ts';
 
-test('a configuration saved through one service applies in the other before its cache entry would expire', async () => {
+test('a configuration saved through one service applies in the other, whose cache entry would never expire', async () => {
   const servers = await newInstallation(inject('servers'));
   const roles: Config['roles'] = new Set(['api', 'intake']);
+  const now_ms = Date.now();
   const open = async () => {
-    const service = await startTestService({ roles }, (config) => openDistributedPlatform(config, servers));
+    const service = await startTestService({ roles }, async (config) => {
+      const platform = await openDistributedPlatform(config, servers);
+      return { ...platform, clock: { now_ms: () => now_ms } };
+    });
     onTestFinished(() => service.close());
     return service;
   };
@@ -26,7 +30,6 @@ test('a configuration saved through one service applies in the other before its 
     return (await send(`${there.ingest_url}/v1/events`, api_key, { body })).status;
   };
   const { service } = here.platform.postgres;
-  const known_since_ms = performance.now();
   expect(await deposit()).toBe(202);
   await service`update currencies set is_active = false where tenant_id = ${tenant_id} and code = 'JPY'`;
   expect(await deposit()).toBe(202);
@@ -35,5 +38,4 @@ test('a configuration saved through one service applies in the other before its 
   const request = { method: 'PATCH', body: { kyc_model: 'dual' }, headers };
   expect((await send(`${here.base_url}/v1/tenant/config`, session_token, request)).status).toBe(200);
   await expect.poll(deposit, { timeout: 10_000 }).toBe(422);
-  expect(performance.now() - known_since_ms).toBeLessThan(30_000);
 });
