@@ -25,27 +25,27 @@ async function serve(stream: EventStream, closing?: AbortSignal): Promise<number
 
 it('a client that takes nothing for 5 s is cut off, and nothing is kept for it meanwhile', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  let is_stopped = false;
-  let refused = 0;
+  const seen = { refused: 0, is_stopped: false };
   const port = await serve(({ send }) => {
     const data = JSON.stringify('x'.repeat(1_000_000));
     const timer = setInterval(() => {
-      if (!send({ data })) refused++;
+      if (!send({ data })) seen.refused++;
     }, 5);
     return () => {
-      is_stopped = true;
+      seen.is_stopped = true;
       clearInterval(timer);
     };
   });
   const client = connect(port, '127.0.0.1').on('error', () => undefined);
   client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
   client.pause();
-  while (refused === 0) await setImmediate();
+  while (seen.refused === 0) await setImmediate();
   vi.advanceTimersByTime(4_999);
-  for (const before = refused; refused < before + 10;) await setImmediate();
-  expect(is_stopped).toBe(false);
+  const more = seen.refused + 10;
+  while (seen.refused < more) await setImmediate();
+  expect(seen.is_stopped).toBe(false);
   vi.advanceTimersByTime(1);
-  while (!is_stopped) await setImmediate();
+  while (!seen.is_stopped) await setImmediate();
   client.destroy();
 });
 
