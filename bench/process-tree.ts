@@ -31,16 +31,32 @@ interface ProcessTimes {
 
 async function readProcesses(): Promise<Map<number, ProcessTimes>> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(pids.map(async (pid) => [Number(pid), await readTimes(pid)] as const));
   // A process may end meanwhile: then its parent has its time.
-  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')));
-  return new Map(
-    stats.flatMap((stat, i): [number, ProcessTimes][] => {
-      // The name in front may contain spaces and brackets.
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
-      return stat === ''
-        ? []
-        : [[Number(pids[i]), { parent: Number(fields[1]), cpu_s: ticks / TICKS_PER_SECOND }]];
+  return new Map(found.flatMap(([pid, times]) => (times === undefined ? [] : [[pid, times] as const])));
+}
+
+async function readTimes(pid: string): Promise<ProcessTimes | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  if (stat === '') return undefined;
+  // The name in front may contain spaces and brackets.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [user = 0, system = 0, ...ended] = fields
+    .slice(11, 15)
+    .map((ticks) => Number(ticks) / TICKS_PER_SECOND);
+  // `stat` rounds down to 10 ms, which is more than many a process of Postgres uses; it has the threads that have ended.
+  const own_s = Math.max(user + system, await threadsOf(pid));
+  return { parent: Number(fields[1]), cpu_s: own_s + ended.reduce((sum, s) => sum + s, 0) };
+}
+
+/** CPU time of the threads that live, to the nanosecond. */
+async function threadsOf(pid: string): Promise<number> {
+  const ids = await readdir(`/proc/${pid}/task`).catch(() => []);
+  const times = await Promise.all(
+    ids.map(async (id) => {
+      const text = await readFile(`/proc/${pid}/task/${id}/schedstat`, 'utf8').catch(() => '0');
+      return Number(text.split(' ', 1)[0]) / 1e9;
     }),
   );
+  return times.reduce((sum, s) => sum + s, 0);
 }
