@@ -7,6 +7,15 @@ import { Sender, type SenderDeps } from '../../src/bonuses/grants/sender.ts';
 import { CompletionSweep } from '../../src/bonuses/wagering/completion.ts';
 import { consumeBets } from '../../src/bonuses/wagering/consume.ts';
 import { Recounter, type RecountDeps } from '../../src/bonuses/wagering/recount.ts';
+import { campaignsWithWork, selectDueBonusCampaigns } from '../../src/bonuses/campaigns/work-queries.ts';
+import { selectReleasing } from '../../src/bonuses/campaigns/release-queries.ts';
+import { selectToPublish } from '../../src/bonuses/grants/publish-queries.ts';
+import { dueGrants } from '../../src/bonuses/grants/sender-queries.ts';
+import { selectAnyLive } from '../../src/bonuses/wagering/completion-queries.ts';
+import { selectDue, selectToLookUp } from '../../src/bonuses/wagering/recount-queries.ts';
+import { MAX_AHEAD_MS } from '../../src/ingest/events/timestamp.ts';
+import { NIL_ID } from '../../src/platform/ids.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
 
 /** The loops of a running bonus-sender. */
@@ -29,9 +38,9 @@ const COMPLETION_PAUSE_MS = 500;
  * may run: each call belongs to one of them, and after a crash its outcome is asked for.
  */
 export async function startBonusSender(
-  deps: SenderDeps & RecountDeps & WorkDeps,
+  deps: SenderDeps & RecountDeps & WorkDeps & Pick<Platform, 'workWatch'>,
 ): Promise<RunningBonusSender> {
-  const { logger } = deps;
+  const { logger, workWatch } = deps;
   const pauses = { logger, longest_pause_ms: 5_000, idle_pause_ms: IDLE_PAUSE_MS };
   const sender = new Sender(deps);
   const sweep = new ProtectionSweep(deps);
@@ -40,26 +49,67 @@ export async function startBonusSender(
   const completion = new CompletionSweep(deps);
   const campaigns = new CampaignWork(deps);
   const release = new CampaignRelease(deps);
-  const campaign_loop = startPolling({ name: 'bonus-campaigns', ...pauses }, (stop) => campaigns.turn(stop));
+  const campaign_loop = startPolling(
+    { name: 'bonus-campaigns', ...pauses, work: workWatch.watch(campaignsWithWork) },
+    (stop) => campaigns.turn(stop),
+  );
   campaigns.onMore = () => campaign_loop.wake();
-  const sending = startPolling({ name: 'bonus-sender', ...pauses }, (stop) => sender.turn(stop));
+  const sending = startPolling(
+    { name: 'bonus-sender', ...pauses, work: workWatch.watch(dueGrants) },
+    (stop) => sender.turn(stop),
+  );
   sender.onFree = () => sending.wake();
   release.onReleased = () => sending.wake();
   const loops = [
     campaign_loop,
     sending,
-    startPolling({ name: 'bonus-campaign-starts', ...pauses }, (stop) => starts.turn(stop)),
-    startPolling({ name: 'bonus-campaign-release', ...pauses, idle_pause_ms: RELEASE_PAUSE_MS }, (stop) =>
-      release.turn(stop),
+    startPolling(
+      {
+        name: 'bonus-campaign-starts',
+        ...pauses,
+        work: workWatch.watch((sql, now) => selectDueBonusCampaigns(sql, now, 1)),
+      },
+      (stop) => starts.turn(stop),
     ),
-    startPolling({ name: 'bonus-events', ...pauses }, () => publishGrantEvents(deps)),
+    startPolling(
+      {
+        name: 'bonus-campaign-release',
+        ...pauses,
+        idle_pause_ms: RELEASE_PAUSE_MS,
+        work: workWatch.watch((sql, now) => selectReleasing(sql, NIL_ID, 1, now)),
+      },
+      (stop) => release.turn(stop),
+    ),
+    startPolling(
+      { name: 'bonus-events', ...pauses, work: workWatch.watch((sql) => selectToPublish(sql, 1)) },
+      () => publishGrantEvents(deps),
+    ),
     startPolling({ name: 'bonus-protection', ...pauses, idle_pause_ms: SWEEP_PAUSE_MS }, () => sweep.turn()),
-    startPolling({ name: 'bonus-recount', ...pauses }, (stop) => recounter.turn(stop)),
-    startPolling({ name: 'bonus-look-up', ...pauses, idle_pause_ms: 500 }, (stop) => recounter.lookUp(stop)),
-    startPolling({ name: 'bonus-completion', ...pauses, idle_pause_ms: COMPLETION_PAUSE_MS }, async () => {
-      await completion.turn();
-      return false;
-    }),
+    startPolling(
+      { name: 'bonus-recount', ...pauses, work: workWatch.watch((sql) => selectDue(sql, NIL_ID, 1)) },
+      (stop) => recounter.turn(stop),
+    ),
+    startPolling(
+      {
+        name: 'bonus-look-up',
+        ...pauses,
+        idle_pause_ms: 500,
+        work: workWatch.watch((sql) => selectToLookUp(sql, NIL_ID, 1, MAX_AHEAD_MS)),
+      },
+      (stop) => recounter.lookUp(stop),
+    ),
+    startPolling(
+      {
+        name: 'bonus-completion',
+        ...pauses,
+        idle_pause_ms: COMPLETION_PAUSE_MS,
+        work: workWatch.watch(selectAnyLive),
+      },
+      async () => {
+        await completion.turn();
+        return false;
+      },
+    ),
   ];
   const bets = await consumeBets(deps);
   return {

@@ -2,13 +2,13 @@ import { waitUntilInClickHouse } from '../../src/analytics/caught-up.ts';
 import { mayWriteRevisions } from '../../src/analytics/epoch.ts';
 import {
   deleteCorrections,
-  hasOpenWork,
   markMerges,
   readCorrections,
   readEventLines,
   readMergesToAlias,
   readMergesToRewrite,
   repointEvents,
+  selectOpenWork,
   tryLockAsRewriter,
   writeAliases,
   type Correction,
@@ -54,7 +54,8 @@ export function newRewriteState(): RewriteState {
  * the batch is repeated, which only replaces rows by equal ones.
  */
 export function startEventRewriter(platform: Platform): PollLoop {
-  const pauses = { idle_pause_ms: 250, longest_pause_ms: 10_000 };
+  const work = platform.workWatch.watch(selectOpenWork);
+  const pauses = { idle_pause_ms: 250, longest_pause_ms: 10_000, work };
   const state = newRewriteState();
   return startPolling({ name: 'event-rewriter', logger: platform.logger, ...pauses }, (stop) =>
     rewriteOnce(platform, REWRITE_AFTER_MS, stop, state),
@@ -73,7 +74,7 @@ export async function rewriteOnce(
   stop?: AbortSignal,
   state: RewriteState = newRewriteState(),
 ): Promise<boolean> {
-  if (!(await hasOpenWork(platform.postgres.service))) {
+  if ((await selectOpenWork(platform.postgres.service)).length === 0) {
     state.max_merges = MAX_REWRITTEN;
     return false;
   }

@@ -24,7 +24,7 @@ type Engines = Pick<Platform, 'clock' | 'logger' | 'metrics'> & { postgres: Pick
  */
 export async function startFxRestater(platform: Platform, notifications: Notifications): Promise<PollLoop> {
   // A notification is lost while the connection is down: then polling finds the change, at most one pause later.
-  const pauses = { idle_pause_ms: 2_000, longest_pause_ms: 10_000 };
+  const pauses = { idle_pause_ms: 5_000, longest_pause_ms: 10_000 };
   let loop: PollLoop | undefined;
   const wake = () => loop?.wake();
   await notifications.on(RATES_CHANNEL, wake, wake);

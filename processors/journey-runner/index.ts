@@ -1,6 +1,6 @@
-import { TIMERS_CHANNEL } from '../../src/engage/journeys/runs/claim-queries.ts';
-import { AudienceEntry } from '../../src/engage/journeys/runs/audience-entry.ts';
-import { AUDIENCES_CHANNEL } from '../../src/engage/journeys/runs/audience-queries.ts';
+import { selectAlmostDue, TIMERS_CHANNEL } from '../../src/engage/journeys/runs/claim-queries.ts';
+import { AudienceEntry, PLAN_EVERY_MS } from '../../src/engage/journeys/runs/audience-entry.ts';
+import { AUDIENCES_CHANNEL, selectOpenRange } from '../../src/engage/journeys/runs/audience-queries.ts';
 import { CHECKS_CHANNEL } from '../../src/engage/journeys/runs/entry-queries.ts';
 import { Matcher } from '../../src/engage/journeys/runs/matcher.ts';
 import { SegmentEntry } from '../../src/engage/journeys/runs/segment-entry.ts';
@@ -9,6 +9,7 @@ import { JourneyRunner, type RunnerDeps } from '../../src/engage/journeys/runs/r
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
 
 /** Records of the log per batch. */
 const MAX_RECORDS = 5_000;
@@ -27,13 +28,16 @@ export interface RunningJourneyRunner {
  * belongs to one of them, and after a crash everything that was not committed is due again.
  */
 export async function startJourneyRunner(
-  platform: RunnerDeps,
+  platform: RunnerDeps & Pick<Platform, 'workWatch'>,
   notifications: Notifications,
 ): Promise<RunningJourneyRunner> {
-  const { logger } = platform;
+  const { logger, workWatch } = platform;
+  const timers = workWatch.watch(selectAlmostDue);
+  const ranges = workWatch.watch(selectOpenRange);
+  const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   const runner = new JourneyRunner(platform);
   const loop = startPolling(
-    { name: 'journey-runner', logger, idle_pause_ms: 250, longest_pause_ms: 5_000 },
+    { name: 'journey-runner', logger, idle_pause_ms: 250, longest_pause_ms: 5_000, work: timers },
     (stop) => runner.turn(stop),
   );
   const beside = startPolling(
@@ -47,13 +51,16 @@ export async function startJourneyRunner(
     () => matcher.check(),
   );
   runner.onWaiting = () => checks.wake();
-  const wake = () => runner.wake();
+  const wake = () => {
+    runner.wake();
+    loop.wake();
+  };
   await notifications.on(TIMERS_CHANNEL, wake, wake);
   const check = () => checks.wake();
   await notifications.on(CHECKS_CHANNEL, check, check);
   const audiences = new AudienceEntry(platform);
   const entries = startPolling(
-    { name: 'journey audiences', logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 },
+    { name: 'journey audiences', ...pauses, work: ranges, longest_wait_ms: PLAN_EVERY_MS },
     () => audiences.turn(),
   );
   const plan = () => {

@@ -1,7 +1,9 @@
 import type { Platforms } from '../../src/bonuses/adapters/platforms.ts';
 import { KycCaller } from '../../src/players/kyc/calls.ts';
 import { lapseOnce } from '../../src/players/kyc/lapse.ts';
+import { dueCalls } from '../../src/players/kyc/call-queries.ts';
 import { publishDecisions } from '../../src/players/kyc/publish.ts';
+import { selectUnpublished } from '../../src/players/kyc/queries.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
@@ -15,14 +17,16 @@ export interface RunningKyc {
  * a call belongs to one of them until its claim is over, and events have the same ids each time.
  */
 export function startKyc(platform: Platform, platforms: Platforms): RunningKyc {
-  const { logger } = platform;
+  const { logger, workWatch } = platform;
   const caller = new KycCaller({ ...platform, platforms });
   const pauses = { idle_pause_ms: 250, longest_pause_ms: 5_000 };
+  const unpublished = workWatch.watch((sql) => selectUnpublished(sql, 1));
+  const due = workWatch.watch(dueCalls);
   const publisher = startPolling(
-    { name: 'kyc-publisher', logger, ...pauses },
+    { name: 'kyc-publisher', logger, ...pauses, work: unpublished },
     async () => (await publishDecisions(platform)) > 0,
   );
-  const calls = startPolling({ name: 'kyc-caller', logger, ...pauses }, async () => {
+  const calls = startPolling({ name: 'kyc-caller', logger, ...pauses, work: due }, async () => {
     await caller.turn();
     return false;
   });

@@ -13,6 +13,10 @@ import { applyPushFeedback } from '../../src/engage/messaging/push-feedback.ts';
 import { TriggerDecider } from '../../src/engage/triggers/decider.ts';
 import { recordTriggerEvents } from '../../src/engage/triggers/record.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
+import { selectAnyRange } from '../../src/engage/campaigns/fan-out-queries.ts';
+import { dueCampaigns } from '../../src/engage/campaigns/send-queries.ts';
+import { selectAnyMessage } from '../../src/engage/messaging/messenger-queries.ts';
+import { selectAnyUndecided } from '../../src/engage/triggers/trigger-queries.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -34,12 +38,18 @@ export interface RunningMessenger {
  * project through the gate.
  */
 export async function startMessenger(
-  platform: MessengerDeps & Pick<Platform, 'clickhouse'>,
+  platform: MessengerDeps & Pick<Platform, 'clickhouse' | 'workWatch'>,
   notifications: Notifications,
   settings: MessengerSettings,
 ): Promise<RunningMessenger> {
-  const { logger } = platform;
+  const { logger, workWatch } = platform;
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
+  // Their turns also renew leases, find orphans, tidy and set metrics.
+  const with_duties = { longest_wait_ms: 5_000 };
+  const due = workWatch.watch(dueCampaigns);
+  const ranges = workWatch.watch(selectAnyRange);
+  const messages = workWatch.watch(selectAnyMessage);
+  const undecided = workWatch.watch(selectAnyUndecided);
   const messenger = new Messenger(platform, settings);
   const loops: PollLoop[] = [];
   const wake = (queue_id?: string) => {
@@ -50,16 +60,16 @@ export async function startMessenger(
   const schedule = new Schedule(platform);
   const retries = new FailedRetries(platform);
   const fanOut = new FanOut(platform);
-  const campaigns = startPolling({ name: 'campaigns', ...pauses }, async () => {
+  const campaigns = startPolling({ name: 'campaigns', ...pauses, work: due }, async () => {
     const has_retries = await retries.turn();
     return (await schedule.turn()) || has_retries;
   });
   loops.push(
     campaigns,
     ...Array.from({ length: FAN_OUT_LOOPS }, () =>
-      startPolling({ name: 'fan-out', ...pauses }, () => fanOut.turn()),
+      startPolling({ name: 'fan-out', ...pauses, work: ranges }, () => fanOut.turn()),
     ),
-    startPolling({ name: 'messenger', ...pauses }, async (stop) => {
+    startPolling({ name: 'messenger', ...pauses, ...with_duties, work: messages }, async (stop) => {
       const has_more = await messenger.turn(stop);
       // The last message of a campaign may have been sent: the loop of campaigns then ends the campaign.
       if (has_more) campaigns.wake();
@@ -68,7 +78,9 @@ export async function startMessenger(
   );
   const kinds = [campaignTriggers(platform), journeyTriggers(platform)];
   const decider = new TriggerDecider(platform, kinds);
-  const triggers = startPolling({ name: 'triggers', ...pauses }, (stop) => decider.turn(stop));
+  const triggers = startPolling({ name: 'triggers', ...pauses, ...with_duties, work: undecided }, (stop) =>
+    decider.turn(stop),
+  );
   const trigger = await platform.eventLog.consume({
     topic: TOPICS.playerEvents,
     group: GROUPS.trigger,

@@ -1,12 +1,13 @@
 import { newEpochMemory } from '../../src/analytics/epoch.ts';
 import { readMirrorBlock } from '../../src/analytics/mirror-block.ts';
 import {
+  type ChangedPlayer,
+  changesToMirror,
   markKnownToSegments,
   moveMirrorPosition,
   readChangedPlayers,
-  type ChangedPlayer,
 } from '../../src/analytics/mirror-queries.ts';
-import { PLAYERS_MIRROR } from '../../src/analytics/mirrors.ts';
+import { PLAYERS, PLAYERS_MIRROR } from '../../src/analytics/mirrors.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
@@ -22,7 +23,8 @@ const MAX_BLOCK = 20_000;
  */
 export function startPlayerMirror(platform: Platform): PollLoop {
   const memory = newEpochMemory();
-  const pauses = { idle_pause_ms: 100, longest_pause_ms: 5_000 };
+  const work = platform.workWatch.watch(changesToMirror(PLAYERS));
+  const pauses = { idle_pause_ms: 100, longest_pause_ms: 5_000, work };
   return startPolling(
     { name: 'player-mirror', logger: platform.logger, ...pauses },
     async () => (await mirrorBlock(platform, memory)) === MAX_BLOCK,

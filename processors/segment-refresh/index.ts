@@ -2,12 +2,14 @@ import { evaluateDirtyPlayers, retrySetAside } from '../../src/segments/evaluate
 import { selectDueSweeps, sweepOne, sweepTurns } from '../../src/segments/sweep.ts';
 import { publishMembershipChanges } from '../../src/segments/publish-changes.ts';
 import {
+  dirtyWork,
   oldestDirtyMs,
   selectDirtyProjects,
   selectSetAside,
   DIRTY_PLAYERS_CHANNEL,
 } from '../../src/segments/dirty-player-queries.ts';
 import { countSetAside, type SegmentRef } from '../../src/segments/queries.ts';
+import { selectAnyChange } from '../../src/segments/membership-queries.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import { Turns } from '../../src/platform/turns.ts';
@@ -37,13 +39,15 @@ export async function startSegmentRefresh(
   platform: Platform,
   notifications: Notifications,
 ): Promise<SegmentRefresh> {
-  const { logger } = platform;
+  const { logger, workWatch } = platform;
   // Polling is needed beside notifications: one is lost while the connection is down, and the dirty players of a
   // segment that is being refreshed are evaluated later.
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
+  const dirty = workWatch.watch(dirtyWork);
+  const changes = workWatch.watch(selectAnyChange);
   const turns = evaluationTurns(platform);
   const sweeps = sweepTurns(platform);
-  const evaluation = startPolling({ name: 'segment-refresh', ...pauses }, async () => {
+  const evaluation = startPolling({ name: 'segment-refresh', ...pauses, work: dirty }, async () => {
     const { projects, alone } = await dueWork(platform);
     const wake = (worked: boolean) => {
       if (worked) evaluation.wake();
@@ -68,7 +72,7 @@ export async function startSegmentRefresh(
       return false;
     },
   );
-  const publishing = startPolling({ name: 'segment-changes publisher', ...pauses }, () =>
+  const publishing = startPolling({ name: 'segment-changes publisher', ...pauses, work: changes }, () =>
     publishMembershipChanges(platform),
   );
   const wakeAll = () => [evaluation, publishing].forEach((loop) => loop.wake());

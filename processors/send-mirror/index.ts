@@ -1,12 +1,13 @@
 import { newEpochMemory } from '../../src/analytics/epoch.ts';
 import { readMirrorBlock } from '../../src/analytics/mirror-block.ts';
 import {
+  changesToMirror,
   isAfter,
+  type MirrorPosition,
   moveMirrorPosition,
   readMirrorPosition,
-  type MirrorPosition,
 } from '../../src/analytics/mirror-queries.ts';
-import { SENDS_FEEDBACK, SENDS_MIRROR } from '../../src/analytics/mirrors.ts';
+import { SENDS, SENDS_FEEDBACK, SENDS_MIRROR } from '../../src/analytics/mirrors.ts';
 import { readChangedSends, type ChangedSend } from '../../src/analytics/send-mirror-queries.ts';
 import { encodePlayerEvent, playerKey } from '../../src/ingest/events/envelope.ts';
 import { feedbackEventsOf } from '../../src/engage/messaging/feedback-events.ts';
@@ -27,7 +28,8 @@ const MAX_BLOCK = 10_000;
  */
 export function startSendMirror(platform: Platform): PollLoop {
   const memory = newEpochMemory();
-  const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000 };
+  const work = platform.workWatch.watch(changesToMirror(SENDS));
+  const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000, work };
   return startPolling(
     { name: 'send-mirror', logger: platform.logger, ...pauses },
     async () => (await mirrorSends(platform, memory)) === MAX_BLOCK,

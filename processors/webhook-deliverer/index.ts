@@ -1,8 +1,10 @@
 import { Deliverer, type DelivererDeps } from '../../src/engage/webhooks/deliverer.ts';
 import { DELIVERIES_CHANNEL } from '../../src/engage/webhooks/delivery-queries.ts';
 import type { EncryptionKeys } from '../../src/platform/encryption.ts';
+import { selectAnyPending } from '../../src/engage/webhooks/claim-queries.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
+import type { Platform } from '../../src/wiring/platform.ts';
 
 /** The loop of a running webhook-deliverer. */
 export interface RunningDeliverer {
@@ -14,17 +16,21 @@ export interface RunningDeliverer {
  * Several may run: each attempt belongs to one of them, and after a crash it is made again.
  */
 export async function startWebhookDeliverer(
-  platform: DelivererDeps,
+  platform: DelivererDeps & Pick<Platform, 'workWatch'>,
   notifications: Notifications,
   credentials_keys: EncryptionKeys,
 ): Promise<RunningDeliverer> {
-  const { logger } = platform;
+  const { logger, workWatch } = platform;
+  const pending = workWatch.watch(selectAnyPending);
   const deliverer = new Deliverer(platform, credentials_keys);
   const loop = startPolling(
-    { name: 'webhook-deliverer', logger, idle_pause_ms: 250, longest_pause_ms: 5_000 },
+    { name: 'webhook-deliverer', logger, idle_pause_ms: 250, longest_pause_ms: 5_000, work: pending },
     (stop) => deliverer.turn(stop),
   );
-  const wake = () => deliverer.wake();
+  const wake = () => {
+    deliverer.wake();
+    loop.wake();
+  };
   await notifications.on(DELIVERIES_CHANNEL, wake, wake);
   return {
     async close() {

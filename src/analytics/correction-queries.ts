@@ -1,3 +1,4 @@
+import type { PendingQuery, Row } from 'postgres';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import { newId } from '../platform/ids.ts';
@@ -17,12 +18,11 @@ export async function tryLockAsRewriter({ sql }: Session): Promise<boolean> {
   return row?.locked ?? false;
 }
 
-/** Whether a correction or a merge waits for a rewriter. */
-export async function hasOpenWork(sql: Tx): Promise<boolean> {
-  const [row] = await sql<{ has_work: boolean }[]>`
-    select exists (select from event_corrections)
-      or exists (select from player_merges where rewritten_at is null) as has_work`;
-  return row?.has_work ?? false;
+/** A row while a correction or a merge waits for a rewriter. */
+export function selectOpenWork(sql: Tx): PendingQuery<Row[]> {
+  return sql`
+    select where exists (select from event_corrections)
+      or exists (select from player_merges where rewritten_at is null)`;
 }
 
 /** A player that was merged into another. */

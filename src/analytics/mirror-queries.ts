@@ -1,5 +1,6 @@
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import type { WorkQuery } from '../platform/postgres/work-watch.ts';
 import { MIRRORED } from './mirrored-columns.ts';
 import { mirroredTables, type Mirror, type MirrorCopy } from './mirrors.ts';
 import { revisionSql } from './revision.ts';
@@ -123,6 +124,28 @@ export async function readIdsChangedAfter(
   const all = changed.reduce((one, other) => sql`${one} union ${other}`);
   const rows = await sql<{ id: string }[]>`select id from (${all}) u order by id limit ${limit}`;
   return rows.map((row) => row.id);
+}
+
+/**
+ * Whether rows have changed beyond the position of the mirror, also those of transactions as new as a running one. Under a
+ * new epoch the position is set back, so then it has work, too.
+ */
+export function changesToMirror(mirror: Mirror): WorkQuery {
+  return (sql) => {
+    const at = sql`
+      select coalesce(m.changed_xid, ${MIRROR_START.changed_xid}::text::xid8) as changed_xid,
+        coalesce(m.row_id, ${MIRROR_START.row_id}::uuid) as row_id
+      from (values (1)) one left join mirror_positions m on m.name = ${mirror.name}`;
+    const changed = mirroredTables(mirror).map(
+      ({ table, row_id }) => sql`
+        (select t.changed_xid from ${sql(table)} t
+        where (t.changed_xid, t.${sql(row_id)}) > (p.changed_xid, p.row_id)
+        order by t.changed_xid, t.${sql(row_id)} limit 1)`,
+    );
+    return sql`
+      select from (${at}) p
+      cross join lateral (${changed.reduce((one, other) => sql`${one} union all ${other}`)}) c limit 1`;
+  };
 }
 
 /** The newest change that the mirror follows; `0` when there are none. */

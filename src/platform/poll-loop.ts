@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from './logger.ts';
+import type { WatchedWork } from './postgres/work-watch.ts';
 
 /** The settings of a polling loop. */
 export interface PollOptions {
@@ -10,11 +11,18 @@ export interface PollOptions {
   idle_pause_ms: number;
   /** After each failure in a row the pause doubles, up to this. */
   longest_pause_ms: number;
+  /** After the pause the loop waits until this has work. Absent: it looks for itself after each pause. */
+  work?: WatchedWork;
+  /** The longest wait for `work`. Absent: {@link LONGEST_WAIT_MS}; shorter where a turn does more than this work. */
+  longest_wait_ms?: number;
 }
+
+/** A loop looks for itself at least so often: work that its query misses is late, but is not lost. */
+export const LONGEST_WAIT_MS = 30_000;
 
 /** A polling loop that runs in the background. */
 export interface PollLoop {
-  /** Ends the current pause, because there is something to do. */
+  /** Ends the current pause or wait, because there is something to do. */
   wake(): void;
   /** Starts no further turn; resolves when the running one has ended. */
   close(): Promise<void>;
@@ -22,11 +30,11 @@ export interface PollLoop {
 
 /**
  * Calls `turn` again and again until the loop is closed: at once when `turn` returns true (there is more to do), else
- * after a pause. When `turn` rejects, the error is logged and `turn` is called again after a pause, so `turn` must be
+ * after a pause, and when `work` is there. When `turn` rejects, the error is logged and `turn` is called again after a pause, so `turn` must be
  * safe to repeat. When `stop` is aborted, `turn` should resolve or reject soon.
  */
 export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => Promise<boolean>): PollLoop {
-  const { name, logger, idle_pause_ms, longest_pause_ms } = options;
+  const { name, logger, idle_pause_ms, longest_pause_ms, work, longest_wait_ms = LONGEST_WAIT_MS } = options;
   const stop = new AbortController();
   let woken = new AbortController();
 
@@ -34,6 +42,7 @@ export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => 
     let pause_ms = idle_pause_ms;
     while (!stop.signal.aborted) {
       woken = new AbortController();
+      let has_failed = false;
       try {
         const has_more = await turn(stop.signal);
         pause_ms = idle_pause_ms;
@@ -43,12 +52,14 @@ export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => 
           logger.debug({ err: error }, `${name} ended within its turn`);
           return;
         }
+        has_failed = true;
         pause_ms = Math.min(pause_ms * 2, longest_pause_ms);
         logger.warn({ err: error, pause_ms }, `${name} failed; it tries again`);
       }
       // `wake` and `close` abort the same signal. A signal combined with `stop` per pause would leak: `stop` would
       // keep a reference to each of them.
       await sleep(pause_ms, undefined, { signal: woken.signal }).catch(() => undefined);
+      if (work !== undefined && !has_failed) await work.found(woken.signal, longest_wait_ms);
     }
   }
 

@@ -1,5 +1,7 @@
+import type { PendingQuery } from 'postgres';
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import type { WorkQuery } from '../platform/postgres/work-watch.ts';
 import type { SegmentRef } from './queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 
@@ -190,13 +192,19 @@ export async function selectSegmentsToEvaluate(
 }
 
 /** The segments that are set aside and may be tried again now, and those that need no evaluation any more. */
-export async function selectSetAside(sql: Tx, now: Date, limit: number): Promise<SegmentRef[]> {
+export function selectSetAside(sql: Tx, now: Date, limit: number): PendingQuery<SegmentRef[]> {
   return sql<SegmentRef[]>`
     select tenant_id, project_id, segment_id from segments
     where evaluation_failures > 0
       and (evaluation_retry_at <= ${now} or deleted_at is not null or refresh_strategy <> 'realtime')
     order by evaluation_retry_at limit ${limit}`;
 }
+
+/** A row while players can be evaluated, or a segment that was set aside may be tried again. */
+export const dirtyWork: WorkQuery = (sql, now) => sql`
+  (select d.segment_id from dirty_players d where ${isNotSetAside(sql)} order by entry_id limit 1)
+  union all
+  (select segment_id from (${selectSetAside(sql, now, 1)}) s)`;
 
 /** A segment of {@link selectSetAside}, if it still is; `is_realtime`: it is not deleted and still realtime. */
 export async function selectSetAsideSegment(

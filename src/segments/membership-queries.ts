@@ -3,6 +3,7 @@ import type { PendingQuery } from 'postgres';
 import { revisionSql } from '../analytics/revision.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import type { WorkQuery } from '../platform/postgres/work-watch.ts';
 import type { SegmentRef } from './queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 
@@ -234,6 +235,9 @@ export async function readChangesOf(
  * The oldest rows of the outbox, by change_id; of many projects as many of each, so that a project with a large refresh
  * does not hold up the others.
  */
+export const selectAnyChange: WorkQuery = (sql) =>
+  sql`select from segment_changes order by change_id limit 1`;
+
 export async function readChanges(sql: Tx, limit: number): Promise<PendingMembershipChange[]> {
   return sql<PendingMembershipChange[]>`
     select ${changeColumns(sql)} from (

@@ -12,6 +12,7 @@ import { createLogger, type Logger } from '../platform/logger.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import { migratePostgres, withMigrationLock } from '../platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../platform/postgres/pool.ts';
+import { openWorkWatch } from '../platform/postgres/work-watch.ts';
 import type { RateLimiter } from '../platform/rate-limit/port.ts';
 import type { RedisRateLimiterOptions } from '../platform/rate-limit/redis.ts';
 import { kafkaLogOptions } from './kafka-options.ts';
@@ -53,6 +54,7 @@ export async function openDistributedPlatform(
       logger,
       metrics,
       postgres,
+      workWatch: openWorkWatch({ sql: postgres.watch, clock, logger }),
       clickhouse,
       eventLog,
       jobs,

@@ -14,6 +14,7 @@ import { createMetrics } from '../platform/metrics.ts';
 import { startEmbeddedPostgres } from '../platform/postgres/embedded-server.ts';
 import { migratePostgres } from '../platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../platform/postgres/pool.ts';
+import { openWorkWatch } from '../platform/postgres/work-watch.ts';
 import { makeTraversable } from '../platform/postgres/server-user.ts';
 import { createMemoryRateLimiter } from '../platform/rate-limit/memory.ts';
 import { ShutdownStack } from './shutdown-stack.ts';
@@ -65,6 +66,7 @@ export async function openEmbeddedPlatform(
       logger,
       metrics,
       postgres,
+      workWatch: openWorkWatch({ sql: postgres.watch, clock, logger }),
       clickhouse,
       eventLog,
       jobs,

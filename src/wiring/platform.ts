@@ -6,6 +6,7 @@ import type { Jobs } from '../platform/jobs/port.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
+import type { WorkWatch } from '../platform/postgres/work-watch.ts';
 import type { RateLimiter } from '../platform/rate-limit/port.ts';
 
 /** The engines and services that every role uses. `embedded.ts` and `distributed.ts` each build one. */
@@ -14,6 +15,8 @@ export interface Platform {
   logger: Logger;
   metrics: Metrics;
   postgres: Postgres;
+  /** Tells processors when work waits for them in Postgres. */
+  workWatch: WorkWatch;
   clickhouse: ClickHouse;
   eventLog: EventLog;
   jobs: Jobs;

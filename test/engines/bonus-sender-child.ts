@@ -9,6 +9,7 @@ import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
 import { openPostgres } from '../../src/platform/postgres/pool.ts';
+import { openWorkWatch } from '../../src/platform/postgres/work-watch.ts';
 import { openChildLog } from './child-log.ts';
 
 /** Runs only a bonus-sender, on the Postgres of the environment; a test kills this process. */
@@ -26,5 +27,6 @@ const platforms = await openPlatforms(
 );
 // Only credits of an earlier time than their grants are looked up in ClickHouse; the test has none.
 const clickhouse = {} as ClickHouse;
-await startBonusSender({ postgres, clickhouse, eventLog, clock, logger, metrics, platforms });
+const workWatch = openWorkWatch({ sql: postgres.watch, clock, logger });
+await startBonusSender({ postgres, workWatch, clickhouse, eventLog, clock, logger, metrics, platforms });
 process.stdout.write('ready\n');

@@ -6,6 +6,7 @@ import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
 import { openPostgres } from '../../src/platform/postgres/pool.ts';
+import { openWorkWatch } from '../../src/platform/postgres/work-watch.ts';
 import { ALL_TOPICS } from '../../src/platform/event-log/topics.ts';
 import { openChildLog } from './child-log.ts';
 
@@ -23,6 +24,7 @@ await startWebhookDeliverer(
     eventLog,
     logger,
     postgres,
+    workWatch: openWorkWatch({ sql: postgres.watch, clock, logger }),
     metrics: createMetrics(),
     egress: new Egress({ allow: LOOPBACK_NETWORKS }),
   },

@@ -10,6 +10,7 @@ import { openJobs } from '../../src/platform/jobs/graphile.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
+import { openWorkWatch } from '../../src/platform/postgres/work-watch.ts';
 import { createMemoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
 
 /**
@@ -53,13 +54,15 @@ const clickhouse = {
 const eventLog = await openLog();
 await eventLog.ensureTopics(ALL_TOPICS);
 const metrics = createMetrics();
+const postgres = openPostgres(JOURNEY_POSTGRES_URL);
 await startService(config, {
   clock,
   logger,
   metrics,
   clickhouse,
   eventLog,
-  postgres: openPostgres(JOURNEY_POSTGRES_URL),
+  postgres,
+  workWatch: openWorkWatch({ sql: postgres.watch, clock, logger }),
   jobs: openJobs({ url: JOURNEY_POSTGRES_URL, logger, metrics }),
   rateLimiter: createMemoryRateLimiter({ clock }),
   egress: new Egress({ allow: config.egress_allow }),

@@ -7,6 +7,7 @@ import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
 import { openPostgres } from '../../src/platform/postgres/pool.ts';
+import { openWorkWatch } from '../../src/platform/postgres/work-watch.ts';
 import { createMemoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
 import { openChildLog } from './child-log.ts';
 
@@ -36,6 +37,7 @@ await startMessenger(
     clock,
     logger,
     postgres,
+    workWatch: openWorkWatch({ sql: postgres.watch, clock, logger }),
     eventLog,
     clickhouse,
     metrics: createMetrics(),

@@ -1,3 +1,4 @@
+import type { PendingQuery } from 'postgres';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { NewHistory } from '../grants/apply-queries.ts';
@@ -18,12 +19,12 @@ export interface ReleasingCampaign extends BonusCampaignRef {
  * Campaigns after `after`, in the order of their ids, that are being issued and have members to release, or grants that
  * were put off and may go on; none of a tenant that has paused its bonuses.
  */
-export async function selectReleasing(
+export function selectReleasing(
   sql: Tx,
   after: string,
   limit: number,
   now: Date,
-): Promise<ReleasingCampaign[]> {
+): PendingQuery<ReleasingCampaign[]> {
   return sql<ReleasingCampaign[]>`
     select c.tenant_id, c.project_id, c.campaign_id, c.rate_per_second, r.has_reserved, u.released_to,
       c.release_error is not null as has_error

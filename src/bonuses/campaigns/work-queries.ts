@@ -1,17 +1,19 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { NIL_ID } from '../../platform/ids.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { GrantRow } from '../grants/grant-row.ts';
 import { grantColumns } from '../grants/queries.ts';
 import { campaignColumns, isCampaign, type BonusCampaignRef, type BonusCampaignRow } from './queries.ts';
 
 /** Scheduled campaigns that are due, the earliest first, without those of `resting`. */
-export async function selectDueBonusCampaigns(
+export function selectDueBonusCampaigns(
   sql: Tx,
   now: Date,
   limit: number,
   resting: readonly string[] = [],
-): Promise<BonusCampaignRef[]> {
+): PendingQuery<BonusCampaignRef[]> {
   return sql<BonusCampaignRef[]>`
     select tenant_id, project_id, campaign_id from bonus_campaigns
     where status = 'scheduled' and schedule_at <= ${now} and campaign_id <> all(${plainArray(resting)}::text::uuid[])
@@ -25,7 +27,7 @@ export interface OpenCampaign extends BonusCampaignRef {
 }
 
 /** Campaigns after `after`, in the order of their ids, that were issued and are not finished. */
-export async function selectOpenCampaigns(sql: Tx, after: string, limit: number): Promise<OpenCampaign[]> {
+export function selectOpenCampaigns(sql: Tx, after: string, limit: number): PendingQuery<OpenCampaign[]> {
   const hasRow = (status: string) => sql`exists (select from bonus_campaign_rows r
     where r.campaign_id = c.campaign_id and r.tenant_id = c.tenant_id and r.project_id = c.project_id
       and r.status = ${status} offset 0)`;
@@ -49,6 +51,16 @@ export async function selectOpenCampaigns(sql: Tx, after: string, limit: number)
       offset 0) w
     order by c.campaign_id`;
 }
+
+/** Open campaigns that {@link campaignsWithWork} looks at. */
+const WATCHED_CAMPAIGNS = 100;
+
+/** A row while a campaign has work, or where there are so many open ones that it is not known. */
+export const campaignsWithWork: WorkQuery = (sql) => sql`
+  select from (
+    select count(*) as open, count(*) filter (where has_work) as working
+    from (${selectOpenCampaigns(sql, NIL_ID, WATCHED_CAMPAIGNS)}) o) o
+  where o.working > 0 or o.open = ${WATCHED_CAMPAIGNS}`;
 
 /** The campaign, locked for one step; undefined when another process holds it. */
 export async function lockForStep(tx: Tx, ref: BonusCampaignRef): Promise<BonusCampaignRow | undefined> {

@@ -1,3 +1,4 @@
+import type { PendingQuery } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -29,7 +30,7 @@ export interface ToPublish
 }
 
 /** Events that are not on the log yet, the oldest first, with what their grants are now. */
-export async function selectToPublish(sql: Tx, limit: number): Promise<ToPublish[]> {
+export function selectToPublish(sql: Tx, limit: number): PendingQuery<ToPublish[]> {
   return sql<ToPublish[]>`
     select e.tenant_id, e.project_id, e.grant_id, e.seq, e.log_event, e.ingestion_id, e.to_status, e.occurred_at,
       e.received_at, g.player_id, g.template_id, g.campaign_id, g.adapter_slug, g.currency, g.bonus_amount,

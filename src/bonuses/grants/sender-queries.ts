@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { dueLanes, type WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { GrantRow } from './grant-row.ts';
 import { grantColumns } from './queries.ts';
@@ -31,11 +32,11 @@ function mayBeCalled(sql: Tx): PendingQuery<Row[]> {
  * Lanes with something to be called, in the order of their keys after `after`, each with its earliest time. Reads one row
  * per lane, however many grants wait in it.
  */
-export async function selectWaitingLanes(
+export function selectWaitingLanes(
   sql: Tx,
   after: GrantLane | undefined,
   limit: number,
-): Promise<WaitingLane[]> {
+): PendingQuery<WaitingLane[]> {
   const lane = sql`g.adapter_slug, g.tenant_id, g.project_id`;
   const first = sql`
     select ${lane}, g.next_attempt_at as next_at from bonus_grants g where ${mayBeCalled(sql)}`;
@@ -59,6 +60,10 @@ export async function selectWaitingLanes(
       select least(a.max_in_flight, a.max_rps) as most from adapters a
       where a.slug = l.adapter_slug and a.tenant_id = l.tenant_id and a.project_id = l.project_id offset 0) a on true`;
 }
+
+/** A row while a grant is due to be called, also of a tenant that has paused its bonuses. */
+export const dueGrants: WorkQuery = (sql, now) =>
+  dueLanes(sql, now, (limit) => selectWaitingLanes(sql, undefined, limit));
 
 /**
  * Claims up to `limit` due grants of a lane, each of which is taken for lost at `lost_at`; none of a tenant that has

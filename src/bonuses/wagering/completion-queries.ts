@@ -1,5 +1,6 @@
 import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { BUILT_IN_CAPABILITIES } from '../adapters/sandbox.ts';
 import { SANDBOX_SLUG } from '../adapters/platform.ts';
@@ -27,6 +28,10 @@ export async function selectCompleting(
 export interface LiveGrant extends GrantRef {
   is_met: boolean;
 }
+
+/** A row while a grant has not ended. */
+export const selectAnyLive: WorkQuery = (sql) => sql`
+  select from bonus_grants where status in ('pending', 'active') order by grant_id limit 1`;
 
 /** Grants after `after`, in the order of their ids, that have not ended. */
 export async function selectLiveWagering(sql: Tx, after: string, limit: number): Promise<LiveGrant[]> {

@@ -1,3 +1,4 @@
+import type { PendingQuery } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -40,7 +41,7 @@ const dueColumns = (sql: Tx) => sql`
   least(g.expires_at, g.ended_at) as until`;
 
 /** Grants to count, in the order of their ids. */
-export async function selectDue(sql: Tx, after: string, limit: number): Promise<GrantToCount[]> {
+export function selectDue(sql: Tx, after: string, limit: number): PendingQuery<GrantToCount[]> {
   return sql<GrantToCount[]>`
     select ${dueColumns(sql)},
       exists (select from ${bettorsOf(sql)} p cross join lateral (
@@ -60,12 +61,12 @@ export async function selectDue(sql: Tx, after: string, limit: number): Promise<
  * Grants to look bets up for, in the order of their ids. Bets are recorded from the commit of a grant on, and the player
  * was seen before an event of it is counted; `ahead_ms` is how far the time of an event may be beyond that.
  */
-export async function selectToLookUp(
+export function selectToLookUp(
   sql: Tx,
   after: string,
   limit: number,
   ahead_ms: number,
-): Promise<GrantToLookUp[]> {
+): PendingQuery<GrantToLookUp[]> {
   return sql<GrantToLookUp[]>`
     select ${dueColumns(sql)}, array(select p.player_id::text from ${bettorsOf(sql)} p) as bettor_ids,
       exists (select from player_totals t where t.tenant_id = g.tenant_id and t.project_id = g.project_id

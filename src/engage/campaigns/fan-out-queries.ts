@@ -4,6 +4,7 @@ import type { Channel } from '../../tenants/config/channels.ts';
 import { recipientSql, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { CampaignRef } from './queries.ts';
 
 /** Members of one fan-out batch (spec part 8). */
@@ -133,6 +134,10 @@ export async function takeNextBatch(
     (${tenant_id}::uuid, ${project_id}::uuid, ${campaign_id}::uuid)`;
   return (await takeBatch(tx, tx`${after} and ${others}`)) ?? takeBatch(tx, others);
 }
+
+/** A row while a range of members waits for its send rows. */
+export const selectAnyRange: WorkQuery = (sql) => sql`
+  select from campaign_batches order by tenant_id, project_id, campaign_id, from_player_id limit 1`;
 
 // The materialised CTE chooses the range once. The planner may run a plain subquery again for each row that it scans;
 // because of `skip locked` each run chooses another range, and all of them would be deleted.

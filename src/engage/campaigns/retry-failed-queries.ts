@@ -1,3 +1,4 @@
+import type { PendingQuery } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import type { CampaignRef } from './queries.ts';
@@ -77,11 +78,11 @@ export async function endRetrying(tx: Tx, ref: CampaignRef, until: Date): Promis
 }
 
 /** Campaigns with messages left to queue again, except those in `but_not`. */
-export async function selectRetrying(
+export function selectRetrying(
   sql: Tx,
   but_not: readonly string[],
   limit: number,
-): Promise<(CampaignRef & { until: Date })[]> {
+): PendingQuery<(CampaignRef & { until: Date })[]> {
   return sql<(CampaignRef & { until: Date })[]>`
     select tenant_id, project_id, campaign_id, retry_failed_until as until from campaigns
     where retry_failed_until is not null and status = 'sending'

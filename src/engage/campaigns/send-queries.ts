@@ -1,5 +1,7 @@
+import type { PendingQuery, Row } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Db, Tx } from '../../platform/postgres/port.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { CampaignRef } from './queries.ts';
 
 /** The most campaigns that are marked as sent at once. */
@@ -41,18 +43,36 @@ export async function markUnsendable(tx: Tx, ref: CampaignRef, message: string, 
 }
 
 /** Scheduled campaigns that are due, except those in `but_not`, the earliest `schedule_at` first. */
-export async function selectDueCampaigns(
+export function selectDueCampaigns(
   sql: Tx,
   now: Date,
   but_not: readonly string[],
   limit: number,
-): Promise<CampaignRef[]> {
+): PendingQuery<CampaignRef[]> {
   return sql<CampaignRef[]>`
     select tenant_id, project_id, campaign_id from campaigns
     where status = 'scheduled' and deleted_at is null and schedule_at <= ${now}
       and campaign_id <> all(${plainArray(but_not)}::text::uuid[])
     order by schedule_at limit ${limit}`;
 }
+
+/** Whether the campaign `c` has no range left to fan out and no message left to send or to retry. */
+function isDone(tx: Tx): PendingQuery<Row[]> {
+  return tx`c.status = 'sending' and c.type <> 'triggered' and c.retry_failed_until is null
+      and not exists (
+        select from campaign_batches b
+        where b.tenant_id = c.tenant_id and b.project_id = c.project_id and b.campaign_id = c.campaign_id)
+      and not exists (
+        select from message_sends s
+        where s.tenant_id = c.tenant_id and s.project_id = c.project_id
+          and coalesce(s.queue_id, s.campaign_id) = c.campaign_id and s.status in ('queued', 'sending'))`;
+}
+
+/** A row while a campaign is due, or is done and still marked as `sending`. */
+export const dueCampaigns: WorkQuery = (sql, now) => sql`
+  (select true as is_found from campaigns c where ${isDone(sql)} order by c.campaign_id limit 1)
+  union all
+  (select true from (${selectDueCampaigns(sql, now, [], 1)}) d)`;
 
 /**
  * Marks campaigns as `sent` that have no range left to fan out and no message left to send or to retry. Triggered campaigns go on
@@ -63,21 +83,13 @@ export async function selectDueCampaigns(
  */
 export async function finishCampaigns(sql: Db, now: Date): Promise<void> {
   await sql.begin(async (tx) => {
-    const isDone = tx`c.status = 'sending' and c.type <> 'triggered' and c.retry_failed_until is null
-      and not exists (
-        select from campaign_batches b
-        where b.tenant_id = c.tenant_id and b.project_id = c.project_id and b.campaign_id = c.campaign_id)
-      and not exists (
-        select from message_sends s
-        where s.tenant_id = c.tenant_id and s.project_id = c.project_id
-          and coalesce(s.queue_id, s.campaign_id) = c.campaign_id and s.status in ('queued', 'sending'))`;
     const locked = await tx<{ campaign_id: string }[]>`
-      select c.campaign_id from campaigns c where ${isDone}
+      select c.campaign_id from campaigns c where ${isDone(tx)}
       order by c.campaign_id limit ${MAX_FINISHED} for update skip locked`;
     const ids = plainArray(locked.map(({ campaign_id }) => campaign_id));
     if (locked.length === 0) return;
     await tx`
       update campaigns c set status = 'sent', finished_at = ${now}, updated_at = ${now}
-      where c.campaign_id = any(${ids}::text::uuid[]) and ${isDone}`;
+      where c.campaign_id = any(${ids}::text::uuid[]) and ${isDone(tx)}`;
   });
 }

@@ -2,6 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import { NIL_ID } from '../../platform/ids.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { ScopePlayer } from '../templates/player-scope.ts';
 import { scopeColumns, withTotals } from '../templates/scope-queries.ts';
@@ -48,6 +49,19 @@ export function hasComeDue(sql: Tx, now: Date): PendingQuery<Row[]> {
   return sql`coalesce(s.retry_at, '-infinity') <= ${now}`;
 }
 
+/** The queue of each message that is to be sent, or is being sent, as the index of open messages has it. */
+function openMessages(sql: Tx): PendingQuery<Row[]> {
+  return sql`select s.tenant_id, s.project_id, coalesce(s.queue_id, s.campaign_id) as queue_id from message_sends s
+    where s.status in ('queued', 'sending') and coalesce(s.queue_id, s.campaign_id) is not null`;
+}
+
+function firstOfQueues(sql: Tx): PendingQuery<Row[]> {
+  return sql`order by s.tenant_id, s.project_id, coalesce(s.queue_id, s.campaign_id) limit 1`;
+}
+
+/** A row while a queue has a message. */
+export const selectAnyMessage: WorkQuery = (sql) => sql`${openMessages(sql)} ${firstOfQueues(sql)}`;
+
 /** Queues per page of {@link selectQueues}. */
 export const MAX_QUEUES = 200;
 
@@ -61,9 +75,8 @@ export async function selectQueues(sql: Tx, after?: SendQueue): Promise<SendQueu
       ? sql``
       : sql`and (s.tenant_id, s.project_id, coalesce(s.queue_id, s.campaign_id)) >
           (${after.tenant_id}::uuid, ${after.project_id}::uuid, ${after.queue_id}::uuid)`;
-  const next = sql`select s.tenant_id, s.project_id, coalesce(s.queue_id, s.campaign_id) as queue_id from message_sends s
-    where s.status in ('queued', 'sending') and coalesce(s.queue_id, s.campaign_id) is not null`;
-  const in_order = sql`order by s.tenant_id, s.project_id, coalesce(s.queue_id, s.campaign_id) limit 1`;
+  const next = openMessages(sql);
+  const in_order = firstOfQueues(sql);
   return sql<SendQueue[]>`
     with recursive hop as (
       (${next} ${beyond} ${in_order})

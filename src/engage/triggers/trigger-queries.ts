@@ -2,6 +2,7 @@ import { PLAYERS_MIRROR } from '../../analytics/mirrors.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { ListenerKind, ListenerRef } from './kind.ts';
 
@@ -60,6 +61,10 @@ export async function insertTriggerEvents(
     ) t on true
     on conflict (tenant_id, project_id, event_key, listener_id) do nothing`;
 }
+
+/** A row while an event waits for its decision. */
+export const selectAnyUndecided: WorkQuery = (sql) => sql`
+  select from trigger_events where decided_at is null order by listener_id limit 1`;
 
 /** A listener with events that wait. */
 export type WaitingListener = ListenerRef & { listener_kind: ListenerKind };

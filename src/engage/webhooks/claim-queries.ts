@@ -1,6 +1,7 @@
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { ScopePlayer } from '../templates/player-scope.ts';
 
@@ -57,6 +58,10 @@ export interface ClaimedDelivery extends Lane, ProjectRef {
 const LOST_AFTER_MS = 30_000;
 const MAX_LOST_AFTER_MS = 3_600_000;
 const MAX_DOUBLINGS = 10;
+
+/** A row while a delivery is pending, due or not. */
+export const selectAnyPending: WorkQuery = (sql) => sql`
+  select from webhook_deliveries where status = 'pending' order by tenant_id, host limit 1`;
 
 /** Lanes with pending deliveries after `after`, in the order of their keys. It hops from lane to lane in the index. */
 export async function selectWaitingLanes(

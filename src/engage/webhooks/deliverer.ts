@@ -76,7 +76,7 @@ export class Deliverer {
     this.#results = new ResultWriter(deps);
   }
 
-  /** Begins the attempts that are due and have a place, or waits until something is due, at most 1 s; always true. */
+  /** Begins the attempts that are due and have a place, or waits until one is due, at most 1 s; false when none is pending. */
   async turn(stop?: AbortSignal): Promise<boolean> {
     const { postgres, clock } = this.#deps;
     this.#woken = new AbortController();
@@ -95,6 +95,7 @@ export class Deliverer {
       if (claimed.length > 0) return true;
     }
     if (has_more || has_begun_again || stop?.aborted === true) return true;
+    if (lanes.length === 0) return false;
     await this.#pause(lanes, now_ms, signal, stop);
     return true;
   }

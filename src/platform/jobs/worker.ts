@@ -19,6 +19,8 @@ import type { CronEntry, JobWorker, Task } from './port.ts';
 const CONCURRENCY = 4;
 /** One connection per job, one that listens for new jobs, and one for the crontab. */
 const POOL_SIZE = CONCURRENCY + 2;
+/** New jobs are notified of. A job that is to run later, or is tried again, starts at most so late. */
+const POLL_MS = 5_000;
 /** How long running jobs may continue after `close` before they are aborted. */
 const ABORT_AFTER_MS = 5_000;
 /** How long `close` waits at most. */
@@ -114,6 +116,7 @@ async function startShift({ url, logger, metrics, tasks, crontab }: WorkerOption
       logger: libraryLogger(logger),
       events,
       concurrency: CONCURRENCY,
+      pollInterval: POLL_MS,
       noHandleSignals: true,
       gracefulShutdownAbortTimeout: ABORT_AFTER_MS,
       // 0: the outcome of each job is written at once. The library's batched writing of outcomes does not handle

@@ -116,7 +116,7 @@ export function describeHolder({ kind, pid, name, state }: HorizonHolder, age_ms
 /** Looks every five seconds. */
 export function startHorizonWatch(options: WatchOptions): PollLoop {
   const watch = new HorizonWatch(options);
-  const pauses = { idle_pause_ms: 5_000, longest_pause_ms: 10_000 };
+  const pauses = { idle_pause_ms: 10_000, longest_pause_ms: 10_000 };
   return startPolling({ name: 'horizon watch', logger: options.logger, ...pauses }, async () => {
     await watch.look();
     return false;

@@ -27,6 +27,7 @@ const COUNT_POOL_SIZE = 4;
 /** Look-ups of memberships 2, projects 1, API keys 2, tenants 2, providers that call back 1. */
 const LOOKUP_POOL_SIZE = 8;
 const PING_POOL_SIZE = 1;
+const WATCH_POOL_SIZE = 1;
 const PATIENT_POOL_SIZE = 4;
 /** Sessions of processors: four evaluations, two that are retried, one rewriter. */
 const SESSION_POOL_SIZE = 7;
@@ -60,6 +61,8 @@ interface PoolOptions {
   for_key_batches?: boolean;
   /** Transactions can write nothing. */
   read_only?: boolean;
+  /** Statements are planned once on each connection, and not for each value of their parameters. */
+  keeps_plans?: boolean;
 }
 
 /**
@@ -137,6 +140,8 @@ export function openPostgres(url: string): Postgres {
   const pings = connectPool(url, { ...looking_up, max: PING_POOL_SIZE });
   const processing = { role: 'engagement_service', for_key_batches: true } as const;
   const service = connectPool(url, { ...processing, limits: PROCESSORS });
+  const watching = { ...processing, limits: API_READS, read_only: true, keeps_plans: true };
+  const watch = connectPool(url, { ...watching, max: WATCH_POOL_SIZE });
   const sessions = openPool(url, { ...processing, limits: PROCESSORS }, SESSION_POOL_SIZE);
   const patient_sessions = openPool(url, { ...processing, limits: PATIENT }, PATIENT_POOL_SIZE);
   const request_sessions = openPool(
@@ -148,6 +153,7 @@ export function openPostgres(url: string): Postgres {
   return {
     service,
     lookups,
+    watch,
     session: (work) => runSession(sessions, work),
     patientSession: (work) => runSession(patient_sessions, work),
     requestSession: (work) => runSession(request_sessions, work),
@@ -184,17 +190,19 @@ export function openPostgres(url: string): Postgres {
       ];
       await Promise.all([
         ...pools.map((pool) => pool.close(CLOSE_TIMEOUT_S)),
-        ...[service, lookups, pings].map((pool) => pool.end({ timeout: CLOSE_TIMEOUT_S })),
+        ...[service, lookups, pings, watch].map((pool) => pool.end({ timeout: CLOSE_TIMEOUT_S })),
       ]);
     },
   };
 }
 
-function settingsOf({ role, for_key_batches, read_only, limits = OWNER }: PoolOptions): { options: string } {
+function settingsOf(options: PoolOptions): { options: string } {
+  const { role, for_key_batches, read_only, keeps_plans, limits = OWNER } = options;
   const settings = [
     ...(role === undefined ? [] : [`-c role=${role}`]),
     ...(for_key_batches === true ? ['-c enable_seqscan=off'] : []),
     ...(read_only === true ? ['-c default_transaction_read_only=on'] : []),
+    ...(keeps_plans === true ? ['-c plan_cache_mode=force_generic_plan'] : []),
     DEAD_PEER,
     ...limitOptions(limits),
   ];

@@ -59,6 +59,11 @@ export interface Postgres {
    * no processor that waits for a lock holds up authentication. Each kind of look-up takes a share of it (`shareOf`).
    */
   lookups: Db;
+  /**
+   * The service role on one connection that keeps the plan of each statement, for the one that is asked several times a
+   * second (`openWorkWatch`): to plan it takes ten times as long as to run it.
+   */
+  watch: Db;
   /** Sessions of the service role, for processors. */
   session: RunSession;
   /** Sessions of the service role for jobs that wait long for locks, which must not hold up processors. */

@@ -1,6 +1,7 @@
 import type { PendingQuery } from 'postgres';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { dueLanes, type WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { PlayerRef } from '../player-ref.ts';
 
@@ -92,6 +93,10 @@ export function selectWaitingProjects(
     )
     select * from projects limit ${limit}`;
 }
+
+/** A row while a call is due. */
+export const dueCalls: WorkQuery = (sql, now) =>
+  dueLanes(sql, now, (limit) => selectWaitingProjects(sql, undefined, limit));
 
 /** Claims due calls of a project until `until`, in the order in which they were made; of one player one at a time. */
 export async function claimCalls(

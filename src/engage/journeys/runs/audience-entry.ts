@@ -9,9 +9,9 @@ import {
   endRange,
   EXISTING_MEMBERS,
   hasOccasion,
-  hasOpenRange,
   insertEntry,
   selectAudienceJourneys,
+  selectOpenRange,
   selectRangeMembers,
   shortenRange,
   takeRange,
@@ -27,7 +27,7 @@ import { countsEvents, StartNotes, StartsMissing, type WaitStarts } from './wait
 type Deps = Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics'>;
 
 /** How often schedules and activations are looked at. */
-const PLAN_EVERY_MS = 5_000;
+export const PLAN_EVERY_MS = 5_000;
 /** Ranges that enter beside each other: while Postgres writes the runs of one, this process makes those of the other. */
 const BESIDE = 2;
 
@@ -57,7 +57,8 @@ export class AudienceEntry {
       this.#planned_ms = clock.now_ms();
       await this.#plan();
     }
-    if (!(await hasOpenRange(postgres.service))) return false;
+    const now = new Date(clock.now_ms());
+    if ((await selectOpenRange(postgres.service, now)).length === 0) return false;
     const ranges = await Promise.allSettled(Array.from({ length: BESIDE }, () => this.#enterRange()));
     for (const range of ranges) if (range.status === 'rejected') throw range.reason;
     return ranges.some((range) => range.status === 'fulfilled' && range.value);

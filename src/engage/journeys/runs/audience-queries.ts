@@ -1,4 +1,5 @@
 import type { Tx } from '../../../platform/postgres/port.ts';
+import type { WorkQuery } from '../../../platform/postgres/work-watch.ts';
 import type { JourneyKey, LiveJourney } from './journey-queries.ts';
 
 /** Players of one range. */
@@ -118,11 +119,8 @@ export interface Range extends JourneyKey {
   to_player_id: string;
 }
 
-/** Whether a range waits for somebody who takes it. */
-export async function hasOpenRange(sql: Tx): Promise<boolean> {
-  const rows = await sql`select from journey_batches limit 1`;
-  return rows.length > 0;
-}
+/** A row while a range waits for a process that takes it. */
+export const selectOpenRange: WorkQuery = (sql) => sql`select from journey_batches limit 1`;
 
 /** Locks an open range that no other transaction holds: of the journey after `last`, so that journeys take turns. */
 export async function takeRange(

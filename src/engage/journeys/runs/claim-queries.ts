@@ -2,6 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import { NIL_ID } from '../../../platform/ids.ts';
 import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import type { WorkQuery } from '../../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import type { RunningRow, RunRef } from './run-row.ts';
 
@@ -16,6 +17,13 @@ export interface Timer extends RunRef {
   due_at: Date;
   seq: number;
 }
+
+/** How long before a timer is due the runner is to wait for it itself, to the millisecond. */
+export const ALMOST_DUE_MS = 1_000;
+
+/** A row while a timer is due, or will be within {@link ALMOST_DUE_MS}. */
+export const selectAlmostDue: WorkQuery = (sql, now) => sql`
+  select from journey_timers where due_at <= ${new Date(now.getTime() + ALMOST_DUE_MS)} order by due_at limit 1`;
 
 /** When the next timer is due; undefined: there is none. */
 export async function selectNextDue(sql: Tx): Promise<Date | undefined> {

@@ -15,6 +15,7 @@ import {
 import { Answering } from './answering.ts';
 import { BatchSize } from './batch-size.ts';
 import {
+  ALMOST_DUE_MS,
   claimByProject,
   claimDue,
   claimTimers,
@@ -36,8 +37,6 @@ export type RunnerDeps = Pick<
 
 /** While more is due than fits into a batch, so many projects share one. */
 const PROJECTS = 10;
-/** The longest pause: another process may have set a timer without its notification arriving. */
-const LONGEST_PAUSE_MS = 1_000;
 /** The pause while everything that is due is being moved by another process. */
 const BUSY_PAUSE_MS = 250;
 
@@ -82,17 +81,18 @@ export class JourneyRunner {
     this.#starts = new StartNotes(deps);
   }
 
-  /** Moves the runs of one batch, or waits until the next one is due, for at most 1 s; always true. */
+  /** Moves the runs of one batch, or waits until the next one is due; false when none is {@link ALMOST_DUE_MS almost due}. */
   async turn(stop?: AbortSignal): Promise<boolean> {
     const { postgres, clock, metrics } = this.#deps;
     this.#woken = new AbortController();
     const { signal } = this.#woken;
     const next = await selectNextDue(postgres.service);
-    const late_ms = next === undefined ? -LONGEST_PAUSE_MS : clock.now_ms() - next.getTime();
+    const late_ms = next === undefined ? Number.NEGATIVE_INFINITY : clock.now_ms() - next.getTime();
     metrics.journeyTimerLag.set(Math.max(late_ms, 0) / 1_000);
     if (late_ms >= 0 && (await this.#batch())) return true;
     if (stop?.aborted === true) return true;
-    const pause_ms = late_ms >= 0 ? BUSY_PAUSE_MS : Math.min(-late_ms, LONGEST_PAUSE_MS);
+    if (late_ms < -ALMOST_DUE_MS) return false;
+    const pause_ms = late_ms >= 0 ? BUSY_PAUSE_MS : -late_ms;
     const end = () => this.#woken.abort();
     stop?.addEventListener('abort', end, { once: true });
     await sleep(pause_ms, undefined, { signal }).catch(() => undefined);

@@ -22,6 +22,7 @@ import { createLogger } from '../../../../src/platform/logger.ts';
 import { createMetrics } from '../../../../src/platform/metrics.ts';
 import { migratePostgres } from '../../../../src/platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../../../../src/platform/postgres/pool.ts';
+import { openWorkWatch } from '../../../../src/platform/postgres/work-watch.ts';
 import type { Db, Postgres } from '../../../../src/platform/postgres/port.ts';
 import { createMemoryRateLimiter } from '../../../../src/platform/rate-limit/memory.ts';
 import type { Platform } from '../../../../src/wiring/platform.ts';
@@ -145,13 +146,15 @@ export class Stage {
     const metrics = createMetrics();
     const service = await startTestService({ roles }, (config) => {
       const of_service = { now_ms: () => clock.now_ms };
+      const postgres = openPostgres(engine.url);
       const platform: Platform = {
         clock: of_service,
         logger,
         metrics,
         clickhouse: CLICKHOUSE,
         eventLog: log,
-        postgres: openPostgres(engine.url),
+        postgres,
+        workWatch: openWorkWatch({ sql: postgres.watch, clock: of_service, logger }),
         jobs: {
           add: (_tx, job) => Promise.resolve(void jobs.push((deps) => run(deps, job))),
           work: () => Promise.reject(new Error('the stage runs the jobs')),

@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { startPolling } from '../../../src/platform/poll-loop.ts';
+import { connectPool } from '../../../src/platform/postgres/pool.ts';
+import type { Db } from '../../../src/platform/postgres/port.ts';
+import { dueLanes, openWorkWatch } from '../../../src/platform/postgres/work-watch.ts';
+import type { TestPostgres } from '../../engines/shared-postgres.ts';
+import { until } from '../../engines/until.ts';
+import { openTestPostgres } from '../../engines/wiring.ts';
+
+const NEVER_MS = 600_000;
+const logger = createLogger('silent');
+const pauses = { name: 'loop', logger, idle_pause_ms: 1, longest_pause_ms: 1, longest_wait_ms: NEVER_MS };
+
+let engine: TestPostgres;
+let sql: Db;
+
+beforeAll(async () => {
+  engine = await openTestPostgres();
+  sql = connectPool(engine.url);
+  await sql`create table queue (item integer primary key, next_at timestamptz not null default '-infinity')`;
+});
+afterAll(async () => {
+  await sql.end({ timeout: 5 });
+  await engine.close();
+});
+
+const openWatch = () => openWorkWatch({ sql, clock: systemClock, logger });
+
+it('a loop looks once, then only when its query finds work, and again until the work is done', async () => {
+  const watch = openWatch();
+  const [turns, others] = [{ empty: 0, worked: 0 }, { count: 0 }];
+  const work = watch.watch((tx) => tx`select from queue order by item limit 1`);
+  const loop = startPolling({ ...pauses, work }, async () => {
+    const done = await sql`delete from queue where item = (select min(item) from queue)`;
+    turns[done.count === 0 ? 'empty' : 'worked'] += 1;
+    return false;
+  });
+  const other = startPolling(
+    { ...pauses, work: watch.watch((tx) => tx`select where false`) },
+    () => (others.count++, Promise.resolve(false)),
+  );
+  await until(() => turns.empty === 1 && others.count === 1);
+  await sql`insert into queue (item) values (1), (2), (3)`;
+  await until(() => turns.worked === 3);
+  // Its last turn found work, and the query finds none any more.
+  await sleep(500);
+  expect({ turns, others }).toEqual({ turns: { empty: 1, worked: 3 }, others: { count: 1 } });
+  await Promise.all([loop.close(), other.close()]);
+});
+
+it('all loops look for themselves while the statement fails, and after their longest wait', async () => {
+  const watch = openWatch();
+  let is_broken = true;
+  watch.watch((tx) => (is_broken ? tx`select from no_such_table` : tx`select where false`));
+  const work = watch.watch((tx) => tx`select where false`);
+  let turns = 0;
+  const loop = startPolling({ ...pauses, work }, () => Promise.resolve(++turns < 0));
+  await until(() => turns >= 3);
+  is_broken = false;
+  const late = startPolling({ ...pauses, work, longest_wait_ms: 1 }, () => Promise.resolve(++turns < 0));
+  const before = turns;
+  await until(() => turns >= before + 3);
+  await Promise.all([loop.close(), late.close()]);
+});
+
+it('waking and closing end the wait, and nothing is asked while nobody waits', async () => {
+  const watch = openWatch();
+  let asked = 0;
+  const work = watch.watch((tx) => (asked++, tx`select where false`));
+  let turns = 0;
+  const loop = startPolling({ ...pauses, work }, () => Promise.resolve(++turns < 0));
+  await until(() => asked > 0);
+  loop.wake();
+  await until(() => turns === 2);
+  await loop.close();
+  await sleep(100);
+  const before = asked;
+  await sleep(400);
+  expect({ turns, asked }).toEqual({ turns: 2, asked: before });
+});
+
+it('the time of a query is that of the clock', async () => {
+  const now_ms = Date.parse('2031-01-01T00:00:00Z');
+  const times: Date[] = [];
+  const watch = openWorkWatch({ sql, clock: { now_ms: () => now_ms }, logger });
+  const work = watch.watch((tx, now) => (times.push(now), tx`select where ${now} > '2030-12-31'::timestamptz`));
+  await work.found(new AbortController().signal, NEVER_MS);
+  expect(times).toEqual([new Date(now_ms)]);
+});
+
+it('a lane is due by its time, and unknown where there are more lanes than are read', async () => {
+  const now = new Date('2031-01-01T00:00:00Z');
+  const isDue = async () =>
+    (await dueLanes(sql, now, (limit) => sql`select next_at from queue order by item limit ${limit}`)).length > 0;
+  await sql`delete from queue`;
+  expect(await isDue()).toBe(false);
+  await sql`insert into queue values (1, '2031-01-01T00:00:00.001Z')`;
+  expect(await isDue()).toBe(false);
+  await sql`insert into queue values (2, '2031-01-01T00:00:00Z')`;
+  expect(await isDue()).toBe(true);
+  await sql`delete from queue`;
+  await sql`insert into queue select n, '2040-01-01' from generate_series(1, 100) n`;
+  expect(await isDue()).toBe(true);
+});
