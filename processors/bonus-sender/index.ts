@@ -16,6 +16,7 @@ import { selectDue, selectToLookUp } from '../../src/bonuses/wagering/recount-qu
 import { MAX_AHEAD_MS } from '../../src/ingest/events/timestamp.ts';
 import { NIL_ID } from '../../src/platform/ids.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
+import type { WorkQuery } from '../../src/platform/postgres/work-watch.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
 
 /** The loops of a running bonus-sender. */
@@ -25,12 +26,19 @@ export interface RunningBonusSender {
 
 /** The pause of a loop that found nothing: an idle service costs little, and what comes waits for it only shortly. */
 const IDLE_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 5_000;
 /** The pause of the release of campaigns: unused time of their rates is kept for 250 ms. */
 const RELEASE_PAUSE_MS = 100;
 /** How long the sweep rests after it has seen all grants. */
 const SWEEP_PAUSE_MS = 5_000;
 /** How long the look for grants whose wagering is met without a new bet rests after each page. */
 const COMPLETION_PAUSE_MS = 500;
+
+const dueStarts: WorkQuery = (sql, now) => selectDueBonusCampaigns(sql, now, 1);
+const releasable: WorkQuery = (sql, now) => selectReleasing(sql, NIL_ID, 1, now);
+const unpublished: WorkQuery = (sql) => selectToPublish(sql, 1);
+const uncounted: WorkQuery = (sql) => selectDue(sql, NIL_ID, 1);
+const unrecorded: WorkQuery = (sql) => selectToLookUp(sql, NIL_ID, 1, MAX_AHEAD_MS);
 
 /**
  * bonus-sender: members of bonus campaigns → grants; grants that are due → their platforms → what they answer; events of
@@ -41,7 +49,15 @@ export async function startBonusSender(
   deps: SenderDeps & RecountDeps & WorkDeps & Pick<Platform, 'workWatch'>,
 ): Promise<RunningBonusSender> {
   const { logger, workWatch } = deps;
-  const pauses = { logger, longest_pause_ms: 5_000, idle_pause_ms: IDLE_PAUSE_MS };
+  const poll = (
+    name: string,
+    query: WorkQuery,
+    turn: (stop: AbortSignal) => Promise<boolean>,
+    idle_pause_ms = IDLE_PAUSE_MS,
+  ) => {
+    const work = workWatch.watch(query);
+    return startPolling({ name, logger, work, idle_pause_ms, longest_pause_ms: LONGEST_PAUSE_MS }, turn);
+  };
   const sender = new Sender(deps);
   const sweep = new ProtectionSweep(deps);
   const recounter = new Recounter(deps);
@@ -49,67 +65,29 @@ export async function startBonusSender(
   const completion = new CompletionSweep(deps);
   const campaigns = new CampaignWork(deps);
   const release = new CampaignRelease(deps);
-  const campaign_loop = startPolling(
-    { name: 'bonus-campaigns', ...pauses, work: workWatch.watch(campaignsWithWork) },
-    (stop) => campaigns.turn(stop),
-  );
+  const campaign_loop = poll('bonus-campaigns', campaignsWithWork, (stop) => campaigns.turn(stop));
   campaigns.onMore = () => campaign_loop.wake();
-  const sending = startPolling(
-    { name: 'bonus-sender', ...pauses, work: workWatch.watch(dueGrants) },
-    (stop) => sender.turn(stop),
-  );
+  const sending = poll('bonus-sender', dueGrants, (stop) => sender.turn(stop));
   sender.onFree = () => sending.wake();
   release.onReleased = () => sending.wake();
   const loops = [
     campaign_loop,
     sending,
+    poll('bonus-campaign-starts', dueStarts, (stop) => starts.turn(stop)),
+    poll('bonus-campaign-release', releasable, (stop) => release.turn(stop), RELEASE_PAUSE_MS),
+    poll('bonus-events', unpublished, () => publishGrantEvents(deps)),
     startPolling(
       {
-        name: 'bonus-campaign-starts',
-        ...pauses,
-        work: workWatch.watch((sql, now) => selectDueBonusCampaigns(sql, now, 1)),
+        name: 'bonus-protection',
+        logger,
+        idle_pause_ms: SWEEP_PAUSE_MS,
+        longest_pause_ms: LONGEST_PAUSE_MS,
       },
-      (stop) => starts.turn(stop),
+      () => sweep.turn(),
     ),
-    startPolling(
-      {
-        name: 'bonus-campaign-release',
-        ...pauses,
-        idle_pause_ms: RELEASE_PAUSE_MS,
-        work: workWatch.watch((sql, now) => selectReleasing(sql, NIL_ID, 1, now)),
-      },
-      (stop) => release.turn(stop),
-    ),
-    startPolling(
-      { name: 'bonus-events', ...pauses, work: workWatch.watch((sql) => selectToPublish(sql, 1)) },
-      () => publishGrantEvents(deps),
-    ),
-    startPolling({ name: 'bonus-protection', ...pauses, idle_pause_ms: SWEEP_PAUSE_MS }, () => sweep.turn()),
-    startPolling(
-      { name: 'bonus-recount', ...pauses, work: workWatch.watch((sql) => selectDue(sql, NIL_ID, 1)) },
-      (stop) => recounter.turn(stop),
-    ),
-    startPolling(
-      {
-        name: 'bonus-look-up',
-        ...pauses,
-        idle_pause_ms: 500,
-        work: workWatch.watch((sql) => selectToLookUp(sql, NIL_ID, 1, MAX_AHEAD_MS)),
-      },
-      (stop) => recounter.lookUp(stop),
-    ),
-    startPolling(
-      {
-        name: 'bonus-completion',
-        ...pauses,
-        idle_pause_ms: COMPLETION_PAUSE_MS,
-        work: workWatch.watch(selectAnyLive),
-      },
-      async () => {
-        await completion.turn();
-        return false;
-      },
-    ),
+    poll('bonus-recount', uncounted, (stop) => recounter.turn(stop)),
+    poll('bonus-look-up', unrecorded, (stop) => recounter.lookUp(stop), 500),
+    poll('bonus-completion', selectAnyLive, () => completion.turn().then(() => false), COMPLETION_PAUSE_MS),
   ];
   const bets = await consumeBets(deps);
   return {
