@@ -14,6 +14,7 @@ import {
 } from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseExactly, writeExactly } from '../../console/src/api/json.ts';
+import { runs } from '../engines/effort.ts';
 
 const { value } = letrec<{ value: unknown }>((tie) => ({
   value: oneof(
@@ -38,7 +39,7 @@ it('what the console writes to read and to edit has every digit of integers, and
     property(value, constantFrom(0, 2), (written, indent) => {
       expect(parseExactly(writeExactly(written, indent))).toEqual(written);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 

@@ -2,6 +2,7 @@ import { assert, bigInt, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatMoney, parseMoney, type Currency } from '../../console/src/format/money.ts';
 import { DEFAULT_CATALOGUE } from '../../src/tenants/currency-catalogue.ts';
+import { runs } from '../engines/effort.ts';
 
 // Every direction of writing, four kinds of digits, groups of two, three and none, points, commas and signs of each kind.
 const LOCALES = 'ar ar-EG bn de de-CH en en-IN es fa fr he hi ja mr-u-nu-deva pl pt-BR ru sv tr zh'.split(
@@ -58,7 +59,7 @@ describe.each(LOCALES)('in %s', (locale) => {
       property(bigInt({ min: -MAX - 1n, max: MAX }), (amount) => {
         expect(shown(amount)).toEqual(expected(amount, currency));
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { returnPath } from '../../src/console/return-path.ts';
+import { runs } from '../engines/effort.ts';
 
 test.each([
   ['/console/', '/console/'],
@@ -79,6 +80,6 @@ test('whatever is given, a browser stays at this host and in the console', () =>
       // A second reading, as by the page's router, changes nothing.
       expect(returnPath(returnPath(given))).toBe(returnPath(given));
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });

@@ -3,6 +3,7 @@ import { test } from 'vitest';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createMemoryRateLimiter } from '../../src/platform/rate-limit/memory.ts';
 import type { RateVerdict } from '../../src/platform/rate-limit/port.ts';
+import { runs } from '../engines/effort.ts';
 import { rateLimitContract } from './rate-limit.contract.ts';
 
 rateLimitContract('in memory', async () => ({
@@ -44,6 +45,6 @@ test('the bucket agrees with the model of permits, at every time and rate', () =
       }
       return true;
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });

@@ -5,23 +5,22 @@ import { insertBonusCampaign } from '../../src/bonuses/campaigns/queries.ts';
 import { NO_FAULTS } from '../bonuses/fake-platform.ts';
 import { until } from '../engines/until.ts';
 import { BonusHarness } from './bonus-harness.ts';
-import { runsFromEnvironment } from '../oracle/settings.ts';
+import { EFFORT, runs, SEED } from '../engines/effort.ts';
 import { Random } from './random.ts';
 
-const KILLS = runsFromEnvironment('BONUS_KILLS', 8);
-/** Above 0, the process is killed so often until all is granted, at most `KILLS` times; otherwise at drawn moments. */
-const KILL_EVERY_MS = runsFromEnvironment('BONUS_KILL_EVERY_MS', 0);
-const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_101);
-const MEMBERS = runsFromEnvironment('BONUS_MEMBERS', 2_000);
+/** By night the process is killed every 2 s until all is granted, at most so often; otherwise at drawn moments. */
+const KILLS = runs(4, { nightly: 1_000 });
+const KILL_EVERY_MS = 2_000;
+const IS_NIGHT = EFFORT === 'nightly';
+const MEMBERS = runs(2_000, { quick: 2_000, nightly: 200_000 });
 const EXCLUDED = 20;
 /** Grants of EUR 10 that the campaign's limit has room for; half a grant is left. */
 const ROOM = MEMBERS / 2;
 
-/** Of a search: a platform that takes 20 ms and fails for one call in twenty. */
-const FAULTS =
-  KILL_EVERY_MS > 0
-    ? { delay_ms: 40, error_after: 0.03, lost: 0.02 }
-    : { delay_ms: 30, error_after: 0.1, lost: 0.05, drop: 0.1 };
+/** By night: a platform that takes 20 ms and fails for one call in twenty. */
+const FAULTS = IS_NIGHT
+  ? { delay_ms: 40, error_after: 0.03, lost: 0.02 }
+  : { delay_ms: 30, error_after: 0.1, lost: 0.05, drop: 0.1 };
 
 let harness: BonusHarness;
 beforeAll(async () => {
@@ -91,7 +90,7 @@ it(
     for (let kill = 0; kill < KILLS; kill++) {
       const stop = await harness.startSender();
       // At first at any moment of issuing, then after any number of calls.
-      if (KILL_EVERY_MS > 0) await sleep(KILL_EVERY_MS);
+      if (IS_NIGHT) await sleep(KILL_EVERY_MS);
       else if (kill < KILLS / 2) await sleep(random.integer(0, 400));
       else await calledMore(random.integer(1, 150));
       await stop();

@@ -4,12 +4,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { reserveGrants } from '../../src/bonuses/grants/reserve.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { NO_FAULTS } from '../bonuses/fake-platform.ts';
+import { runs, SEED } from '../engines/effort.ts';
 import { BonusHarness } from './bonus-harness.ts';
 import { Random } from './random.ts';
 
-const KILLS = Number(process.env['BONUS_KILLS'] ?? 8);
+const KILLS = runs(4, { nightly: 100 });
 const PER_KILL = 60;
-const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_101);
 
 let harness: BonusHarness;
 beforeAll(async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { call, CallFailed, provisionTenant, type ProvisionedTenant } from '../../scripts/service-api.ts';
 import { isReady } from '../../scripts/service-process.ts';
 import { connectClickHouse } from '../../src/platform/clickhouse/http.ts';
+import { SEED } from '../engines/effort.ts';
 import { until } from '../engines/until.ts';
 import { startDistributedService, type DistributedService } from './distributed-service.ts';
 import { Load } from './load.ts';
@@ -11,7 +12,6 @@ import { medianTook, readMetric, sendPageViews, sendUntil, untilNotShed } from '
 import { Random } from './random.ts';
 import { verifyEvents, verifyService } from './verify.ts';
 
-const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_102);
 const PLAYERS = 40;
 /** More events at once than intake queues, so some are refused at once. */
 const FLOOD = { connections: 600, batch: 100 };

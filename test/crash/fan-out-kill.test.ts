@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
+import { runs, SEED } from '../engines/effort.ts';
 import { tortureFanOut } from './fan-out-harness.ts';
 
-const KILLS = Number(process.env['FAN_OUT_KILLS'] ?? 20);
-const MEMBERS = Number(process.env['FAN_OUT_MEMBERS'] ?? 2_500);
-const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_101);
+const KILLS = runs(5, { nightly: 50 });
+const MEMBERS = 2_500;
 
 it(
   'makes one row per player and sends nobody two messages, whenever the messenger is killed',

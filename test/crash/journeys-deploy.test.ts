@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { complaintsAboutTimers } from '../engage/journeys/interleavings/complaints.ts';
+import { runs } from '../engines/effort.ts';
 import { StandingRuns } from './journeys-deploy-harness.ts';
 
 /** Runs that stand while programs change; a multiple of 100. */
-const RUNS = Number(process.env['JOURNEY_STANDING'] ?? 2_000);
+const RUNS = runs(2_000, { nightly: 100_000 });
 const HELD = RUNS / 5;
 const DAY_MS = 86_400_000;
 

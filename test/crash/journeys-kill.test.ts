@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
+import { runs, SEED } from '../engines/effort.ts';
 import { tortureJourneys } from './journeys-harness.ts';
 
-const KILLS = Number(process.env['JOURNEY_KILLS'] ?? 20);
-const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_101);
+const KILLS = runs(5, { nightly: 50 });
 
 it(
   'loses no run and does nothing twice, whenever runner, matcher, messenger and deliverer are killed',

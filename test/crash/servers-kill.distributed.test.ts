@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
+import { runs, SEED } from '../engines/effort.ts';
 import { tortureServers } from './servers-harness.ts';
 
-const KILLS = Number(process.env['TORTURE_KILLS'] ?? 6);
-const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_103);
+const KILLS = runs(6, { nightly: 30 });
 
 it(
   'counts, follows and sends exactly once, whichever servers and processes are killed',

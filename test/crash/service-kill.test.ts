@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
+import { runs, SEED } from '../engines/effort.ts';
 import { torture } from './harness.ts';
 
-const KILLS = Number(process.env['TORTURE_KILLS'] ?? 8);
-const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_101);
+const KILLS = runs(5, { nightly: 50 });
 
 it(
   'counts every accepted event exactly once, whenever the service and its Postgres are killed',

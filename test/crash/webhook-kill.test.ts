@@ -12,15 +12,15 @@ import { auditNothing } from '../../src/http/audit.ts';
 import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 import type { Db } from '../../src/platform/postgres/port.ts';
+import { runs, SEED } from '../engines/effort.ts';
 import type { TestPostgres } from '../engines/shared-postgres.ts';
 import { until } from '../engines/until.ts';
 import { openTestPostgres } from '../engines/wiring.ts';
 import { startReceiver, type Receiver } from '../engage/webhooks/receiver.ts';
 import { Random } from './random.ts';
 
-const KILLS = Number(process.env['WEBHOOK_KILLS'] ?? 10);
+const KILLS = runs(4, { nightly: 100 });
 const PER_KILL = 150;
-const SEED = Number(process.env['TORTURE_SEED'] ?? 20_260_101);
 const CHILD = 'dist/test/engines/deliverer-child.js';
 const KEY = 'ab'.repeat(32);
 const HOSTS = 4;

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { propertyParameters } from '../oracle/settings.ts';
+import { runs } from '../engines/effort.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { expectEnvelope, send } from '../ingest/intake-client.ts';
 
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const parameters = propertyParameters('FUZZ_RUNS', 300);
+const parameters = { numRuns: runs(300) };
 
 /** Valid bodies for each endpoint; the properties break them in one place. */
 const SOUND: Record<string, unknown>[] = [

@@ -7,7 +7,7 @@ import { openApiDocument } from '../../src/http/openapi.ts';
 import { dereferenced } from './dereferenced.ts';
 import { WriteConflict } from '../../src/platform/postgres/retry.ts';
 import { until } from '../engines/until.ts';
-import { propertyParameters } from '../oracle/settings.ts';
+import { runs } from '../engines/effort.ts';
 import { openFixture, type Fixture, type Tenant } from './api-fixture.ts';
 import { endSession, openShop, type OrderAnswer, type Shop, type Trouble } from './idempotency-fixture.ts';
 
@@ -375,5 +375,5 @@ test('any mix of requests: one effect per answered key, and one answer', async (
       }
     }
   });
-  await fc.assert(property, propertyParameters('IDEMPOTENCY_RUNS', 40));
+  await fc.assert(property, { numRuns: runs(40) });
 });

@@ -5,15 +5,14 @@ import { FrontDoor, newSenders, shown, shuffle } from './front-door.ts';
 import { Oracle } from './oracle.ts';
 import { OracleRates } from './rates.ts';
 import { CURRENCIES, RateOperator, rateStepsOf } from './rate-steps.ts';
-import { propertyParameters, runsFromEnvironment } from './settings.ts';
+import { runs } from '../engines/effort.ts';
 import { mixedMarket, streamOf, toEvents } from './streams.ts';
 
 const PLAYERS = 120;
 const EVENTS = 500;
 const RATE_STEPS = 70;
 const CONNECTIONS = 6;
-const USUAL_RUNS = 2;
-const TIMEOUT_MS = 120_000 * Math.max(1, runsFromEnvironment('ORACLE_RUNS', USUAL_RUNS) / USUAL_RUNS);
+const RUNS = runs(2);
 
 let service: TestService;
 beforeAll(async () => {
@@ -63,11 +62,11 @@ it.each(['EUR', 'JPY', 'KWD', 'BTC'])(
           seen.adjusted += await countAdjustments(tenant);
         },
       ),
-      { ...propertyParameters('ORACLE_RUNS', USUAL_RUNS), endOnFailure: true },
+      { numRuns: RUNS, endOnFailure: true },
     );
     for (const [what, rows] of Object.entries(seen)) expect(rows, what).toBeGreaterThan(0);
   },
-  TIMEOUT_MS,
+  120_000 * RUNS,
 );
 
 /** Signals each completed part of the sending: a transaction that awaits `next` stays open while events are folded. */

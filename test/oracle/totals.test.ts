@@ -5,7 +5,7 @@ import { folded, startTestService, type TestService } from '../engines/service.t
 import { openTestPlatform } from '../engines/wiring.ts';
 import { FrontDoor, newSenders, shown, shuffle, type ShownPlayers } from './front-door.ts';
 import { Oracle, type SentEvent } from './oracle.ts';
-import { propertyParameters } from './settings.ts';
+import { runs } from '../engines/effort.ts';
 import { streamOf, toEvents, type Step } from './streams.ts';
 
 const PLAYERS = 250;
@@ -48,7 +48,7 @@ it('shows for every player exactly the result of an independent recomputation', 
       expect(await deadLettersSince(letters_from)).toEqual(refused);
       expect((await duplicates()) - duplicates_before).toBe(dropped);
     }),
-    { ...propertyParameters('ORACLE_RUNS', 6), endOnFailure: true },
+    { numRuns: runs(6), endOnFailure: true },
   );
 });
 
@@ -61,7 +61,7 @@ it('has the same totals in whatever order the events arrive', async () => {
       expect(shuffled).toEqual(inOrder);
       expect(inOrder.size).toBeGreaterThan(PLAYERS / 2);
     }),
-    { ...propertyParameters('ORACLE_RUNS', 3), endOnFailure: true },
+    { numRuns: runs(3), endOnFailure: true },
   );
 });
 

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { Lots, type ApartWork, type LotLimits, type LotOutcome } from '../../src/platform/lots.ts';
 import { TooBusy } from '../../src/platform/waiting-line.ts';
+import { runs } from '../engines/effort.ts';
 
 interface Asked {
   id: number;
@@ -254,7 +255,7 @@ describe('lots', () => {
         expect(answered).toEqual(answers.flatMap((one, i) => (one.status === 'fulfilled' ? [i] : [])));
         expect(seen.sort((a, b) => a - b)).toEqual(answered);
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 });

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ApiError, type Issue } from '../../src/errors.ts';
 import { readDefinition } from '../../src/segments/language/definition.ts';
+import { runs } from '../engines/effort.ts';
 import { definitionOver } from './arbitraries.ts';
 import { aggregate, and, count, not, or, trait, where } from './example-shapes.ts';
 import { LIMITS } from './limits.ts';
@@ -388,7 +389,7 @@ describe('a refusal quotes what was sent', () => {
       expect(issue?.message).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
       expect(issue?.message.isWellFormed()).toBe(true);
     });
-    fc.assert(property, { numRuns: 300 });
+    fc.assert(property, { numRuns: runs(300) });
     const long = messageAt(and(trait('x'.repeat(200), 'exists')), `${COND}.field`);
     expect(long).toMatch(/^"x{78}… is no field/);
   });
@@ -447,7 +448,7 @@ describe('any JSON value', () => {
   it('is accepted or refused, without any other error', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => void issuesOf(throughJson(value))),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
@@ -476,7 +477,7 @@ describe('any JSON value', () => {
       }
       issuesOf(throughJson(changed));
     });
-    fc.assert(property, { numRuns: 3_000 });
+    fc.assert(property, { numRuns: runs(3_000) });
   });
 
   it('that is a definition of the language is accepted', () => {
@@ -484,7 +485,7 @@ describe('any JSON value', () => {
       expect(issuesOf(definition)).toEqual([]);
       expect(readDefinition(definition)).toEqual(readDefinition(throughJson(definition)));
     });
-    fc.assert(property, { numRuns: 1_000 });
+    fc.assert(property, { numRuns: runs(1_000) });
   });
 
   it('may be NOT of a group', () => {

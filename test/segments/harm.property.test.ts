@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { readDefinition } from '../../src/segments/language/definition.ts';
 import { HARM_SIGNS, harmWarnings, type HarmSign } from '../../src/segments/language/harm.ts';
+import { runs } from '../engines/effort.ts';
 import {
   matches,
   type NaiveEvent,
@@ -208,6 +209,6 @@ test('warns of exactly the conditions that take somebody harmed and not the same
       );
       expect(harmWarnings(readDefinition(written)).map(({ path }) => path)).toEqual(expected);
     }),
-    { numRuns: 1_000 },
+    { numRuns: runs(1_000) },
   );
 });

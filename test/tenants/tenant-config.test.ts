@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { propertyParameters } from '../oracle/settings.ts';
+import { runs } from '../engines/effort.ts';
 import { openFixture, type Answer, type Fixture, type Tenant } from '../http/api-fixture.ts';
 
 const PATH = '/v1/tenant/config';
@@ -373,7 +373,7 @@ describe('refusing', () => {
           expect(now.text).toBe(before);
         }
       }),
-      propertyParameters('FUZZ_RUNS', 300),
+      { numRuns: runs(300) },
     );
     expect(accepted).toBeGreaterThan(0);
   });

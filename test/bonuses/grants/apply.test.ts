@@ -7,7 +7,7 @@ import { lockGrant } from '../../../src/bonuses/grants/queries.ts';
 import { EVENT_NAMES, isLive, type GrantEvent } from '../../../src/bonuses/grants/transition.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
-import { propertyParameters } from '../../oracle/settings.ts';
+import { runs } from '../../engines/effort.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
 let service: TestService;
@@ -197,7 +197,7 @@ it('reports applied together end as one after the other, and budgets are the sum
         expect(await dump(together)).toEqual(await dump(alone));
       },
     ),
-    propertyParameters('BONUS_SETS', 60),
+    { numRuns: runs(60) },
   );
 });
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { runs } from '../../engines/effort.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
@@ -222,7 +223,7 @@ describe('under races', () => {
   it('a player never has more grants of a template than allowed, nor two of a group', async () => {
     const fresh = grantsFixture(service, await service.newTenant());
     await fresh.config({ grants_per_day: 1_000 });
-    const rounds = Number(process.env['GRANT_RACES'] ?? 6);
+    const rounds = runs(6);
     for (let round = 0; round < rounds; round++) {
       const window = round % 2 === 0 ? {} : { grant_window_days: 3 };
       const three = await fresh.template({ max_grants_per_player: 3, ...window });

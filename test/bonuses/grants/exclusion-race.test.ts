@@ -3,15 +3,14 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { reserveGrants } from '../../../src/bonuses/grants/reserve.ts';
 import { newId } from '../../../src/platform/ids.ts';
 import { Random } from '../../crash/random.ts';
+import { runs, SEED } from '../../engines/effort.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
-import { runsFromEnvironment } from '../../oracle/settings.ts';
 import { NO_FAULTS } from '../fake-platform.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
-/** Players; each is one interleaving of an exclusion with a grant. `npm run search-bonus-exclusions` runs more. */
-const INTERLEAVINGS = runsFromEnvironment('BONUS_EXCLUSIONS', 200);
-const SEED = runsFromEnvironment('PROPERTY_SEED', Date.now() % 1_000_000);
+/** Players; each is one interleaving of an exclusion with a grant. */
+const INTERLEAVINGS = runs(200, { nightly: 10_000 });
 const PLAYERS = 50;
 /** The ways on which a grant comes to the platform. */
 const WAYS = ['post', 'campaign', 'journey'] as const;
@@ -23,7 +22,7 @@ beforeAll(async () => {
 afterAll(async () => service?.close());
 
 it(
-  `no grant begins to leave after the 202 of the player’s exclusion (seed ${SEED})`,
+  'no grant begins to leave after the 202 of the player’s exclusion',
   async () => {
     const random = new Random(SEED);
     const outcomes = { sent: 0, barred: 0 };

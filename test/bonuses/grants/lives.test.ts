@@ -3,13 +3,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Random } from '../../crash/random.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
-import { runsFromEnvironment } from '../../oracle/settings.ts';
+import { runs, SEED } from '../../engines/effort.ts';
 import { NO_FAULTS, type FakeBonus } from '../fake-platform.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
-/** Grants that live through a platform with faults; `npm run search-bonus-lives` runs more. */
-const LIVES = runsFromEnvironment('BONUS_LIVES', 2_000);
-const SEED = runsFromEnvironment('PROPERTY_SEED', Date.now() % 1_000_000);
+/** Grants that live through a platform with faults. */
+const LIVES = runs(2_000, { nightly: 100_000 });
 /** Lives of one tenant: the bonuses that stay active are asked about until all of its lives are over. */
 const LIVES_TOGETHER = 2_000;
 const AT_ONCE = 16;
@@ -21,7 +20,7 @@ beforeAll(async () => {
 afterAll(async () => service?.close());
 
 it(
-  `whatever the platform does, it credits each grant at most once, and both ledgers end equal (seed ${SEED})`,
+  'whatever the platform does, it credits each grant at most once, and both ledgers end equal',
   async () => {
     for (let lived = 0; lived < LIVES; lived += LIVES_TOGETHER) {
       const on = grantsFixture(service, await service.newTenant());

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runs } from '../../engines/effort.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
@@ -115,7 +116,7 @@ describe('grants that are asked for together', () => {
         });
         await on.budgets();
       }),
-      { numRuns: 6 },
+      { numRuns: runs(6) },
     );
   });
 });

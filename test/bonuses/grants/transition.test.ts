@@ -8,7 +8,7 @@ import {
   type GrantEvent,
   type GrantState,
 } from '../../../src/bonuses/grants/transition.ts';
-import { propertyParameters } from '../../oracle/settings.ts';
+import { runs } from '../../engines/effort.ts';
 import { endOfLife, walk } from './life-oracle.ts';
 
 const NEW: GrantState = { status: 'pending', outcome: 'sent', needs_review: false, facts: NO_FACTS };
@@ -135,7 +135,7 @@ describe('any stream of events', () => {
           state = next.state;
         }
       }),
-      propertyParameters('BONUS_STREAM_RUNS', 5_000),
+      { numRuns: runs(5_000) },
     );
   });
 });

@@ -12,7 +12,7 @@ import {
 import { Random } from '../../crash/random.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
-import { runsFromEnvironment } from '../../oracle/settings.ts';
+import { runs, SEED } from '../../engines/effort.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
 let service: TestService;
@@ -258,11 +258,10 @@ function isOrder(
   );
 }
 
-const STREAMS = runsFromEnvironment('BONUS_WEBHOOK_STREAMS', 8);
-const SEED = runsFromEnvironment('PROPERTY_SEED', Date.now() % 1_000_000);
+const STREAMS = runs(8);
 
 it(
-  `random events sent at once end as in some order, one at a time (seed ${SEED})`,
+  'random events sent at once end as in some order, one at a time',
   { timeout: 30_000 + STREAMS * 10_000 },
   async () => {
     const random = new Random(SEED);

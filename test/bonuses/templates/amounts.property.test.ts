@@ -10,6 +10,7 @@ import {
 import type { ExactRate } from '../../../src/ledger/money/conversion.ts';
 import type { BonusConfig } from '../../../src/bonuses/templates/config.ts';
 import { parseTerms, termsJson, type BonusTerms } from '../../../src/bonuses/templates/terms.ts';
+import { runs } from '../../engines/effort.ts';
 
 // The oracle knows only inequalities: an amount is the largest (or smallest) whole number that keeps to them. It divides
 // nothing and knows no basis points.
@@ -191,7 +192,7 @@ describe('the amounts of a grant', () => {
         expect(answer.bonus_amount).toBe(bonus);
         expect(answer.currency).toBe(by === undefined ? 'EUR' : 'USD');
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 
@@ -217,7 +218,7 @@ describe('the amounts of a grant', () => {
           expect(answer.bonus_amount === BigInt(own.count) || atMost(answer.bonus_amount, value)).toBe(true);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

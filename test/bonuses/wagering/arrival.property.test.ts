@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { countBets } from '../../../src/bonuses/wagering/count.ts';
 import { Recounter, type RecountDeps } from '../../../src/bonuses/wagering/recount.ts';
 import { retryConflicts } from '../../../src/platform/postgres/retry.ts';
+import { runs } from '../../engines/effort.ts';
 import { at, betOf, insertGrant, mergeInto, openWagering, type Wagering } from './wagering-fixture.ts';
 import { owed, type ToldBet, type ToldGrant } from './wagering-oracle.ts';
 
@@ -162,6 +163,6 @@ it('gives the same sums in whatever order bets, voids, credits, ends and merges 
         expect(broken.map(({ bet_id }) => bet_id.slice(prefix.length))).toEqual(breaches);
       }
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 }, 120_000);

@@ -13,14 +13,14 @@ import { retryConflicts } from '../../../src/platform/postgres/retry.ts';
 import { messagingClient } from '../../engage/messaging/messaging-client.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
-import { runsFromEnvironment } from '../../oracle/settings.ts';
+import { runs } from '../../engines/effort.ts';
 import { insertGrant, mergeInto, type Wagering } from './wagering-fixture.ts';
 import { owed, type ToldBet } from './wagering-oracle.ts';
 
 /** So many events of players without a bonus come with each request, so that the batch is larger than the set of players. */
 const OTHERS = 20;
 const MINUTE_MS = 60_000;
-const RUNS = runsFromEnvironment('WAGERING_RUNS', 40);
+const RUNS = runs(40);
 
 let service: TestService;
 let on: Wagering;

@@ -2,6 +2,7 @@ import { array, assert, asyncProperty, constantFrom, integer, record } from 'fas
 import type { z } from 'zod';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { exclusion } from '../../../src/console/compliance/schema.ts';
+import { runs } from '../../engines/effort.ts';
 import { folded, startTestService, type TestService } from '../../engines/service.ts';
 import { accept, api, newPlayer } from '../events/event-client.ts';
 
@@ -69,7 +70,7 @@ it('exclusions and breaks of one batch have the records that they have one by on
       expect(await statusOf(at_once)).toBe(await statusOf(one_by_one));
     }),
     {
-      numRuns: 15,
+      numRuns: runs(15),
       examples: [
         [[changeOf('self_exclusion_set', 2), changeOf('self_exclusion_lifted', 1)]],
         [[changeOf('self_exclusion_lifted', 1), changeOf('self_exclusion_set', 2)]],

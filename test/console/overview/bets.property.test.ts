@@ -13,6 +13,7 @@ import {
   subarray,
 } from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runs } from '../../engines/effort.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { accept, api, newPlayer } from '../events/event-client.ts';
 
@@ -136,6 +137,6 @@ it('stakes and payouts of the overview and of its series are those of the player
         }
       },
     ),
-    { numRuns: 12 },
+    { numRuns: runs(12) },
   );
 }, 120_000);

@@ -4,6 +4,7 @@ import { ApiError } from '../../../src/errors.ts';
 import type { JourneyIssue } from '../../../src/engage/journeys/graph/issues.ts';
 import { readJourney } from '../../../src/engage/journeys/graph/read-journey.ts';
 import { warningsOf } from '../../../src/engage/journeys/graph/warnings.ts';
+import { runs } from '../../engines/effort.ts';
 import { graphOf } from './journey-fixture.ts';
 
 const trigger = { kind: 'event', event: 'deposit_confirmed' };
@@ -90,7 +91,7 @@ describe('graphs, against a depth-first search', () => {
           edges.flatMap((_to, i) => (reached.has(i) ? [] : [`n${i}`])),
         );
       }),
-      { numRuns: 10_000 },
+      { numRuns: runs(10_000) },
     );
   });
 });

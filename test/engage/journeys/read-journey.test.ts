@@ -5,6 +5,7 @@ import type { JourneyIssue } from '../../../src/engage/journeys/graph/issues.ts'
 import { FAULTS } from '../../../src/engage/journeys/graph/issues.ts';
 import { readJourney } from '../../../src/engage/journeys/graph/read-journey.ts';
 import { watchedOf } from '../../../src/engage/journeys/graph/references.ts';
+import { runs } from '../../engines/effort.ts';
 
 type Json = Record<string, unknown>;
 
@@ -381,7 +382,7 @@ describe('hostile definitions', () => {
           issuesOf({ graph, trigger, settings });
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 });

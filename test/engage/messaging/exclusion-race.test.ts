@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Random } from '../../crash/random.ts';
+import { runs, SEED } from '../../engines/effort.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { messagingClient } from './messaging-client.ts';
 
 /** The number of players; each is one interleaving of an exclusion with the fan-out and the sending of a campaign. */
-const INTERLEAVINGS = Number(process.env['EXCLUSION_RUNS'] ?? 1_000);
+const INTERLEAVINGS = runs(1_000);
 const PLAYERS = 200;
-const SEED = Number(process.env['EXCLUSION_SEED'] ?? Date.now() % 1_000_000);
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(async () => service?.close());
 
 it(
-  `no message is decided after the player’s exclusion was accepted (seed ${SEED})`,
+  'no message is decided after the player’s exclusion was accepted',
   async () => {
     const random = new Random(SEED);
     const outcomes = { sent: 0, skipped: 0 };

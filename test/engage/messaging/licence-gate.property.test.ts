@@ -10,6 +10,7 @@ import { textArray } from '../../../src/platform/postgres/arrays.ts';
 import { CHANNELS } from '../../../src/tenants/config/channels.ts';
 import { LICENCE_RULES } from '../../../src/bonuses/licence/rules.ts';
 import { player, RULE_EXAMPLES } from '../../bonuses/licence/rule-examples.ts';
+import { runs } from '../../engines/effort.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
 
 // The gate is compiled from the rules of the licence; the evaluator of the rules is its oracle.
@@ -157,7 +158,7 @@ it('the gate refuses a message on a bonus exactly when a rule of the licence is 
         expect(await verdictsOn(gate, product, players)).toEqual(expected);
       },
     ),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

@@ -3,6 +3,7 @@ import { EventWebhook } from '@sendgrid/eventwebhook';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/ids.ts';
+import { runs } from '../../engines/effort.ts';
 import type { Tenant } from '../../http/api-fixture.ts';
 import { at, expectRefused, NOW_S, openCallbackFixture, type CallbackFixture } from './callback-fixture.ts';
 
@@ -219,7 +220,7 @@ describe('SendGrid callbacks', () => {
         };
         expect(await seen(mixed)).toEqual(await seen(once));
       }),
-      { numRuns: 30 },
+      { numRuns: runs(30) },
     );
   });
 

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isQuiet, quietUntilMs, quietZones } from '../../../src/engage/messaging/quiet-hours.ts';
+import { runs } from '../../engines/effort.ts';
 
 const ZONES = Intl.supportedValuesOf('timeZone');
 const WINDOWS = [
@@ -101,7 +102,7 @@ it('agrees with the formatter for any window, zone and time', () => {
       const rules = { start, end };
       expect(isQuiet(rules, zone, at_ms)).toBe(minutesOf(rules).has(clockOf(zone)(at_ms)));
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -131,7 +132,10 @@ it('ends with the first minute that is not quiet, also where clocks are changed 
       expect(quietUntilMs(rules, name, at_ms)).toBe(minute * MINUTE);
     }),
     // A pause of 29 minutes between two days' windows, which a change of half an hour skips.
-    { numRuns: 500, examples: [['00:00', '23:31', 'Australia/Lord_Howe', Date.UTC(2026, 9, 3, 15, 30), -1]] },
+    {
+      numRuns: runs(500),
+      examples: [['00:00', '23:31', 'Australia/Lord_Howe', Date.UTC(2026, 9, 3, 15, 30), -1]],
+    },
   );
 });
 

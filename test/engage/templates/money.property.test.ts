@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { MoneyCatalogue } from '../../../src/engage/templates/money.ts';
 import { compileTemplate, RenderFailed, renderMessage } from '../../../src/engage/templates/render.ts';
 import { DEFAULT_CATALOGUE } from '../../../src/tenants/currency-catalogue.ts';
+import { runs } from '../../engines/effort.ts';
 
 const CATALOGUE: MoneyCatalogue = {
   base_currency: 'EUR',
@@ -68,7 +69,7 @@ describe('the filter money', () => {
           else expect(fraction, text).toMatch(/^\d{2}$|^\d{2}\d*[1-9]$/);
         },
       ),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 

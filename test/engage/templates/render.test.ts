@@ -10,6 +10,7 @@ import {
   renderMessage,
 } from '../../../src/engage/templates/render.ts';
 import { NO_MONEY } from '../../../src/engage/templates/money.ts';
+import { runs } from '../../engines/effort.ts';
 import { LARGE, TOO_LARGE, TOO_MUCH_WORK } from './template-grammar.ts';
 
 type Source = Parameters<typeof compileTemplate>[0];
@@ -107,7 +108,7 @@ describe('HTML', () => {
           expect(body.replaceAll('<br />', '')).not.toMatch(/[<>"']/);
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 

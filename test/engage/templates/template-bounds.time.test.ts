@@ -8,12 +8,13 @@ import {
 } from '../../../src/engage/templates/render.ts';
 import { NO_MONEY } from '../../../src/engage/templates/money.ts';
 import { ApiError } from '../../../src/errors.ts';
+import { EFFORT, runs } from '../../engines/effort.ts';
 import { medianCost } from '../../cost.ts';
 import { hostileScope, LARGE, templates, TOO_LARGE, TOO_MUCH_WORK } from './template-grammar.ts';
 
 /** Nothing that a tenant writes may hold the event loop longer. */
 const BOUND_MS = 50;
-const RUNS = Number(process.env['TEMPLATE_RUNS'] ?? 1_000);
+const RUNS = runs(1_000, { nightly: 20_000 });
 
 const source = (body: string, channel: 'email' | 'sms' = 'email') =>
   ({ channel, subject: channel === 'email' ? 'S' : null, preheader: null, body, data: {} }) as const;
@@ -63,7 +64,7 @@ it(
       }),
       { numRuns: RUNS, endOnFailure: true },
     );
-    if (process.env['TEMPLATE_RUNS'] !== undefined) console.log(slowest, ends);
+    if (EFFORT === 'nightly') console.log(slowest, ends);
     // The grammar is worth its name only if many of its templates are rendered, and many reach the limit.
     expect(ends.get('rendered') ?? 0).toBeGreaterThan(RUNS / 5);
     expect(ends.get('failed') ?? 0).toBeGreaterThan(RUNS / 20);

@@ -7,7 +7,7 @@ import {
   shortOf,
   type PlayerEvent,
 } from '../../../src/ingest/events/envelope.ts';
-import { propertyParameters } from '../../oracle/settings.ts';
+import { runs } from '../../engines/effort.ts';
 
 const HEAD = ['{"tenant_id":"', '","project_id":"', '","event":', ',"player_id":"'] as const;
 
@@ -41,7 +41,7 @@ it('a line is JSON, and its head has the fields that were written', () => {
       const { occurred_at, received_at } = event;
       expect(shortOf(line)).toEqual({ player_id, occurred_at, received_at });
     }),
-    propertyParameters('ENVELOPE_RUNS', 2_000),
+    { numRuns: runs(2_000) },
   );
 });
 
@@ -95,6 +95,6 @@ it('lines are told apart by project and name, however the name is written', () =
         expect(found).toHaveLength(expected.size);
       },
     ),
-    propertyParameters('ENVELOPE_RUNS', 500),
+    { numRuns: runs(500) },
   );
 });

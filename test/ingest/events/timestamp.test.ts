@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseTimestamp } from '../../../src/ingest/events/timestamp.ts';
-import { propertyParameters } from '../../oracle/settings.ts';
+import { runs } from '../../engines/effort.ts';
 
-const parameters = propertyParameters('UNIT_RUNS', 5_000);
+const parameters = { numRuns: runs(5_000) };
 const two = (value: number) => String(value).padStart(2, '0');
 
 describe('parsing a timestamp', () => {

@@ -7,12 +7,12 @@ import { addEffects, type Snapshot } from '../../../src/ledger/fold/snapshot.ts'
 import { betEffect, stakesDiffer } from '../../../src/ledger/money/bets.ts';
 import { betKindOf, type LedgerRow } from '../../../src/ledger/money/ledger.ts';
 import { streamOf, toEvents, type Sender, type Step } from '../../oracle/streams.ts';
-import { propertyParameters } from '../../oracle/settings.ts';
+import { runs } from '../../engines/effort.ts';
 import { eventAt, MemoryStore } from './model.ts';
 
 const PLAYERS = 6;
 const EVENTS = 60;
-const parameters = propertyParameters('DECIDE_RUNS', 500);
+const parameters = { numRuns: runs(500) };
 
 /** Every second sender was identified before the stream. */
 const senders: readonly Sender[] = Array.from({ length: PLAYERS }, (_, i) => ({

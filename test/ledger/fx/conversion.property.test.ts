@@ -8,10 +8,10 @@ import {
   toBase,
   type Conversion,
 } from '../../../src/ledger/money/conversion.ts';
-import { propertyParameters } from '../../oracle/settings.ts';
+import { runs } from '../../engines/effort.ts';
 
 const LARGEST = 2n ** 63n - 1n;
-const parameters = propertyParameters('CONVERSION_RUNS', 5_000);
+const parameters = { numRuns: runs(5_000) };
 
 /** An exact number: `over ÷ under`, `under` positive. */
 interface Exact {

@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { packageRoot } from '../../../src/package-root.ts';
 import { DEFAULT_CATALOGUE } from '../../../src/tenants/currency-catalogue.ts';
+import { runs } from '../../engines/effort.ts';
 import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 
 const NOW_MS = Date.parse('2026-03-01T12:00:00.250Z');
@@ -277,7 +278,7 @@ describe('every rate in an answer', () => {
           expect(answer.body.data).toMatchObject({ ts: `${dayOf(leg)}.000+00:00`, source: 'one' });
         })
         .afterEach(async () => void (await cleared())),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -299,7 +300,7 @@ describe('every rate in an answer', () => {
           expect(answer.body.data).toMatchObject({ ts: `${dayOf(older)}.000+00:00`, source: 'one+two' });
         })
         .afterEach(async () => void (await cleared())),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { exactDecimal, positiveDecimal, roundedDecimal } from '../../../src/ledger/fx/decimal.ts';
+import { runs } from '../../engines/effort.ts';
 
 it.each([
   ['57000.12', '57000.12'],
@@ -103,7 +104,7 @@ it('quotients have 20 significant digits, rounded half to even', () => {
     fc.property(positive, positive, (numerator, denominator) => {
       expect(roundedDecimal({ numerator, denominator })).toBe(byHand(numerator, denominator, 20));
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });
 

@@ -2,6 +2,7 @@ import { assert, integer, property, string } from 'fast-check';
 import kafkajs, { type PartitionMetadata } from 'kafkajs';
 import { expect, test } from 'vitest';
 import { kafkaPartitionOf, murmur2 } from '../../../src/platform/event-log/kafka-partitioner.ts';
+import { runs } from '../../engines/effort.ts';
 
 test('murmur2 has the values of Kafka’s own tests', () => {
   // org.apache.kafka.common.utils.UtilsTest
@@ -27,6 +28,6 @@ test('a key maps to the same partition as in other Kafka clients', () => {
       const expected = theirs({ topic: 't', partitionMetadata, message: { key, value: '' } });
       return kafkaPartitionOf(key, partitions) === expected;
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });

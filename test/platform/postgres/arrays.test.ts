@@ -4,7 +4,7 @@ import { plainArray, textArray } from '../../../src/platform/postgres/arrays.ts'
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import type { Db } from '../../../src/platform/postgres/port.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
-import { propertyParameters } from '../../oracle/settings.ts';
+import { runs } from '../../engines/effort.ts';
 
 let server: Awaited<ReturnType<typeof openTestPostgres>>;
 let sql: Db;
@@ -17,7 +17,7 @@ afterAll(async () => {
   await server.close();
 });
 
-const parameters = propertyParameters('UNIT_RUNS', 500);
+const parameters = { numRuns: runs(500) };
 
 /** Text pieces with a meaning in array literals, in SQL or in escapes, and texts of any script. */
 const hostile = fc.oneof(

@@ -5,16 +5,15 @@ import { connectPool, openPostgres } from '../../../src/platform/postgres/pool.t
 import type { Db, Postgres, Tx } from '../../../src/platform/postgres/port.ts';
 import { Random } from '../../crash/random.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
-import { runsFromEnvironment } from '../../oracle/settings.ts';
+import { runs, SEED } from '../../engines/effort.ts';
 import { until } from '../../engines/until.ts';
 
 // Two tenants take turns on the same few connections. No statement here filters by tenant: only the tenant setting of
 // the connection's transaction keeps their rows apart.
 
-const CHECKOUTS = runsFromEnvironment('TENANT_CHECKOUTS', 10_000);
+const CHECKOUTS = runs(10_000);
 /** More than there are connections, so turns wait for a connection and get one that was released just before. */
 const AT_ONCE = 40;
-const SEED = runsFromEnvironment('PROPERTY_SEED', 20_260_301);
 
 interface Tenant {
   tenant_id: string;
@@ -200,7 +199,7 @@ async function expectChangesKept(): Promise<void> {
   }
 }
 
-test(`${CHECKOUTS} turns of two tenants on the same connections, valid and failing ones, leak no row`, async () => {
+test('turns of two tenants on the same connections, valid and failing ones, leak no row', async () => {
   const seen = new Map<string, number>();
   const wrong: string[] = [];
   await takeTurns(CHECKOUTS, new Random(SEED), (outcome, fails = 'done') => {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { propertyParameters } from '../../oracle/settings.ts';
+import { runs } from '../../engines/effort.ts';
 import { KINDS, REFERENCES } from './few-ids.ts';
 import {
   complaintsOnTheWay,
@@ -48,18 +48,17 @@ const allComplaints = (world: World) => [...complaintsOnTheWay(world), ...compla
 describe('in any order of statements, with crashes at any of them,', () => {
   it('merges and the fold keep every sum, and assign every event to the right player', () => {
     const met = new Map<string, number>();
-    const parameters = propertyParameters('INTERLEAVING_MODEL_RUNS', 10_000);
+    const numRuns = runs(10_000);
     fc.assert(
       fc.property(program, (drawn) => {
         const world = runProgram(drawn, {});
         for (const [what, times] of Object.entries(world.met)) met.set(what, (met.get(what) ?? 0) + times);
         expect(allComplaints(world)).toEqual([]);
       }),
-      parameters,
+      { numRuns },
     );
     // Each difficult situation occurred; the rarest, a deadlock, occurs in about one of 150 runs.
-    for (const [what, times] of met)
-      expect(times, what).toBeGreaterThanOrEqual(parameters.numRuns / 1_000 - 1);
+    for (const [what, times] of met) expect(times, what).toBeGreaterThanOrEqual(numRuns / 1_000 - 1);
   }, 360_000);
 });
 

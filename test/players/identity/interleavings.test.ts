@@ -16,7 +16,7 @@ import { TOPICS } from '../../../src/platform/event-log/topics.ts';
 import { newId } from '../../../src/platform/ids.ts';
 import { folded, startTestService, type TestService } from '../../engines/service.ts';
 import type { SentEvent } from '../../oracle/oracle.ts';
-import { propertyParameters } from '../../oracle/settings.ts';
+import { runs } from '../../engines/effort.ts';
 import { Dice, KINDS, REFERENCES, toSent } from './few-ids.ts';
 import { eventOf } from './model-run.ts';
 import { Operator, type Sent } from './operator.ts';
@@ -53,7 +53,7 @@ it(
   'concurrent merges and folds keep every sum, and assign every event to the right player',
   { timeout: 600_000 },
   async () => {
-    const { numRuns, ...parameters } = propertyParameters('INTERLEAVING_RUNS', 100);
+    const numRuns = runs(100);
     const seeds = fc.noShrink(fc.array(fc.nat(), { minLength: AT_ONCE, maxLength: AT_ONCE }));
     let checks = 0;
     // One operator first: connections are opened and code is compiled while few wait for the same rows.
@@ -65,7 +65,7 @@ it(
           for (const operator of operators) expect(await operator.differences()).toEqual([]);
         }
       }),
-      { ...parameters, numRuns: Math.ceil(numRuns / AT_ONCE), endOnFailure: true },
+      { numRuns: Math.ceil(numRuns / AT_ONCE), endOnFailure: true },
     );
     // All operators, before and after ClickHouse is rewritten.
     const anybody = await Operator.open(service);

@@ -11,6 +11,7 @@ import {
 } from '../../../src/players/kyc/decisions/decide.ts';
 import { mayOperatorDecide, mayPlatformDecide } from '../../../src/players/kyc/decisions/models.ts';
 import type { KycModel } from '../../../src/tenants/config/catalogue.ts';
+import { runs } from '../../engines/effort.ts';
 import { expectedOf } from './kyc-oracle.ts';
 
 const decisionOf = (
@@ -84,7 +85,7 @@ describe('decisions about KYC', () => {
           }
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
@@ -173,7 +174,7 @@ describe('decisions about KYC', () => {
           expect(stateOf(relevant)).toEqual(stateOf(said));
           expect(relevantOf(relevant)).toEqual(relevant);
         }),
-        { numRuns: 100 },
+        { numRuns: runs(100) },
       );
     });
 
@@ -184,7 +185,7 @@ describe('decisions about KYC', () => {
           const { last: _last, ...state } = stateOf(relevantOf([...said, ...more]));
           expect(state).toEqual(expectedOf([...said, ...more]));
         }),
-        { numRuns: 100 },
+        { numRuns: runs(100) },
       );
     });
 
@@ -193,7 +194,7 @@ describe('decisions about KYC', () => {
         fc.property(flooded, (said) => {
           expect(rightsOf(stateOf(said))).toBeLessThanOrEqual(rightsOf(expectedOf(said)));
         }),
-        { numRuns: 100 },
+        { numRuns: runs(100) },
       );
     });
 

@@ -10,6 +10,7 @@ import {
 } from '../../../src/players/kyc/decisions/decide.ts';
 import { readKyc } from '../../../src/players/kyc/decisions/decision-queries.ts';
 import { lapseOnce } from '../../../src/players/kyc/lapse.ts';
+import { runs } from '../../engines/effort.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { KycClient } from './kyc-client.ts';
@@ -236,7 +237,7 @@ describe('a flood of statements', () => {
         const { last: expected_last, ...expected } = stateOf(said);
         expect({ ...state, at_ms: last?.at_ms }).toEqual({ ...expected, at_ms: expected_last?.at_ms });
       }),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     );
   });
 });

@@ -6,6 +6,7 @@ import {
   type TierPlayer,
   type TierRule,
 } from '../../../src/players/tiers/recompute.ts';
+import { runs } from '../../engines/effort.ts';
 import { tierAfter, type OraclePlayer, type OracleTier } from './tier-oracle.ts';
 
 const DAY_MS = 86_400_000;
@@ -85,7 +86,7 @@ describe('recompute', () => {
         expect(decision.code).toBe(tierAfter(player, tiers, 0));
         expect(decision.change === undefined).toBe(decision.reason !== undefined);
       }),
-      { numRuns: 8_000 },
+      { numRuns: runs(8_000) },
     );
   });
 
@@ -97,7 +98,7 @@ describe('recompute', () => {
           expect(decision).toMatchObject({ code: player.code, change: undefined, reason: status });
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 
@@ -114,7 +115,7 @@ describe('recompute', () => {
         if (first.due_ms !== null && at_ms >= first.due_ms) return;
         expect(recompute({ ...input, ...stateOf(first) }, rules, at_ms).code).toBe(first.code);
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 });
@@ -234,6 +235,7 @@ function liveAYear(tiers: readonly TierRule[], days: ReadonlyMap<number, { [key:
 it('in a simulated year no tier flaps: up only by activity after a demotion, down one rank per full period', () => {
   let changes = 0;
   let flaps = 0;
+  const numRuns = runs(1_500);
   fc.assert(
     fc.property(tiersOf, daysOf, (given, days) => {
       const tiers = given.map((one) => ruleOf({ ...one, on: true, checks: false }));
@@ -255,8 +257,8 @@ it('in a simulated year no tier flaps: up only by activity after a demotion, dow
         if (move.at_ms - since_ms < period_ms) flaps++;
       }
     }),
-    { numRuns: 1_500 },
+    { numRuns },
   );
-  expect(changes).toBeGreaterThan(1_500);
+  expect(changes).toBeGreaterThan(numRuns);
   expect(flaps).toBe(0);
 });

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/platform/json-object.ts';
 import { mergeDeep } from '../../../src/tenants/config/merge.ts';
-import { propertyParameters } from '../../oracle/settings.ts';
+import { runs } from '../../engines/effort.ts';
 
 // The oracle uses no recursion over two trees: it keeps a document as a flat list of paths to values that are no object
 // or an empty one, and applies a patch path by path.
@@ -76,7 +76,7 @@ const { object } = fc.letrec<{ object: JsonObject; value: unknown }>((tie) => ({
     .map((entries) => Object.fromEntries(entries)),
 }));
 
-const parameters = propertyParameters('MERGE_RUNS', 2_000);
+const parameters = { numRuns: runs(2_000) };
 
 describe('mergeDeep', () => {
   it('agrees with the oracle', () => {

@@ -1,14 +1,12 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { propertyParameters } from '../../../oracle/settings.ts';
+import { runs } from '../../../engines/effort.ts';
 import { agree, COMMANDS, Event, HAVE_ACCOUNTS, Tick, type Scene } from './commands.ts';
 import { Model, type Rules } from './model.ts';
 import { SHAPES } from './shapes.ts';
 import { newName, Stage } from './stage.ts';
 
-// `npm run search-journey-commands` runs many more of them. A failure prints its seed, which PROPERTY_SEED repeats.
-
-const USUAL_RUNS = 12;
+const RUNS = runs(12, { nightly: 1_000 });
 const MAX_COMMANDS = 50;
 /** Long enough for a failure to be shrunk, or for a long search. */
 const TIMEOUT_MS = 3_600_000;
@@ -84,7 +82,6 @@ async function finish(model: Model, { journey_id, ...scene }: Scene): Promise<vo
 it(
   'after any commands, with crashes between any two steps, runs are where the specification says',
   async () => {
-    const parameters = propertyParameters('JOURNEY_MODEL_RUNS', USUAL_RUNS);
     await fc.assert(
       fc.asyncProperty(
         rules,
@@ -96,10 +93,10 @@ it(
           if (scene !== undefined) await finish(scene.model, scene.real);
         },
       ),
-      parameters,
+      { numRuns: RUNS },
     );
     // Each command had its turn; of a short search that is left to chance.
-    const fewest = Math.floor(parameters.numRuns / 20);
+    const fewest = Math.floor(RUNS / 20);
     for (const name of NAMES) expect(met.get(name) ?? 0, name).toBeGreaterThanOrEqual(fewest);
     expect(stage.crashes).toBeGreaterThanOrEqual(fewest);
   },

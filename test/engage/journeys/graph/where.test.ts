@@ -12,13 +12,13 @@ import type { WhereClause } from '../../../../src/segments/language/conditions.t
 import { Bindings } from '../../../../src/segments/sql/bindings.ts';
 import { EventScan } from '../../../../src/segments/sql/event-scan.ts';
 import { jsonComparisonSql, jsonDate } from '../../../../src/segments/sql/json-sql.ts';
+import { runs } from '../../../engines/effort.ts';
 import { isoTime, json, KEYS, money, NOW_MS, ofJson, ofMoney } from '../../../segments/arbitraries.ts';
 
 /** One statement compares so many filters on so many objects. */
 const FILTERS = 40;
 const OBJECTS = 250;
-const STATEMENTS = 12;
-const SEED = Number(process.env['WHERE_SEED'] ?? Date.now() % 1_000_000);
+const STATEMENTS = runs(12);
 
 let clickhouse: ClickHouse;
 let dir: string;
@@ -118,7 +118,7 @@ async function ask(conditions: readonly string[], bindings: Bindings, objects: r
 }
 
 describe('a filter means what the compiled SQL means', () => {
-  it(`on properties of events (seed ${SEED})`, async () => {
+  it('on properties of events', async () => {
     let [held, asked] = [0, 0];
     const draws = fc.tuple(
       fc.array(filter, { minLength: FILTERS, maxLength: FILTERS }),
@@ -146,14 +146,14 @@ describe('a filter means what the compiled SQL means', () => {
         }
       }
     });
-    await fc.assert(property, { numRuns: STATEMENTS, seed: SEED, endOnFailure: true });
+    await fc.assert(property, { numRuns: STATEMENTS, endOnFailure: true });
     // Neither answer is rare, or the comparison would show little.
     expect(asked).toBe(STATEMENTS * FILTERS * OBJECTS);
     expect(held / asked).toBeGreaterThan(0.15);
     expect(held / asked).toBeLessThan(0.85);
   });
 
-  it(`on paths in a context (seed ${SEED})`, async () => {
+  it('on paths in a context', async () => {
     const dotless = key.filter((name) => !name.includes('.'));
     const nested = fc.dictionary(dotless, fc.oneof(value, fc.dictionary(dotless, value, { maxKeys: 4 })), {
       maxKeys: 4,
@@ -192,18 +192,18 @@ describe('a filter means what the compiled SQL means', () => {
         }
       }
     });
-    await fc.assert(property, { numRuns: 4, seed: SEED, endOnFailure: true });
+    await fc.assert(property, { numRuns: runs(4), endOnFailure: true });
   });
 });
 
-it(`a text names the moment that ClickHouse reads in it (seed ${SEED})`, async () => {
+it('a text names the moment that ClickHouse reads in it', async () => {
   const texts = fc.sample(
     fc.oneof(
       strangeTime,
       isoTime,
       fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
     ),
-    { numRuns: 5_000, seed: SEED },
+    { numRuns: runs(5_000) },
   );
   const bindings = new Bindings();
   const moment = jsonDate({ column: 'object', key: 'at' }, bindings);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { runsFromEnvironment } from '../../../oracle/settings.ts';
+import { runs, SEED } from '../../../engines/effort.ts';
 import { Random } from '../../../crash/random.ts';
 import { stepsOf } from './complaints.ts';
 import {
@@ -13,12 +13,11 @@ import {
 } from './scenarios.ts';
 import { World } from './world.ts';
 
-// `npm run search-interleavings` runs many more of them. A failure prints its seed, which INTERLEAVING_SEED repeats.
+// A failure prints a seed, with which it is the first of its scenario.
 
-const RUNS = runsFromEnvironment('JOURNEY_INTERLEAVINGS', 200);
+const RUNS = runs(200, { nightly: 10_000 });
 /** After so many failures a scenario is not continued. */
 const MAX_FAILURES = 3;
-const SEED = runsFromEnvironment('INTERLEAVING_SEED', 0);
 
 const SCENARIOS: readonly [string, Scenario, number][] = [
   ['a run begins to wait ∥ its event', enterAndEvent, 0.25],
@@ -34,14 +33,14 @@ it.concurrent.each(SCENARIOS)(
     const world = await World.open();
     try {
       const journeys = await makeJourneys(world);
-      const runs = SEED === 0 ? Math.ceil(RUNS * share) : 1;
+      const times = Math.ceil(RUNS * share);
       const failures: string[][] = [];
-      for (let run = 1; run <= runs && failures.length < MAX_FAILURES; run++) {
-        const seed = SEED === 0 ? run : SEED;
+      for (let run = 0; run < times && failures.length < MAX_FAILURES; run++) {
+        const seed = SEED + run;
         const complaints = await scenario(world, journeys, new Random(seed)).catch((error: unknown) => [
           `it failed: ${String(error)}`,
         ]);
-        if (complaints.length > 0) failures.push([`INTERLEAVING_SEED=${seed}`, ...complaints]);
+        if (complaints.length > 0) failures.push([`TEST_SEED=${seed}`, ...complaints]);
       }
       expect(failures).toEqual([]);
     } finally {

@@ -6,11 +6,11 @@ import { advance } from '../../../../src/engage/journeys/runs/advance.ts';
 import type { Effect, Facts, RunState, Step, WokenBy } from '../../../../src/engage/journeys/runs/shapes.ts';
 import { JourneyStepError } from '../../../../src/engage/journeys/runs/step-error.ts';
 import { conditionKey } from '../../../../src/engage/journeys/runs/turn.ts';
+import { runs } from '../../../engines/effort.ts';
 import { naiveAdvance, type NaiveFacts, type WrittenNode } from './naive-run.ts';
 import { context, definitionOf, facts, graph, START_MS, wakes } from './written-graphs.ts';
 
-const RUNS = Number(process.env['JOURNEY_RUNS'] ?? 5_000);
-const SEED = Number(process.env['JOURNEY_SEED'] ?? Date.now() % 1_000_000);
+const RUNS = runs(5_000, { nightly: 100_000 });
 /** More rests than a graph of fifteen nodes has, with claims that came too early. */
 const MAX_RESTS = 60;
 
@@ -205,13 +205,13 @@ const WANTED = [
 
 describe('advance', () => {
   it(
-    `does to random runs what an interpreter does, step by step (seed ${SEED})`,
+    'does to random runs what an interpreter does, step by step',
     () => {
       const draws = fc.tuple(graph, facts, context, wakes, fc.uuid());
       const property = fc.property(draws, ([nodes, drawn, context, turns, player_id]) =>
         runThrough(nodes, { ...drawn, context }, turns, player_id),
       );
-      fc.assert(property, { numRuns: RUNS, seed: SEED });
+      fc.assert(property, { numRuns: RUNS });
       expect(WANTED.filter((what) => (seen.get(what) ?? 0) < RUNS / 500)).toEqual([]);
     },
     120_000 + RUNS * 20,

@@ -6,7 +6,7 @@ import { filterOf, mayMatter } from '../../../../src/engage/journeys/runs/event-
 import { satisfiesWhere } from '../../../../src/engage/journeys/runs/event-where.ts';
 import { awaits, exitOf } from '../../../../src/engage/journeys/runs/matcher.ts';
 import type { PlayerEvent } from '../../../../src/ingest/events/envelope.ts';
-import { propertyParameters } from '../../../oracle/settings.ts';
+import { runs } from '../../../engines/effort.ts';
 
 const END = { id: 'end', type: 'end' };
 
@@ -80,7 +80,7 @@ it('an event matters exactly when it may wake or end a run of some definition', 
       const ends = definitions.some((each) => exitOf(each, one) !== undefined);
       expect(mayMatter(filter.ends, () => one)).toBe(ends);
     }),
-    propertyParameters('EVENT_FILTERS_RUNS', 300),
+    { numRuns: runs(300) },
   );
 });
 
@@ -128,7 +128,7 @@ it('amounts are those in the base currency, where there are any', () => {
         expect(satisfiesWhere(node.where, of)).toBe(matches(node.where, money, of.received_at));
       }
     }),
-    propertyParameters('EVENT_FILTERS_RUNS', 300),
+    { numRuns: runs(300) },
   );
 });
 
