@@ -61,34 +61,51 @@ export const MEASURING_TIME = 'test/**/*.time.test.ts';
 export const MEASURING_TIME_ON_SERVERS = 'test/**/*.time.distributed.test.ts';
 
 /**
- * They take a minute with processes of their own, which they kill or which answer late. Beside the distributed suite,
- * which waits for servers most of the time, they cost less.
+ * What a change does not need to see each time: `quick` leaves it out, and `ci` runs it. Everything else, and every new
+ * file, is part of `quick`.
  */
-export const BESIDE_SERVERS = [
-  'test/crash/{journeys-deploy,journeys-kill}.test.ts',
-  'test/bonuses/grants/lives.test.ts',
-];
+export const FROM_CI_ON = {
+  'kills processes, or starts whole processes of the service': [
+    'test/app/{npm-start,readme}.test.ts',
+    'test/auth/postgres-away.test.ts',
+    'test/bonuses/grants/{exclusion-race,lives}.test.ts',
+    'test/crash/*.test.ts',
+  ],
+  'explains statements on many rows': [
+    'test/platform/postgres/statement-plans.test.ts',
+    'test/ledger/reconcile/page-plans.test.ts',
+  ],
+  'compares much at random, of what quick sees by example': [
+    'test/oracle/currencies.test.ts',
+    'test/players/identity/interleavings.test.ts',
+    'test/engage/journeys/simulation/simulate.property.test.ts',
+    'test/engage/messaging/exclusion-race.test.ts',
+    'test/ledger/reconcile/rebuild.test.ts',
+  ],
+} satisfies Record<string, string[]>;
+
+/** What only the night runs, by the reason. */
+export const AT_NIGHT = {
+  'proves a model of the tests, not the service': ['test/players/identity/interleavings.faults.test.ts'],
+  'installs the packages of an image, which the workflow of a change builds with Docker': [
+    'test/deploy/image.distributed.test.ts',
+  ],
+} satisfies Record<string, string[]>;
 
 /** What can come out differently on servers, by the engine that it depends on; each change runs these. */
 export const DEPENDS_ON_SERVERS = [
   // Written for servers.
   'test/**/*.distributed.test.ts',
   // Kafka: events go in, and what follows from them is compared; offsets, lag, dead letters, a log that does not answer.
-  'test/oracle/**/*.test.ts',
-  'test/engage/messaging/exclusion-race.test.ts',
+  'test/oracle/totals.test.ts',
   'test/ingest/{intake,dead-letters}.test.ts',
-  'test/players/identity/{identify,merge,merge-history,merge-profile}.test.ts',
-  'test/tenants/{tenancy-matrix,tenant-capability}.test.ts',
   'test/http/health.test.ts',
   // ClickHouse over HTTP: parameters in URLs and forms, several queries at a time, its errors.
-  'test/engage/campaigns/campaign-stats.test.ts',
-  'test/ledger/reconcile/{rebuild,reconcile}.test.ts',
-  'test/players/history/{player-history,player-money}.test.ts',
-  'test/segments/{reading,segment-members,segment-rules,segment-tenancy,segments}.test.ts',
+  'test/ledger/reconcile/reconcile.test.ts',
+  'test/players/history/player-history.test.ts',
+  'test/segments/reading.test.ts',
   // Redis: limits that several processes share.
   'test/http/rate-limits.test.ts',
-  // Transactions of several processes on one Postgres.
-  'test/ledger/fold/fold-batch.test.ts',
 ];
 
 /** What never runs on servers, by the reason. Every other file runs on them each night. */
@@ -120,7 +137,7 @@ export const NEVER_ON_SERVERS = {
     'test/platform/event-log/{kafka-partitioner,record-ages,record-size}.test.ts',
     'test/platform/egress/egress.test.ts',
     'test/platform/{bucket,poll-loop}.test.ts',
-    'test/players/identity/interleavings.model.test.ts',
+    'test/players/identity/interleavings.{faults,model}.test.ts',
     'test/segments/{definition,docs,vocabulary}.test.ts',
     'test/tenants/config/{capability-cache,merge-patch}.test.ts',
   ],

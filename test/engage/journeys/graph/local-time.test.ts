@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { EFFORT } from '../../../engines/effort.ts';
 import { nextLocalMs, type LocalWait } from '../../../../src/engage/journeys/graph/local-time.ts';
 import { goingOn, table, wallClock, weekday } from './wall-clock.ts';
 
@@ -73,12 +74,17 @@ describe('the next local time or window', () => {
         answers.set(key, next);
         return next;
       };
+      /** Zones whose clocks show the same at every change of the year; by day one of them stands for all. */
+      const seen = new Set<string>();
       let compared = 0;
       let changes = 0;
       for (const zone of zones) {
         const clock = wallClock(zone);
         const found = edges(clock);
         changes += found.length;
+        const year = [Date.UTC(2026, 0, 1) / MINUTE_MS, ...found].map((minute) => [minute, clock(minute)]);
+        if (EFFORT !== 'nightly' && seen.has(year.join())) continue;
+        seen.add(year.join());
         const moments = found.length > 0 ? found : [Date.UTC(2026, 2, 29, 1) / MINUTE_MS];
         for (const edge of moments) {
           const first = edge - 1_440 - 240;
@@ -111,7 +117,7 @@ describe('the next local time or window', () => {
       }
       expect(zones.length).toBeGreaterThan(400);
       expect(changes).toBeGreaterThan(250);
-      expect(compared).toBeGreaterThan(100_000);
+      expect(compared).toBeGreaterThan(EFFORT === 'nightly' ? 100_000 : 30_000);
     },
   );
 
