@@ -12,86 +12,76 @@ import {
   NEVER_ON_SERVERS,
 } from './test/engines/suites.ts';
 
-if (EFFORT === 'nightly') console.log(`TEST_SEED=${SEED} repeats what is drawn in this run`);
-
-const left_out: Record<Effort, string[]> = {
-  quick: [FROM_CI_ON, AT_NIGHT].flatMap((lists) => Object.values(lists).flat()),
-  ci: Object.values(AT_NIGHT).flat(),
-  nightly: [],
-};
-
 const shared = {
   // The embedded ClickHouse allows one data folder per process at a time, so files run one after the other in each.
   pool: 'forks' as const,
   // A worker imports the code once. Each file closes what it opened, and has databases and topics of its own.
   isolate: false,
   setupFiles: ['test/engines/seed-properties.ts'],
+  // Large counts take longer.
   testTimeout: EFFORT === 'nightly' ? 1_200_000 : 120_000,
-  hookTimeout: 180_000,
+  hookTimeout: 120_000,
   teardownTimeout: 30_000,
   expect: { poll: { timeout: 20_000 } },
-  // Also for the services that tests start as processes, and for the workers of a night, which share its seed.
+  // Also for the services that tests start as processes. All workers draw from one seed.
   env: { ...NO_PROVIDERS, TEST_SEED: String(SEED) },
-};
-
-const embedded = {
-  test: {
-    ...shared,
-    name: 'embedded',
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/**/*.distributed.test.ts', IN_A_BROWSER, MEASURING_TIME, ...left_out[EFFORT]],
-    // Twice the processors of the smallest machine: files wait for time-outs and processes for a third of their time.
-    maxWorkers: 4,
-    globalSetup: ['test/engines/shared-postgres.ts'],
-  },
-};
-
-const browser = {
-  test: {
-    ...shared,
-    name: 'browser',
-    include: [IN_A_BROWSER],
-    maxWorkers: 2,
-    globalSetup: ['test/engines/shared-postgres.ts'],
-    sequence: { groupOrder: 1 },
-  },
 };
 
 const onServers = {
   ...shared,
   env: { ...shared.env, TEST_WIRING: 'distributed' },
   globalSetup: ['test/engines/global-setup.ts'],
+  hookTimeout: 180_000,
 };
 
-const distributed = {
-  test: {
+/** The projects of an effort: `quick` needs nothing but `npm ci`, `ci` a browser and servers as well. */
+export function projectsOf(effort: Effort) {
+  const left_out = {
+    quick: Object.values({ ...FROM_CI_ON, ...AT_NIGHT }).flat(),
+    ci: Object.values(AT_NIGHT).flat(),
+    nightly: [],
+  }[effort];
+  const embedded = {
+    ...shared,
+    name: 'embedded',
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/**/*.distributed.test.ts', IN_A_BROWSER, MEASURING_TIME, ...left_out],
+    // Twice the processors of the smallest machine: files wait for time-outs and processes for a third of their time.
+    maxWorkers: 4,
+    globalSetup: ['test/engines/shared-postgres.ts'],
+  };
+  const browser = {
+    ...shared,
+    name: 'browser',
+    include: [IN_A_BROWSER],
+    exclude: left_out,
+    maxWorkers: 2,
+    globalSetup: ['test/engines/shared-postgres.ts'],
+    sequence: { groupOrder: 1 },
+  };
+  const distributed = {
     ...onServers,
     name: 'distributed',
     include: DEPENDS_ON_SERVERS,
-    exclude: [MEASURING_TIME_ON_SERVERS, ...left_out[EFFORT]],
+    exclude: [MEASURING_TIME_ON_SERVERS, ...left_out],
     // They wait for servers most of the time. Files that kill one start one of their own.
     maxWorkers: 3,
     sequence: { groupOrder: 2 },
-  },
-};
-
-const distributed_time = {
-  test: {
+  };
+  const distributed_time = {
     ...onServers,
     name: 'distributed-time',
     include: [MEASURING_TIME_ON_SERVERS],
+    exclude: left_out,
     maxWorkers: 1,
     sequence: { groupOrder: 3 },
-  },
-};
-
-/** Everything that the other projects do not run on servers, so that a new file runs there unless it is excluded. */
-const distributed_rest = {
-  test: {
+  };
+  const distributed_rest = {
     ...onServers,
     name: 'distributed-rest',
-    // The night's long searches are those of the embedded suite; here they meet other engines.
+    // The embedded project searches; here the same meets other engines.
     env: { ...onServers.env, TEST_EFFORT: 'ci' },
+    // Everything that the other projects do not run on servers, so that a new file runs there unless it is excluded.
     include: ['test/**/*.test.ts'],
     exclude: [
       IN_A_BROWSER,
@@ -102,24 +92,26 @@ const distributed_rest = {
     ],
     maxWorkers: 2,
     sequence: { groupOrder: 4 },
-  },
-};
-
-const time = {
-  test: {
+  };
+  const time = {
     ...shared,
     name: 'time',
     include: [MEASURING_TIME],
-    exclude: left_out[EFFORT],
+    exclude: left_out,
     maxWorkers: 1,
     globalSetup: ['test/engines/shared-postgres.ts'],
     sequence: { groupOrder: 5 },
-  },
-};
+  };
+  const quick = [embedded, time];
+  const ci = [...quick, browser, distributed, distributed_time];
+  return { quick, ci, nightly: [...ci, distributed_rest] }[effort];
+}
 
-const ci = [embedded, browser, distributed, distributed_time, time];
-const projects = { quick: [embedded, time], ci, nightly: [...ci, distributed_rest] };
+if (EFFORT === 'nightly') console.log(`TEST_SEED=${SEED} repeats what this run draws`);
 
 export default defineConfig({
-  test: { sequence: { sequencer: LongestFirst }, projects: projects[EFFORT] },
+  test: {
+    sequence: { sequencer: LongestFirst },
+    projects: projectsOf(EFFORT).map((test) => ({ test })),
+  },
 });

@@ -1,18 +1,13 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { packageRoot } from '../src/package-root.ts';
-import {
-  BESIDE_SERVERS,
-  DEPENDS_ON_SERVERS,
-  LONG,
-  MEASURING_TIME,
-  MEASURING_TIME_ON_SERVERS,
-  NEVER_ON_SERVERS,
-} from './engines/suites.ts';
+import { projectsOf } from '../vitest.config.ts';
+import type { Effort } from './engines/effort.ts';
+import { AT_NIGHT, DEPENDS_ON_SERVERS, FROM_CI_ON, LONG, NEVER_ON_SERVERS } from './engines/suites.ts';
 import { readSources, type SourceFile } from './source-tree.ts';
 
 // The layout rules of the design, checked on the source tree. Each exception is named here with its reason, so that a
@@ -131,25 +126,52 @@ describe('the lists of test files', () => {
     const text = name.replaceAll('.', '\\.').replaceAll('**/', '(.+/)?').replaceAll('*', '[^/]*');
     return files.map(({ path }) => path).filter((path) => new RegExp(`^${text}$`).test(path));
   }
-  const never = Object.values(NEVER_ON_SERVERS).flat();
+  const filesOf = (patterns: readonly string[]) => patterns.flatMap(alternatives).flatMap(matching);
+  const [never, at_night, from_ci_on] = [NEVER_ON_SERVERS, AT_NIGHT, FROM_CI_ON].map((lists) =>
+    Object.values(lists).flat(),
+  ) as [string[], string[], string[]];
+  /** The test files of each project of an effort. */
+  function filesByProject(effort: Effort): Map<string, string[]> {
+    return new Map(
+      projectsOf(effort).map(({ name, include, exclude }) => {
+        const left_out = new Set(filesOf(exclude));
+        return [name, filesOf(include).filter((path) => !left_out.has(path))];
+      }),
+    );
+  }
+  const ranBy = (effort: Effort) => new Set([...filesByProject(effort).values()].flat());
 
   it('name only files that exist, so that a renamed one does not drop out of its suite', () => {
-    const names = [LONG, MEASURING_TIME, MEASURING_TIME_ON_SERVERS, DEPENDS_ON_SERVERS, BESIDE_SERVERS, never]
-      .flat(2)
-      .flatMap(alternatives);
+    const names = [LONG, DEPENDS_ON_SERVERS, never, from_ci_on, at_night].flat().flatMap(alternatives);
     expect(names.length).toBeGreaterThan(50);
     expect(names.filter((name) => matching(name).length === 0)).toEqual([]);
     expect(matching('test/no-such.test.ts')).toEqual([]);
   });
 
   it('keep from the servers only files that no other list runs there', () => {
-    const runs = new Set(DEPENDS_ON_SERVERS.flatMap(alternatives).flatMap(matching));
-    expect(
-      never
-        .flatMap(alternatives)
-        .flatMap(matching)
-        .filter((path) => runs.has(path)),
-    ).toEqual([]);
+    const runs = new Set(filesOf(DEPENDS_ON_SERVERS));
+    expect(filesOf(never).filter((path) => runs.has(path))).toEqual([]);
+  });
+
+  it('let the night run every test file, and a change all but those that are named with a reason', () => {
+    const tests = matching('test/**/*.test.ts').toSorted();
+    expect([...ranBy('nightly')].toSorted()).toEqual(tests);
+    const in_ci = ranBy('ci');
+    expect(tests.filter((path) => !in_ci.has(path))).toEqual(filesOf(at_night).toSorted());
+    expect([...ranBy('quick')].filter((path) => !in_ci.has(path))).toEqual([]);
+  });
+
+  it('leave no project without files, so that no filter by project runs nothing', async () => {
+    const nightly = filesByProject('nightly');
+    for (const effort of ['quick', 'ci', 'nightly'] as const)
+      for (const [name, of_project] of filesByProject(effort)) expect(of_project, name).not.toEqual([]);
+    const texts = ['package.json', 'README.md', '.ci/run', '.github/workflows/ci.yml'].map((name) =>
+      readFile(join(packageRoot, name), 'utf8'),
+    );
+    const filters = (await Promise.all(texts)).flatMap((text) => [
+      ...text.matchAll(/--project[ =]'?([\w*-]+)/g),
+    ]);
+    expect(filters.flatMap(([, name = '']) => (nightly.has(name) ? [] : [name]))).toEqual([]);
   });
 });
 

@@ -1,0 +1,45 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import type { Reporter, TestModule } from 'vitest/node';
+import { SEED } from './effort.ts';
+
+const PAGE = 'bench/RESULTS.md';
+const HEADING = '## The last night\n';
+
+/** Writes what a night gave into bench/RESULTS.md: `npm run nightly` names it as a reporter. */
+export default class NightlyResults implements Reporter {
+  #started_ms = 0;
+
+  onTestRunStart(): void {
+    this.#started_ms = Date.now();
+  }
+
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const minutes = ((Date.now() - this.#started_ms) / 60_000).toFixed(0);
+    const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
+    const day = new Date(this.#started_ms).toISOString().slice(0, 10);
+    const head = `${day}, commit ${commit}, ${minutes} minutes on ${cpus().length} cores, TEST_SEED=${SEED}.`;
+    const failed = modules.flatMap((module) =>
+      [...module.children.allTests('failed')].map((test) => `- ${module.relativeModuleId}: ${test.fullName}`),
+    );
+    const page = readFileSync(PAGE, 'utf8').split(HEADING)[0] ?? '';
+    const parts = [head, table(modules), ...(failed.length > 0 ? [`Failed:\n\n${failed.join('\n')}`] : [])];
+    writeFileSync(PAGE, `${page}${HEADING}\n${parts.join('\n\n')}\n`);
+  }
+}
+
+/** One row for each project. */
+function table(modules: readonly TestModule[]): string {
+  const names = [...new Set(modules.map(({ project }) => project.name))];
+  const rows = names.map((name) => {
+    const own = modules.filter(({ project }) => project.name === name);
+    const count = (state: 'passed' | 'failed' | 'skipped') =>
+      own.reduce((sum, module) => sum + [...module.children.allTests(state)].length, 0);
+    const ms = own.reduce((sum, module) => sum + module.diagnostic().duration, 0);
+    const cells = [name, own.length, count('passed'), count('failed'), count('skipped'), (ms / 1_000).toFixed(0)];
+    return `| ${cells.join(' | ')} |`;
+  });
+  const head = '| Project | Files | Passed | Failed | Skipped | Seconds in tests |';
+  return [head, '| --- | --: | --: | --: | --: | --: |', ...rows].join('\n');
+}
