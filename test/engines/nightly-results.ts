@@ -37,7 +37,14 @@ function table(modules: readonly TestModule[]): string {
     const count = (state: 'passed' | 'failed' | 'skipped') =>
       own.reduce((sum, module) => sum + [...module.children.allTests(state)].length, 0);
     const ms = own.reduce((sum, module) => sum + module.diagnostic().duration, 0);
-    const cells = [name, own.length, count('passed'), count('failed'), count('skipped'), (ms / 1_000).toFixed(0)];
+    const cells = [
+      name,
+      own.length,
+      count('passed'),
+      count('failed'),
+      count('skipped'),
+      (ms / 1_000).toFixed(0),
+    ];
     return `| ${cells.join(' | ')} |`;
   });
   const head = '| Project | Files | Passed | Failed | Skipped | Seconds in tests |';
