@@ -13,9 +13,9 @@ const WARM_STARTS_PER_ROUND = 2;
 const COLD_AT_MOST_S = 4;
 const WARM_AT_MOST_S = 1;
 const SAMPLE_EVERY_MS = 10;
-const SERVICE = join('dist', 'src', 'main.js');
-/** The same engines without the service: what every start needs. */
-const ENGINES = join('dist', 'bench', 'servers', 'bare-engines.js');
+/** The service, and the same engines without it: what every start needs. */
+export const SERVICE = join('dist', 'src', 'main.js');
+export const ENGINES = join('dist', 'bench', 'servers', 'bare-engines.js');
 
 /** What one start and its stop took; CPU time is that of the whole process tree, in core-seconds. */
 interface Start {
@@ -54,16 +54,24 @@ async function measureRound(program: string, starts: Starts): Promise<void> {
   }
 }
 
-async function measureStart(program: string, data_dir: string): Promise<Start> {
-  const started_ms = performance.now();
+/** Starts a program of `dist` that has the embedded engines; resolves when it is ready. `roots`: of its process trees. */
+export async function startProgram(
+  program: string,
+  data_dir: string,
+): Promise<{ child: ChildProcess; roots: number[] }> {
   const child = spawn(process.execPath, ['--max-semi-space-size=64', program], {
     cwd: packageRoot,
     env: { ...process.env, ...NO_PROVIDERS, DATA_DIR: data_dir, PORT: '0', INGEST_PORT: '0' },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   await ready(child);
+  return { child, roots: [child.pid, await postmasterOf(data_dir)].filter((pid) => pid !== undefined) };
+}
+
+async function measureStart(program: string, data_dir: string): Promise<Start> {
+  const started_ms = performance.now();
+  const { child, roots } = await startProgram(program, data_dir);
   const wall_ms = performance.now() - started_ms;
-  const roots = [child.pid, await postmasterOf(data_dir)].filter((pid) => pid !== undefined);
   const boot_s = await cpuOfTrees(roots);
   child.kill('SIGTERM');
   let total_s = boot_s;

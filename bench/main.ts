@@ -12,6 +12,7 @@ import { benchCurrencies } from './currencies.ts';
 import { benchFold } from './fold.ts';
 import { benchFresh } from './fresh.ts';
 import { benchGrowth } from './growth.ts';
+import { benchIdle } from './idle.ts';
 import { benchIntake } from './intake.ts';
 import { benchIntakeWithKafka } from './kafka.ts';
 import { benchBesideJourneys } from './journey-beside.ts';
@@ -51,6 +52,7 @@ async function withIdleService(
 
 const BENCHES: Record<string, Bench> = {
   boot: benchBoot,
+  idle: benchIdle,
   intake: () => benchIntake(),
   'intake-kafka': benchIntakeWithKafka,
   fold: () => withIdleService(benchFold),

@@ -56,7 +56,7 @@ const SHORTEST_PAUSE_MS = 40;
 /**
  * Asks the queries of all loops of a process in one statement, as long as a loop waits. Without it, each of some thirty
  * loops asks on its own, several times a second. When the statement fails, every loop looks for itself, at its own
- * pause, and so meets and reports the failure.
+ * pause.
  */
 export function openWorkWatch({ sql, clock, logger }: Options): WorkWatch {
   const queries: WorkQuery[] = [];
@@ -65,6 +65,7 @@ export function openWorkWatch({ sql, clock, logger }: Options): WorkWatch {
   /** Ends the pause of the running watch: another loop waits. */
   let joined = new AbortController();
   let is_running = false;
+  let has_failed = false;
   let found_ms = Number.NEGATIVE_INFINITY;
 
   async function run(): Promise<void> {
@@ -88,18 +89,14 @@ export function openWorkWatch({ sql, clock, logger }: Options): WorkWatch {
 
   /** The indexes of the queries that find work; all of them when the statement fails. */
   async function ask(): Promise<ReadonlySet<number>> {
-    const now = new Date(clock.now_ms());
-    // In a scalar subquery the order and the limit of a query hold, and with them its index; `exists` drops them.
-    const columns = queries.map(
-      (query, index) =>
-        sql`(select true from (${query(sql, now)}) w limit 1) is true as ${sql(`found_${index}`)}`,
-    );
     try {
-      const [row] = await sql<Record<string, boolean>[]>`
-        select ${columns.reduce((before, column) => sql`${before}, ${column}`)}`;
-      return new Set([...queries.keys()].filter((index) => row?.[`found_${index}`] !== false));
+      const found = await askAll(sql, queries, new Date(clock.now_ms()));
+      has_failed = false;
+      return found;
     } catch (error) {
-      logger.debug({ err: error }, 'it is unknown for which loops work waits; each looks for itself');
+      // Once for each row of failures. A query that Postgres refuses would else only be seen by what the service costs.
+      if (!has_failed) logger.warn({ err: error }, 'work cannot be watched; each loop looks for itself');
+      has_failed = true;
       return new Set(queries.keys());
     }
   }
@@ -126,4 +123,16 @@ export function openWorkWatch({ sql, clock, logger }: Options): WorkWatch {
       };
     },
   };
+}
+
+/** The indexes of the queries that find work, by one statement. */
+async function askAll(sql: Db, queries: readonly WorkQuery[], now: Date): Promise<ReadonlySet<number>> {
+  // In a scalar subquery the order and the limit of a query hold, and with them its index; `exists` drops them.
+  const columns = queries.map(
+    (query, index) =>
+      sql`(select true from (${query(sql, now)}) w limit 1) is true as ${sql(`found_${index}`)}`,
+  );
+  const [row] = await sql<Record<string, boolean>[]>`
+    select ${columns.reduce((before, column) => sql`${before}, ${column}`)}`;
+  return new Set([...queries.keys()].filter((index) => row?.[`found_${index}`] !== false));
 }
