@@ -10,10 +10,16 @@ const TICKS_PER_SECOND = 100;
  */
 export async function cpuOfTrees(roots: readonly number[]): Promise<number> {
   const all = await readProcesses();
-  const of = (pid: number): number =>
-    (all.get(pid)?.cpu_s ?? 0) +
-    [...all].filter(([, { parent }]) => parent === pid).reduce((sum, [child]) => sum + of(child), 0);
-  return roots.reduce((sum, root) => sum + of(root), 0);
+  const below = (pid: number): number[] => [
+    pid,
+    ...[...all].filter(([, { parent }]) => parent === pid).flatMap(([child]) => below(child)),
+  ];
+  const times = roots.flatMap(below).map(async (pid) => {
+    const { own_s = 0, ended_s = 0 } = all.get(pid) ?? {};
+    // `stat` rounds down to 10 ms, which is more than many a process of Postgres uses; it has the threads that have ended.
+    return ended_s + Math.max(own_s, await threadsOf(pid));
+  });
+  return (await Promise.all(times)).reduce((sum, s) => sum + s, 0);
 }
 
 /** The process id of the embedded Postgres of a data folder; undefined when it does not run. */
@@ -25,32 +31,28 @@ export async function postmasterOf(data_dir: string): Promise<number | undefined
 
 interface ProcessTimes {
   parent: number;
-  /** Its own, and that of its children that have ended. */
-  cpu_s: number;
+  own_s: number;
+  /** That of its children that have ended. */
+  ended_s: number;
 }
 
 async function readProcesses(): Promise<Map<number, ProcessTimes>> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  const found = await Promise.all(pids.map(async (pid) => [Number(pid), await readTimes(pid)] as const));
   // A process may end meanwhile: then its parent has its time.
-  return new Map(found.flatMap(([pid, times]) => (times === undefined ? [] : [[pid, times] as const])));
-}
-
-async function readTimes(pid: string): Promise<ProcessTimes | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  if (stat === '') return undefined;
-  // The name in front may contain spaces and brackets.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const [user = 0, system = 0, ...ended] = fields
-    .slice(11, 15)
-    .map((ticks) => Number(ticks) / TICKS_PER_SECOND);
-  // `stat` rounds down to 10 ms, which is more than many a process of Postgres uses; it has the threads that have ended.
-  const own_s = Math.max(user + system, await threadsOf(pid));
-  return { parent: Number(fields[1]), cpu_s: own_s + ended.reduce((sum, s) => sum + s, 0) };
+  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')));
+  return new Map(
+    stats.flatMap((stat, i): [number, ProcessTimes][] => {
+      if (stat === '') return [];
+      // The name in front may contain spaces and brackets.
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      const seconds = (from: number) => (Number(fields[from]) + Number(fields[from + 1])) / TICKS_PER_SECOND;
+      return [[Number(pids[i]), { parent: Number(fields[1]), own_s: seconds(11), ended_s: seconds(13) }]];
+    }),
+  );
 }
 
 /** CPU time of the threads that live, to the nanosecond. */
-async function threadsOf(pid: string): Promise<number> {
+async function threadsOf(pid: number): Promise<number> {
   const ids = await readdir(`/proc/${pid}/task`).catch(() => []);
   const times = await Promise.all(
     ids.map(async (id) => {

@@ -1,5 +1,5 @@
 import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../platform/bounded-cache.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { LastKnown } from '../platform/last-known.ts';
@@ -124,7 +124,7 @@ export class ApiKeyAuthenticator {
   #service_env: ApiKeyEnvironment;
   #keys: LastKnown<CachedKey>;
   /** Authorization headers that were accepted: a repeated header needs no hash. */
-  #headers = new LRUCache<string, PassedHeader>({ max: MAX_CACHED_KEYS });
+  #headers = new BoundedCache<string, PassedHeader>({ max: MAX_CACHED_KEYS });
   #unknown: UnknownKeys;
   #guesses: KeyLookups;
   #uses: Pick<KeyUses, 'note'> | undefined;

@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../platform/bounded-cache.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { Maybe } from './maybe.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -46,7 +46,7 @@ interface Deps {
 /** Sessions of the console's users, by the random id in their cookie. Only hashes of ids are stored. */
 export class ConsoleSessions implements BrowserSessions {
   readonly #deps: Deps;
-  readonly #cache = new LRUCache<string, Cached>({ max: MAX_CACHED });
+  readonly #cache = new BoundedCache<string, Cached>({ max: MAX_CACHED });
   /** Grows with each ended session: a look-up that began before must not fill the cache after it. */
   #epoch = 0;
 

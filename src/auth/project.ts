@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../platform/bounded-cache.ts';
 import { ApiError, validationError } from '../errors.ts';
 import { isUuid } from '../platform/ids.ts';
 import type { Db } from '../platform/postgres/port.ts';
@@ -11,7 +11,7 @@ const MAX_CACHED = 50_000;
 export class ProjectResolver {
   #sql: Db;
   /** `<tenant_id>/<project_id>` → project_id; `<tenant_id>` → its oldest project. */
-  #known = new LRUCache<string, string>({ max: MAX_CACHED });
+  #known = new BoundedCache<string, string>({ max: MAX_CACHED });
 
   /** `sql` is the service role. */
   constructor(sql: Db) {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../platform/bounded-cache.ts';
 import { ApiError, validationError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isUuid } from '../platform/ids.ts';
@@ -49,8 +49,8 @@ interface SessionAuthenticatorOptions {
 export class SessionAuthenticator {
   #options: SessionAuthenticatorOptions;
   /** Each token stays until it expires, or must be checked again because its signing key may have been withdrawn. */
-  #tokens = new LRUCache<string, VerifiedToken>({ max: MAX_CACHED_TOKENS });
-  #memberships = new LRUCache<string, CachedMemberships>({ max: MAX_CACHED_USERS });
+  #tokens = new BoundedCache<string, VerifiedToken>({ max: MAX_CACHED_TOKENS });
+  #memberships = new BoundedCache<string, CachedMemberships>({ max: MAX_CACHED_USERS });
   /** Grows with every eviction: a look-up that began before an eviction must not fill the cache after it. */
   #epoch = 0;
 

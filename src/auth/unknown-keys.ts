@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../platform/bounded-cache.ts';
 import type { Clock } from '../platform/clock.ts';
 import { contentOf, fullBucket, takePermit, type Bucket } from '../platform/rate-limit/token-bucket.ts';
 import type { RatePolicy } from '../platform/rate-limit/port.ts';
@@ -15,8 +15,8 @@ const IPV6_GROUPS = 4;
 export class UnknownKeys {
   #clock: Clock;
   /** Each with the time until which it is refused without a query. */
-  #refusals = new LRUCache<string, number>({ max: MAX_REFUSALS });
-  #guesses = new LRUCache<string, Bucket>({ max: MAX_ADDRESSES });
+  #refusals = new BoundedCache<string, number>({ max: MAX_REFUSALS });
+  #guesses = new BoundedCache<string, Bucket>({ max: MAX_ADDRESSES });
 
   constructor(clock: Clock) {
     this.#clock = clock;

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from './bounded-cache.ts';
 
 const BACK_OFF_MS = 5_000;
 /** Beyond this number, the oldest key is forgotten and so may be retried early. */
@@ -8,10 +8,10 @@ const MAX_KEYS = 10_000;
  * Keys whose last attempt failed: each one is not retried for `pause_ms`, so that it does not delay other keys.
  */
 export class BackOff {
-  readonly #failed: LRUCache<string, true>;
+  readonly #failed: BoundedCache<string, true>;
 
   constructor(pause_ms = BACK_OFF_MS) {
-    this.#failed = new LRUCache({ max: MAX_KEYS, ttl: pause_ms });
+    this.#failed = new BoundedCache({ max: MAX_KEYS, ttl: pause_ms });
   }
 
   /** Starts the back-off of a key now. */

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from './bounded-cache.ts';
 import type { Clock } from './clock.ts';
 import type { Logger } from './logger.ts';
 import { withinTime } from './time-limit.ts';
@@ -53,7 +53,7 @@ export class TooManyLoads extends Error {
  */
 export class LastKnown<V> {
   #options: LastKnownOptions<V>;
-  #known: LRUCache<string, Known<V>>;
+  #known: BoundedCache<string, Known<V>>;
   /**
    * Loads under way: concurrent callers share one. Whoever expires or forgets a key removes its load, because that may
    * have read the value from before the change; its result is then not kept.
@@ -64,7 +64,7 @@ export class LastKnown<V> {
 
   constructor(options: LastKnownOptions<V>) {
     this.#options = options;
-    this.#known = new LRUCache({ max: options.max });
+    this.#known = new BoundedCache({ max: options.max });
   }
 
   /**

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from './bounded-cache.ts';
 
 const FIRST_BACK_OFF_MS = 1_000;
 const LONGEST_BACK_OFF_MS = 60_000;
@@ -28,7 +28,7 @@ export interface TurnOptions<Item> {
 export class Turns<Item> {
   readonly #options: TurnOptions<Item>;
   readonly #running = new Map<string, Promise<void>>();
-  readonly #served = new LRUCache<string, Served>({ max: MAX_KEYS });
+  readonly #served = new BoundedCache<string, Served>({ max: MAX_KEYS });
 
   constructor(options: TurnOptions<Item>) {
     this.#options = options;

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { appendFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -24,7 +24,10 @@ const SHARED_SETTINGS = `
 fsync = off
 full_page_writes = off
 max_connections = 450
+file_copy_method = clone
 `;
+/** Without passwords: to check one takes longer than most statements, and a service opens dozens of connections. */
+const SHARED_ACCESS = 'host all all 127.0.0.1/32 trust\n';
 
 /** A database for one test, on a server that may have others. */
 export interface TestPostgres {
@@ -48,8 +51,11 @@ export default async function setup(): Promise<() => Promise<void>> {
   const shared = join(dir, 'shared');
   await copyPreparedPostgres(shared);
   await appendFile(join(shared, 'cluster', 'postgresql.auto.conf'), SHARED_SETTINGS);
+  await writeFile(join(shared, 'cluster', 'pg_hba.conf'), SHARED_ACCESS);
   const server = await startEmbeddedPostgres({ dir: shared });
   process.env[SHARED_URL] = server.url;
+  // The first connection writes what the next ones read of the catalogue, into every copy, too.
+  await command(server.url, 'select 1');
   return async () => {
     await server.stop();
     await rm(dir, { recursive: true, force: true });

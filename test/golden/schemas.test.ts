@@ -10,7 +10,7 @@ import { newId } from '../../src/platform/ids.ts';
 import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded-server.ts';
 import {
   migratePostgres,
-  readMigrations,
+  findMigrations,
   SchemaTooNew,
   withMigrationLock,
 } from '../../src/platform/postgres/migrate.ts';
@@ -79,11 +79,11 @@ describe('the migrations', () => {
   });
 
   it('are applied once, even by processes that start at the same time', async () => {
-    const files = [...(await readMigrations('pg-migrations')), ...(await readMigrations('pg-migrations/event-log'))];
+    const files = [...(await findMigrations('pg-migrations')), ...(await findMigrations('pg-migrations/event-log'))];
     const inPostgres = await appliedInPostgres();
     expect(inPostgres.map((row) => String(row['name'])).sort()).toEqual(files.map(({ name }) => name).sort());
     const inClickHouse = await appliedInClickHouse();
-    const clickhouseFiles = await readMigrations('clickhouse');
+    const clickhouseFiles = await findMigrations('clickhouse');
     expect(inClickHouse.map(({ name }) => name)).toEqual(clickhouseFiles.map(({ name }) => name));
   });
 
@@ -101,7 +101,7 @@ describe('the migrations', () => {
     await clickhouse.command('truncate table schema_migrations');
     await migrateClickHouse(clickhouse);
     expect(await describeClickHouse()).toBe(before);
-    expect(await appliedInClickHouse()).toHaveLength((await readMigrations('clickhouse')).length);
+    expect(await appliedInClickHouse()).toHaveLength((await findMigrations('clickhouse')).length);
   });
 
   it('are rolled back when one fails, and the error names the table', async () => {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { ApiError } from '../../errors.ts';
 import { LastKnown } from '../../platform/last-known.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -49,9 +49,9 @@ export class Platforms {
   readonly #sql: Db;
   readonly #active: LastKnown<{ platform: BonusPlatform | null }>;
   readonly #named: LastKnown<{ platform: BonusPlatform }>;
-  readonly #gates = new LRUCache<string, Gate>({ max: MAX_PLATFORMS });
+  readonly #gates = new BoundedCache<string, Gate>({ max: MAX_PLATFORMS });
   /** The keys of the caches by tenant, as far as they may be in use. */
-  readonly #keys = new LRUCache<string, Set<string>>({ max: MAX_PLATFORMS });
+  readonly #keys = new BoundedCache<string, Set<string>>({ max: MAX_PLATFORMS });
 
   constructor(deps: PlatformsDeps) {
     this.#deps = deps;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { ApiError } from '../../errors.ts';
 import { BackOff } from '../../platform/back-off.ts';
 import { NIL_ID } from '../../platform/ids.ts';
@@ -55,7 +55,7 @@ export class CampaignRelease {
   readonly #running = new Map<string, Promise<void>>();
   readonly #places = new CampaignPlaces();
   /** By campaign_id. */
-  readonly #reached = new LRUCache<string, ReleasePlace>({ max: MAX_CAMPAIGNS });
+  readonly #reached = new BoundedCache<string, ReleasePlace>({ max: MAX_CAMPAIGNS });
   /** What the last turn has found and nobody has begun, in the order of their turns. */
   #open: ReleasingCampaign[] = [];
   #has_released = false;

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { z } from 'zod';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import { withinTime } from '../../platform/time-limit.ts';
@@ -41,7 +41,7 @@ const CONSUMERS = [
 /** The state of the service as tenants see it, each read at most once in 5 s, whoever asks. */
 export class Systems {
   readonly #deps: SystemDeps;
-  readonly #cached = new LRUCache<string, Promise<System>>({ max: MAX_CACHED, ttl: FRESH_MS });
+  readonly #cached = new BoundedCache<string, Promise<System>>({ max: MAX_CACHED, ttl: FRESH_MS });
 
   constructor(deps: SystemDeps) {
     this.#deps = deps;

@@ -1,6 +1,6 @@
 import { NIL_ID } from '../../platform/ids.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { identityKeyOf } from '../../ingest/events/envelope.ts';
 import { behindEnds, noteEnds, type NotedEnds } from '../../platform/event-log/passed-ends.ts';
 import type { EventLog } from '../../platform/event-log/port.ts';
@@ -46,7 +46,7 @@ export class Fence {
   /** Partition → until when batches do not wait for it (`performance.now`). */
   readonly #slow = new Map<number, number>();
   /** Queue → the last of its due messages that was read: the next batch reads those after it. */
-  readonly #places = new LRUCache<string, string>({ max: MAX_PLACES });
+  readonly #places = new BoundedCache<string, string>({ max: MAX_PLACES });
   #waiting = 0;
 
   constructor(deps: FenceDeps) {

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import type { Message } from '../providers/message.ts';
 import { selectBonuses } from '../templates/bonus-queries.ts';
@@ -34,7 +34,7 @@ interface Known {
 export class MessageRenderer {
   readonly #deps: Pick<Platform, 'postgres' | 'logger'>;
   readonly #settings: LinkSettings;
-  readonly #templates = new LRUCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
+  readonly #templates = new BoundedCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
   /** Templates whose last message took long. */
   readonly #long = new WeakSet<CompiledTemplate>();
 

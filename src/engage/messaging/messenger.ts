@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { decryptSecrets } from '../providers/credentials.ts';
 import { selectProvidersByIds, type ProviderRow } from '../providers/queries.ts';
 import { newId } from '../../platform/ids.ts';
@@ -117,14 +117,14 @@ export class Messenger {
   readonly #fence: Fence;
   readonly #renderer: MessageRenderer;
   /** How long a message of a queue took to render lately, in milliseconds. */
-  readonly #render_ms = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+  readonly #render_ms = new BoundedCache<string, number>({ max: MAX_REMEMBERED });
   /** Queues that were searched for messages that waited too long; they are not searched again for a minute. */
-  readonly #searched = new LRUCache<string, true>({ max: MAX_REMEMBERED, ttl: LATE_PAUSE_MS });
+  readonly #searched = new BoundedCache<string, true>({ max: MAX_REMEMBERED, ttl: LATE_PAUSE_MS });
   /**
    * The message up to which a queue was searched: old messages before it were queued again, and wait for their second
    * deadline. The search begins anew after a while; `noUpdateTTL`: however often it goes on meanwhile.
    */
-  readonly #searched_until = new LRUCache<string, string>({
+  readonly #searched_until = new BoundedCache<string, string>({
     max: MAX_REMEMBERED,
     ttl: SEARCH_ANEW_MS,
     noUpdateTTL: true,

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { toValue } from 'liquidjs';
 
 /** The currencies of a tenant, as amounts in templates are written. */
@@ -101,7 +101,7 @@ function decimal(digits: string, scale: number): string {
   return scale === 0 ? digits : `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`;
 }
 
-const formats = new LRUCache<string, Intl.NumberFormat>({ max: 1_000 });
+const formats = new BoundedCache<string, Intl.NumberFormat>({ max: 1_000 });
 
 function formatOf(locale: string, code: string, kind: 'fiat' | 'crypto', scale: number): Intl.NumberFormat {
   const key = `${locale} ${code} ${kind} ${scale}`;

@@ -1,6 +1,6 @@
 import { NIL_ID } from '../../platform/ids.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { ApiError } from '../../errors.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
@@ -53,7 +53,7 @@ export class TriggerDecider {
   readonly #kinds: ReadonlyMap<string, TriggerKind>;
   readonly #turns = new ListenerTurns();
   /** Listeners that were looked at for late events within the last 10 s. */
-  readonly #looked_late = new LRUCache<string, true>({ max: 10 * MAX_LISTENERS, ttl: LATE_EVERY_MS });
+  readonly #looked_late = new BoundedCache<string, true>({ max: 10 * MAX_LISTENERS, ttl: LATE_EVERY_MS });
   #after = NIL_ID;
   #tidied_ms = Number.NEGATIVE_INFINITY;
 

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { ListenerRef } from './kind.ts';
 
 /** Decisions that run at the same time, in all, per tenant and per project. */
@@ -35,9 +35,9 @@ interface ListenerState {
 export class ListenerTurns {
   /** Listener → its running decision. */
   readonly #running = new Map<string, { of: ListenerRef; ended: Promise<void> }>();
-  readonly #states = new LRUCache<string, ListenerState>({ max: MAX_LISTENERS });
+  readonly #states = new BoundedCache<string, ListenerState>({ max: MAX_LISTENERS });
   /** Listener → the number of its last decision among all that were begun. */
-  readonly #begun = new LRUCache<string, number>({ max: MAX_LISTENERS });
+  readonly #begun = new BoundedCache<string, number>({ max: MAX_LISTENERS });
   #number = 0;
 
   get running(): number {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { ApiError } from '../../errors.ts';
 import { mentionsMoney, type MoneyCatalogue } from '../templates/money.ts';
 import { playerScope } from '../templates/player-scope.ts';
@@ -14,7 +14,7 @@ export type PayloadFault = 'WEBHOOK_BODY_TOO_LARGE' | 'TEMPLATE_FAILED';
 
 /** Makes the bodies of webhooks; keeps the templates that it has compiled. */
 export class PayloadMaker {
-  readonly #templates = new LRUCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
+  readonly #templates = new BoundedCache<string, CompiledTemplate>({ max: MAX_TEMPLATES });
 
   /** Whether making the body may need the currencies of the tenant. */
   static needsMoney({ data }: Source): boolean {

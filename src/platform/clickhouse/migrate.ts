@@ -1,4 +1,4 @@
-import { readMigrations, refuseNewer } from '../postgres/migrate.ts';
+import { findMigrations, missingOf } from '../postgres/migrate.ts';
 import type { ClickHouse } from './port.ts';
 
 /** The user as which ClickHouse itself reads, outside any connection, for example to load a dictionary. */
@@ -15,19 +15,17 @@ export interface ClickHouseAccess {
  * at the same time. Rejects with SchemaTooNew; no error message contains the password.
  */
 export async function migrateClickHouse(clickhouse: ClickHouse, access?: ClickHouseAccess): Promise<void> {
-  const migrations = await readMigrations('clickhouse');
   await clickhouse.command(
     'create table if not exists schema_migrations (version UInt32, name String, applied_at DateTime default now()) ' +
       'engine = ReplacingMergeTree order by version',
   );
-  const rows = await clickhouse.query<{ version: number }>('select version from schema_migrations');
+  const applied = await clickhouse.query<{ version: number }>('select version from schema_migrations');
+  const missing = missingOf(await findMigrations('clickhouse'), applied, 'ClickHouse');
+  if (missing.length === 0) return;
   const [current] = await clickhouse.query<{ database: string }>('select currentDatabase() as database');
   const database = current?.database ?? 'default';
-  const applied = new Set(rows.map((row) => row.version));
-  refuseNewer(Math.max(0, ...applied), migrations, 'ClickHouse');
-  for (const migration of migrations) {
-    if (applied.has(migration.version)) continue;
-    for (const statement of splitStatements(migration.sql)) {
+  for (const migration of missing) {
+    for (const statement of splitStatements(await migration.sql())) {
       const complete = repeatable(statement)
         .replaceAll('{database}', () => database)
         .replaceAll('{access}', () => accessText(access));

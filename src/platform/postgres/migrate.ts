@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Db } from './port.ts';
+import type { Db, Tx } from './port.ts';
 import { isDeadlock, isLockTimeout } from './retry.ts';
 import { packageRoot } from '../../package-root.ts';
 import { StartupError } from '../startup-error.ts';
@@ -15,31 +15,40 @@ export class SchemaTooNew extends Error {
 export interface Migration {
   version: number;
   name: string;
-  sql: string;
+  /** Reads the file. */
+  sql: () => Promise<string>;
 }
 
-/** Reads the `NNN_name.sql` files of a folder below the package root, in order of their numbers. */
-export async function readMigrations(folder: string): Promise<Migration[]> {
+/** Finds the `NNN_name.sql` files of a folder below the package root, in order of their numbers. */
+export async function findMigrations(folder: string): Promise<Migration[]> {
   const names = (await readdir(join(packageRoot, folder)))
     .filter((name) => /^\d{3}_.*\.sql$/.test(name))
     .sort();
-  return Promise.all(
-    names.map(async (name) => ({
-      version: Number(name.slice(0, 3)),
-      name,
-      sql: await readFile(join(packageRoot, folder, name), 'utf8'),
-    })),
-  );
+  return names.map((name) => ({
+    version: Number(name.slice(0, 3)),
+    name,
+    sql: () => readFile(join(packageRoot, folder, name), 'utf8'),
+  }));
 }
 
-/** Throws {@link SchemaTooNew} when the database's version is higher than the newest migration of this version. */
-export function refuseNewer(applied: number, migrations: readonly Migration[], database: string): void {
+/**
+ * Those of the migrations that are not applied. Throws {@link SchemaTooNew} when a version is applied that is higher than the
+ * newest of the migrations.
+ */
+export function missingOf(
+  migrations: readonly Migration[],
+  applied: readonly { version: number }[],
+  database: string,
+): Migration[] {
+  const versions = new Set(applied.map(({ version }) => version));
+  const newest = Math.max(0, ...versions);
   const known = migrations.at(-1)?.version ?? 0;
-  if (applied > known) {
+  if (newest > known) {
     throw new SchemaTooNew(
-      `${database} is at schema ${applied}, this version knows ${known}: start a newer version of the service`,
+      `${database} is at schema ${newest}, this version knows ${known}: start a newer version of the service`,
     );
   }
+  return migrations.filter(({ version }) => !versions.has(version));
 }
 
 /** A migration could not lock a table that it changes; `message` says what to do. */
@@ -87,7 +96,8 @@ export async function migratePostgres(
   folder = 'pg-migrations',
   patience: MigrationPatience = PATIENCE,
 ): Promise<void> {
-  const migrations = await readMigrations(folder);
+  const migrations = await findMigrations(folder);
+  if (await isComplete(sql, folder, migrations)) return;
   await repeatWhileLocked(folder, patience, () => applyMissing(sql, folder, migrations));
 }
 
@@ -118,6 +128,18 @@ export async function repeatWhileLocked(
   }
 }
 
+/** Whether nothing is missing: then a start takes no lock. */
+async function isComplete(sql: Db, folder: string, migrations: readonly Migration[]): Promise<boolean> {
+  const [row] = await sql<
+    { exists: boolean }[]
+  >`select to_regclass('schema_migrations') is not null as exists`;
+  return row?.exists === true && missingOf(migrations, await appliedOf(sql, folder), 'Postgres').length === 0;
+}
+
+async function appliedOf(sql: Db | Tx, folder: string): Promise<{ version: number }[]> {
+  return sql<{ version: number }[]>`select version from schema_migrations where folder = ${folder}`;
+}
+
 async function applyMissing(sql: Db, folder: string, migrations: readonly Migration[]): Promise<void> {
   await sql.begin(async (tx) => {
     // Without a limit: another process may be migrating, and nobody waits behind this lock.
@@ -127,15 +149,13 @@ async function applyMissing(sql: Db, folder: string, migrations: readonly Migrat
     await tx`create table if not exists schema_migrations (
       folder text not null, version integer not null, name text not null,
       applied_at timestamptz not null default now(), primary key (folder, version))`;
-    const rows = await tx<
-      { version: number }[]
-    >`select version from schema_migrations where folder = ${folder}`;
-    const applied = new Set(rows.map((row) => row.version));
-    refuseNewer(Math.max(0, ...applied), migrations, 'Postgres');
-    for (const migration of migrations) {
-      if (applied.has(migration.version)) continue;
-      await tx.unsafe(migration.sql);
-      await tx`insert into schema_migrations (folder, version, name) values (${folder}, ${migration.version}, ${migration.name})`;
+    for (const { version, name, sql: read } of missingOf(
+      migrations,
+      await appliedOf(tx, folder),
+      'Postgres',
+    )) {
+      await tx.unsafe(await read());
+      await tx`insert into schema_migrations (folder, version, name) values (${folder}, ${version}, ${name})`;
     }
   });
 }

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../bounded-cache.ts';
 import type { Clock } from '../clock.ts';
 import type { RateLimiter } from './port.ts';
 import { fullBucket, takePermit, type Bucket } from './token-bucket.ts';
@@ -8,7 +8,7 @@ const MAX_BUCKETS = 100_000;
 /** A rate limiter for one process, in memory. A bucket that is evicted from the bounded cache starts full again. */
 export function createMemoryRateLimiter(options: { clock: Clock }): RateLimiter {
   const { clock } = options;
-  const buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
+  const buckets = new BoundedCache<string, Bucket>({ max: MAX_BUCKETS });
   return {
     take(policy, key) {
       const now_ms = clock.now_ms();

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../bounded-cache.ts';
 import { Redis } from 'ioredis';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
@@ -74,7 +74,7 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
 class RedisRateLimiter implements RateLimiter {
   #options: RedisRateLimiterOptions;
   #redis: LeasingRedis;
-  #buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS });
+  #buckets = new BoundedCache<string, Bucket>({ max: MAX_BUCKETS });
   /** Whether Redis does not answer, so that local buckets decide. */
   #is_degraded = false;
   /** Counts interruptions: Redis may have lost the buckets, or not seen what was spent meanwhile. */

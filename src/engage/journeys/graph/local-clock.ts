@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import type { IANAZone } from 'luxon';
 
 const MINUTE_MS = 60_000;
@@ -19,7 +19,7 @@ interface DayOffsets {
  */
 export class LocalClock {
   readonly #zone: IANAZone;
-  readonly #days = new LRUCache<number, DayOffsets>({ max: MAX_DAYS });
+  readonly #days = new BoundedCache<number, DayOffsets>({ max: MAX_DAYS });
 
   constructor(zone: IANAZone) {
     this.#zone = zone;

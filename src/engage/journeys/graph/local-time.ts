@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import { IANAZone } from 'luxon';
 import { isTimeZone } from '../../../platform/time-zone.ts';
 import { LocalClock } from './local-clock.ts';
@@ -38,10 +38,10 @@ export function nextLocalMs(wait: LocalWait, own_zone: string, now_ms: number): 
 }
 
 /** Thousands of runs of a batch ask for the same. */
-const NEXT = new LRUCache<string, number>({ max: 10_000 });
+const NEXT = new BoundedCache<string, number>({ max: 10_000 });
 const UTC = new LocalClock(IANAZone.create('utc'));
 /** The library keeps every zone that it was asked for: this keeps unknown names from it. */
-const CLOCKS = new LRUCache<string, { clock: LocalClock | undefined }>({ max: 1_000 });
+const CLOCKS = new BoundedCache<string, { clock: LocalClock | undefined }>({ max: 1_000 });
 
 function knownZone(name: string): LocalClock | undefined {
   // The library caches a formatter per spelling of a name.

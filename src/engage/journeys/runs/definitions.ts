@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import { isUuid } from '../../../platform/ids.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { readJourney } from '../graph/read-journey.ts';
@@ -32,7 +32,7 @@ const PLAYERLESS = new Set<NodeType>(['wait', 'wait_for_event', 'split', 'send_m
 
 /** The versions of journeys that this process has read; a version never changes. */
 export class Definitions {
-  readonly #versions = new LRUCache<string, LoadedVersion>({ max: MAX_VERSIONS, ttl: MAX_AGE_MS });
+  readonly #versions = new BoundedCache<string, LoadedVersion>({ max: MAX_VERSIONS, ttl: MAX_AGE_MS });
 
   /** These versions by {@link versionKey}; one that does not exist is unreadable. */
   async load(sql: Tx, refs: readonly VersionRef[]): Promise<ReadonlyMap<string, LoadedVersion>> {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import type { PlayerEvent } from '../../../ingest/events/envelope.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { Definition, Where } from '../graph/shapes.ts';
@@ -33,7 +33,7 @@ export interface EventFilter {
 export class EventFilters {
   readonly #definitions: Definitions;
   /** By name and the versions that watch it. */
-  readonly #kept = new LRUCache<string, EventFilter>({ max: MAX_NAMES, ttl: MAX_AGE_MS });
+  readonly #kept = new BoundedCache<string, EventFilter>({ max: MAX_NAMES, ttl: MAX_AGE_MS });
 
   constructor(definitions: Definitions) {
     this.#definitions = definitions;

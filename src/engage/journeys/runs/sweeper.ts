@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import { retryConflicts } from '../../../platform/postgres/retry.ts';
 import type { Platform } from '../../../wiring/platform.ts';
 import { failClaimed } from './advance-batch.ts';
@@ -31,7 +31,7 @@ export class Sweeper {
   readonly #deps: Deps;
   readonly #definitions = new Definitions();
   /** run_id → the seq at which its timer was set again. */
-  readonly #helped = new LRUCache<string, number>({ max: MAX_HELPED });
+  readonly #helped = new BoundedCache<string, number>({ max: MAX_HELPED });
   #after: RunRef | undefined;
 
   constructor(deps: Deps) {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import type { Outcome } from '../../providers/message.ts';
 import type { ProviderRef, ProviderRow } from '../../providers/queries.ts';
 import type { Platform } from '../../../wiring/platform.ts';
@@ -35,11 +35,11 @@ type Deps = Pick<Platform, 'clock' | 'logger' | 'metrics'>;
  */
 export class ProviderRests {
   readonly #deps: Deps;
-  readonly #resting: LRUCache<string, Rest>;
+  readonly #resting: BoundedCache<string, Rest>;
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.#resting = new LRUCache<string, Rest>({
+    this.#resting = new BoundedCache<string, Rest>({
       max: MAX_FAILING,
       dispose: ({ row: { provider_id, kind } }, _key, reason) => {
         if (reason !== 'set') deps.metrics.providerRest.remove({ provider_id, kind });

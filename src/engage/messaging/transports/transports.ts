@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import { selectExistingProviders, type ProviderRow } from '../../providers/queries.ts';
 import type { Platform } from '../../../wiring/platform.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
@@ -36,7 +36,7 @@ export class Transports {
   readonly #settings: { public_url: string };
   readonly #secretsOf: (row: ProviderRow) => Record<string, unknown>;
   readonly #closing = new Set<Promise<void>>();
-  readonly #open = new LRUCache<string, Transport>({
+  readonly #open = new BoundedCache<string, Transport>({
     max: MAX_OPEN,
     dispose: (transport) => this.#closeLater(transport),
   });

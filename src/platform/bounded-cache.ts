@@ -1,0 +1,18 @@
+import { LRUCache } from 'lru-cache';
+
+interface Options<K, V> {
+  max: number;
+  ttl?: number;
+  noUpdateTTL?: boolean;
+  dispose?: LRUCache.Disposer<K, V>;
+}
+
+/**
+ * Keeps the `max` entries that were used last, and grows with them. The library itself allocates for `max` entries at once,
+ * which would be a tenth of a start of the service.
+ */
+export class BoundedCache<K extends {}, V extends {}> extends LRUCache<K, V> {
+  constructor({ max, ...options }: Options<K, V>) {
+    super({ maxSize: max, sizeCalculation: () => 1, ...options });
+  }
+}
