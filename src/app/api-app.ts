@@ -71,7 +71,7 @@ import { packageVersion } from '../package-root.ts';
 import type { Platform } from '../wiring/platform.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
-import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
+import { endpoint, type AnyEndpoint, type DocumentedEndpoint } from '../http/endpoint.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
 import { installLoadShedding } from '../http/load-shedding.ts';
 import { serverOptions } from '../http/server-options.ts';
@@ -179,18 +179,9 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...deadLetterEndpoints(platform),
     ...consoleEndpoints(platform),
   ];
-  // Made at its first request: it takes a quarter of a start, and few processes are asked for it.
-  let text: string | undefined;
-  const all: AnyEndpoint[] = [
-    ...endpoints,
-    documentEndpoint(
-      () =>
-        (text ??= JSON.stringify(
-          openApiDocument([...all, ...INGESTION_DOCS], `http://localhost:${config.ingest_port}`),
-        )),
-    ),
-  ];
-  return all;
+  const ingest_url = `http://localhost:${config.ingest_port}`;
+  const document = documentEndpoint(() => [...endpoints, document, ...INGESTION_DOCS], ingest_url);
+  return [...endpoints, document];
 }
 
 /** What was made for the console, and serves others as well. */
@@ -213,7 +204,9 @@ function settingsEndpoints(platform: Platform, { auth, notifications }: ApiDeps)
   ];
 }
 
-function documentEndpoint(text: () => string): AnyEndpoint {
+/** The document is made at its first request: that takes as long as a quarter of a start, and few processes are asked. */
+function documentEndpoint(documented: () => readonly DocumentedEndpoint[], ingest_url: string): AnyEndpoint {
+  let text: string | undefined;
   return endpoint({
     method: 'GET',
     path: '/openapi.json',
@@ -223,7 +216,7 @@ function documentEndpoint(text: () => string): AnyEndpoint {
     response: z.record(z.string(), z.unknown()),
     shape: 'raw',
     errors: [],
-    handle: text,
+    handle: () => (text ??= JSON.stringify(openApiDocument(documented(), ingest_url))),
   });
 }
 
