@@ -110,7 +110,10 @@ export const DEPENDS_ON_SERVERS = [
 
 /** What never runs on servers, by the reason. Every other file runs on them each night. */
 export const NEVER_ON_SERVERS = {
-  'checks the repository itself': ['test/{docs,floors,tidy}.test.ts', 'test/deploy/compose.test.ts'],
+  'checks the repository itself': [
+    'test/{docs,floors,tidy}.test.ts',
+    'test/deploy/{compose,packages}.test.ts',
+  ],
   'uses no engine': [
     'test/bonuses/grants/{call-order,transition}.test.ts',
     'test/auth/{remote-keys,sign-in,webhook-signature}.test.ts',
