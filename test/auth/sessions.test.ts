@@ -62,7 +62,7 @@ describe('refuses with 401 UNAUTHORIZED', () => {
     const answer = await list(bearer);
     expect(answer.status).toBe(401);
     expect(answer.body.error.code).toBe('UNAUTHORIZED');
-    expect(answer.headers['www-authenticate']).toBe('Bearer');
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer');
   };
   const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
@@ -146,7 +146,7 @@ test('a rotated key is accepted and the old one refused; an outage does not end 
   const unknown = await list(await sign({ marker: 'cannot say' }, 'third'));
   expect(unknown.status).toBe(503);
   expect(unknown.body.error.code).toBe('SERVICE_UNAVAILABLE');
-  expect(unknown.headers['retry-after']).toBe('5');
+  expect(unknown.headers.get('retry-after')).toBe('5');
   provider.up = true;
   provider.keys = [first.jwk];
   passTime(2);

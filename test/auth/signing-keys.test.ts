@@ -132,7 +132,7 @@ describe('keys that appear, disappear, or cannot be fetched', () => {
       await accept(await sign(), `while the provider answers ${garbage ?? 'nothing'}: `);
       const unknown = await fixture.as(await sign({}, { kid: 'unheard of' }), SESSION_PATH);
       expect([unknown.status, unknown.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
-      expect(unknown.headers['retry-after']).toBe('5');
+      expect(unknown.headers.get('retry-after')).toBe('5');
       await refuse(`${base64({ alg: 'none' })}.${base64({ sub: USER })}.`);
     }
     provider.up = true;

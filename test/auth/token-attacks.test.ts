@@ -2,7 +2,8 @@ import { KeyObject, sign as signBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { exportSPKI, type JWTHeaderParameters } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { INTERNAL_SECRET, openFixture, type Answer, type Fixture, type Tenant } from '../http/api-fixture.ts';
+import type { Answer } from '../engines/http-client.ts';
+import { INTERNAL_SECRET, openFixture, type Fixture, type Tenant } from '../http/api-fixture.ts';
 import {
   AUDIENCE,
   ISSUER,
@@ -56,7 +57,7 @@ function expectRefused(answer: Answer, what: string): void {
   expect([answer.status, answer.body.error?.code], what).toEqual([401, 'UNAUTHORIZED']);
   expect(Object.keys(answer.body)).toEqual(['error']);
   expect(answer.body.error.message).toMatch(/\S/);
-  expect(answer.headers['www-authenticate']).toBe('Bearer');
+  expect(answer.headers.get('www-authenticate')).toBe('Bearer');
 }
 
 /** Expects a refusal, as a session and as an API key. */

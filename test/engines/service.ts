@@ -6,6 +6,7 @@ import { startService, type Service } from '../../src/app/service.ts';
 import { fetchRatesOfNewTenant } from '../../src/ledger/fx/fetch-job.ts';
 import { createTenant } from '../../src/tenants/provision.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
+import { call } from './http-client.ts';
 import { NO_PROVIDERS } from './no-providers.ts';
 import { runFolder } from './run-folder.ts';
 import { until } from './until.ts';
@@ -106,12 +107,11 @@ export async function setKycModel(
   { session_token }: Pick<TestTenant, 'session_token'>,
   kyc_model = 'dual',
 ): Promise<void> {
-  const response = await fetch(`${base_url}/v1/tenant/config`, {
+  const { status, text } = await call(`${base_url}/v1/tenant/config`, session_token, {
     method: 'PATCH',
-    headers: { authorization: `Bearer ${session_token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ kyc_model }),
+    body: { kyc_model },
   });
-  if (!response.ok) throw new Error(`the kyc_model was not set: ${await response.text()}`);
+  if (status !== 200) throw new Error(`the kyc_model was not set: ${text}`);
 }
 
 /** Resolves when the fold has processed every event accepted so far. */

@@ -12,29 +12,11 @@ import { Readiness } from '../../src/http/readiness.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
 import { openTenantCapabilities } from '../../src/tenants/config/capability-cache.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
+import { callApp, type Answer, type Call } from '../engines/http-client.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { openTestPlatform, type PlatformOptions } from '../engines/wiring.ts';
 
 export const INTERNAL_SECRET = 'internal-secret-of-the-tests-0123456789';
-
-/** One answer of the API: the status, the parsed body and the headers. */
-export interface Answer {
-  status: number;
-  // The type is loose, because tests read arbitrary responses: a wrong path fails the assertion.
-  body: { data: Fields; meta: Fields; error: { code: string; message: string; details: Fields } };
-  text: string;
-  headers: Record<string, unknown>;
-}
-
-type Fields = Record<string, unknown> & { [index: number]: Record<string, unknown> };
-
-interface Request {
-  method?: string;
-  body?: unknown;
-  /** Sent unchanged, instead of `body`. */
-  raw?: string | Buffer;
-  headers?: Record<string, string>;
-}
 
 export interface Tenant {
   tenant_id: string;
@@ -51,9 +33,9 @@ export interface Fixture {
   auth: Authenticators;
   config: Config;
   deps: ApiDeps;
-  call(path: string, request?: Request): Promise<Answer>;
+  call(path: string, request?: Call): Promise<Answer>;
   /** Calls with a bearer token: a session or an API key. */
-  as(token: string, path: string, request?: Request): Promise<Answer>;
+  as(token: string, path: string, request?: Call): Promise<Answer>;
   internal(path: string, body: unknown): Promise<Answer>;
   makeTenant(): Promise<Tenant>;
   /** Creates a member of the tenant; returns the session. */
@@ -118,20 +100,8 @@ async function openDeps(
 type Calls = Pick<Fixture, 'call' | 'as' | 'internal' | 'makeTenant' | 'member'>;
 
 function callsOf(app: FastifyInstance, auth: Authenticators): Calls {
-  const call: Fixture['call'] = async (path, { method = 'GET', body, raw, headers = {} } = {}) => {
-    const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
-    const response = await app.inject({
-      method: method as 'GET',
-      url: path,
-      headers: { ...(payload === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-      ...(payload === undefined ? {} : { payload }),
-    });
-    const isJson = String(response.headers['content-type']).startsWith('application/json');
-    const parsed = (isJson ? JSON.parse(response.body) : {}) as Answer['body'];
-    return { status: response.statusCode, body: parsed, text: response.body, headers: response.headers };
-  };
-  const as: Fixture['as'] = (token, path, request = {}) =>
-    call(path, { ...request, headers: { authorization: `Bearer ${token}`, ...request.headers } });
+  const call: Fixture['call'] = (path, request) => callApp(app, path, undefined, request);
+  const as: Fixture['as'] = (token, path, request = {}) => callApp(app, path, token, request);
   const internal: Fixture['internal'] = (path, body) =>
     call(path, { method: 'POST', body, headers: { 'x-internal-secret': INTERNAL_SECRET } });
   const session = async (user_id: string) => {

@@ -1,7 +1,8 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../engines/until.ts';
-import { openFixture, type Answer, type Fixture, type Tenant } from './api-fixture.ts';
+import type { Answer } from '../engines/http-client.ts';
+import { openFixture, type Fixture, type Tenant } from './api-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
@@ -27,8 +28,8 @@ function expectError(answer: Answer, status: number, code: string): void {
   expect([answer.status, answer.body.error?.code], answer.text.slice(0, 300)).toEqual([status, code]);
   expect(Object.keys(answer.body)).toEqual(['error']);
   expect(answer.body.error.message).not.toBe('');
-  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
-  expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
 }
 
 describe('paths and methods', () => {
@@ -51,12 +52,12 @@ describe('paths and methods', () => {
   test('a known path with another method is 405, and Allow lists the methods', async () => {
     const answer = await fixture.call('/v1/players/x', { method: 'PUT', body: {} });
     expectError(answer, 405, 'METHOD_NOT_ALLOWED');
-    expect(answer.headers['allow']).toBe('DELETE, GET, PATCH');
-    expect((await fixture.call('/v1/players', { method: 'DELETE' })).headers['allow']).toBe('GET');
+    expect(answer.headers.get('allow')).toBe('DELETE, GET, PATCH');
+    expect((await fixture.call('/v1/players', { method: 'DELETE' })).headers.get('allow')).toBe('GET');
     expectError(await fixture.call('/v1/me?x=1', { method: 'POST', body: {} }), 405, 'METHOD_NOT_ALLOWED');
     // A literal path takes precedence over a path with an id parameter at the same position.
     const identifyByPut = await fixture.call('/v1/players/identify', { method: 'PUT', body: {} });
-    expect(identifyByPut.headers['allow']).toBe('POST');
+    expect(identifyByPut.headers.get('allow')).toBe('POST');
     const identifyByGet = await fixture.as(tenant.session, '/v1/players/identify');
     expectError(identifyByGet, 404, 'PLAYER_NOT_FOUND');
   });
@@ -155,7 +156,7 @@ describe('when an engine is down', () => {
     Object.assign(clickhouse, { query: gone, ping: gone });
     const timeline = await fixture.as(tenant.session, `${path}/timeline`);
     expectError(timeline, 503, 'SERVICE_UNAVAILABLE');
-    expect(timeline.headers['retry-after']).toBe('1');
+    expect(timeline.headers.get('retry-after')).toBe('1');
     const readiness = await notReady('clickhouse');
     expectError(readiness, 503, 'SERVICE_UNAVAILABLE');
     expect(readiness.body.error.details).toEqual({ postgres: 'ok', clickhouse: 'failed', event_log: 'ok' });

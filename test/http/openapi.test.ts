@@ -6,7 +6,8 @@ import { findEventProblem } from '../../src/ingest/events/validate.ts';
 import { apiEndpoints } from '../../src/app/api-app.ts';
 import type { AnyEndpoint } from '../../src/http/endpoint.ts';
 import { dereferenced } from './dereferenced.ts';
-import { openFixture, type Answer, type Fixture, type Tenant } from './api-fixture.ts';
+import type { Answer } from '../engines/http-client.ts';
+import { openFixture, type Fixture, type Tenant } from './api-fixture.ts';
 import { custom, login, propertiesOf } from '../ingest/sound-events.ts';
 
 let fixture: Fixture;
@@ -431,6 +432,6 @@ test('the pattern of a trimmed text describes the untrimmed text', async () => {
 
 test('metrics are in Prometheus’ format', async () => {
   const answer = await fixture.call('/metrics');
-  expect(String(answer.headers['content-type'])).toContain('text/plain');
+  expect(String(answer.headers.get('content-type'))).toContain('text/plain');
   expect(answer.text).toContain('# TYPE events_accepted_total counter');
 });

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { statementWaits } from '../engines/lock-wait.ts';
 import { startTestService, type TestService, type TestTenant } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
-import { call, fillProject } from '../tenants/filled-project.ts';
+import { call } from '../engines/http-client.ts';
+import { fillProject } from '../tenants/filled-project.ts';
 
 let service: TestService;
 beforeAll(async () => {

@@ -3,7 +3,8 @@ import type { DeadLetter } from '../../src/ingest/events/envelope.ts';
 import type { LogBatch, LogRecord } from '../../src/platform/event-log/port.ts';
 import { folded, startTestService, sunk, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
-import { acceptedSoFar, expectError, send, type IntakeAnswer } from './intake-client.ts';
+import type { Answer } from '../engines/http-client.ts';
+import { acceptedSoFar, expectError, send } from './intake-client.ts';
 import { CANONICAL, custom, deposit, inHours, login, propertiesOf } from './sound-events.ts';
 
 let service: TestService;
@@ -127,7 +128,7 @@ describe('after the 202', () => {
     const answer = await send(url, service.api_key, { body: { anonymous_id } });
     return String(answer.body.data?.['player_id']);
   }
-  const read = async (path: string, method = 'GET'): Promise<IntakeAnswer> =>
+  const read = async (path: string, method = 'GET'): Promise<Answer> =>
     send(service.base_url + path, service.session_token, { method, headers: { 'content-type': undefined } });
 
   it('events of a deleted player are kept and counted, and never revive the player', async () => {

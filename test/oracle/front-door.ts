@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { call } from '../engines/http-client.ts';
 import { setKycModel, type TestService, type TestTenant } from '../engines/service.ts';
 import type { ExpectedPlayer, Oracle, SentEvent } from './oracle.ts';
 import type { Sender } from './streams.ts';
@@ -76,9 +77,8 @@ export class FrontDoor {
     for (let cursor: string | null = ''; cursor !== null;) {
       const url = `${this.#service.base_url}/v1/players?limit=200${cursor === '' ? '' : `&cursor=${cursor}`}`;
       const { session_token } = this.#tenant;
-      const response = await fetch(url, { headers: { authorization: `Bearer ${session_token}` } });
-      const text = await response.text();
-      expect(response.status, text).toBe(200);
+      const { status, text } = await call(url, session_token);
+      expect(status, text).toBe(200);
       const exact = text.replaceAll(/(?<="[a-z_]+":)-?\d+(?=[,}])/g, '"$&"');
       const page = JSON.parse(exact) as {
         data: (Record<string, unknown> & { anonymous_ids: string[] })[];
@@ -96,14 +96,9 @@ export class FrontDoor {
 
   /** Posts with the tenant's API key; returns the answer's `data`. */
   async #post(url: string, body: unknown, status: number): Promise<Record<string, unknown>> {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${this.#tenant.api_key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    const text = await response.text();
-    expect(response.status, text).toBe(status);
-    return (JSON.parse(text) as { data: Record<string, unknown> }).data;
+    const answer = await call(url, this.#tenant.api_key, { body });
+    expect(answer.status, answer.text).toBe(status);
+    return answer.data;
   }
 }
 

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { call, type Answer } from '../engines/http-client.ts';
 import { type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 
@@ -6,11 +7,7 @@ type Body = Record<string, unknown>;
 
 /** The segment operations of a CRM manager and an operator's backend, over HTTP, in one project of a service. */
 export interface SegmentClient {
-  api(
-    method: string,
-    path: string,
-    body?: unknown,
-  ): Promise<{ status: number; data: Body; error: Body | undefined }>;
+  api(method: string, path: string, body?: unknown): Promise<Answer>;
   /** Identifies a new player, unless `ids` name one; returns its id. */
   identify(traits?: Body, ids?: Body): Promise<string>;
   send(player_id: string, event: string, properties?: Body, at_ms?: number): Promise<void>;
@@ -24,29 +21,17 @@ export interface SegmentClient {
 
 export function segmentClient(service: TestService): SegmentClient {
   let made = 0;
-  async function call(url: string, token: string, method: string, body?: unknown) {
-    const response = await fetch(url, {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const answer = (await response.json()) as { data?: Body; error?: Body };
-    return { status: response.status, data: answer.data ?? {}, error: answer.error };
-  }
   const client: SegmentClient = {
-    api: (method, path, body) => call(`${service.base_url}${path}`, service.session_token, method, body),
+    api: (method, path, body) => call(service.base_url + path, service.session_token, { method, body }),
     async identify(traits = {}, ids = { external_id: `player-${++made}` }) {
       const body = { ...ids, traits };
-      const { data } = await call(`${service.base_url}/v1/players/identify`, service.api_key, 'POST', body);
+      const { data } = await call(`${service.base_url}/v1/players/identify`, service.api_key, { body });
       return String(data['player_id']);
     },
     async send(player_id, event, properties = {}, at_ms) {
       const timestamp = at_ms === undefined ? {} : { timestamp: new Date(at_ms).toISOString() };
       const body = { event, player_id, properties, ...timestamp };
-      const { status } = await call(`${service.ingest_url}/v1/events`, service.api_key, 'POST', body);
+      const { status } = await call(`${service.ingest_url}/v1/events`, service.api_key, { body });
       expect(status).toBe(202);
     },
     deposit: (player_id, amount, at_ms) =>

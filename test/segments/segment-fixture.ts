@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
 import { startTestService, type TestService, type TestTenant } from '../engines/service.ts';
-import { call, type Answer } from '../tenants/filled-project.ts';
+import { call, type Answer } from '../engines/http-client.ts';
 
 export type Body = Record<string, unknown>;
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../engines/service.ts';
-import { call, digestOf, fillProject, referring, type FilledProject } from '../tenants/filled-project.ts';
+import { call } from '../engines/http-client.ts';
+import { digestOf, fillProject, referring, type FilledProject } from '../tenants/filled-project.ts';
 
 // Covers what tenancy-matrix.test.ts does not reach with paths, headers and cursors: ids inside definitions, and
 // players inside answers.

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
-import { call } from '../tenants/filled-project.ts';
+import { call } from '../engines/http-client.ts';
 
 let service: TestService;
 beforeAll(async () => {

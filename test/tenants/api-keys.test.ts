@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiKeys } from '../../src/auth/authenticators.ts';
-import { openFixture, type Answer, type Fixture, type Tenant } from '../http/api-fixture.ts';
+import type { Answer } from '../engines/http-client.ts';
+import { openFixture, type Fixture, type Tenant } from '../http/api-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;

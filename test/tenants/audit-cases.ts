@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Answer } from '../http/api-fixture.ts';
+import type { Answer } from '../engines/http-client.ts';
 
 /** What an endpoint's call has to leave; absent sides are null. */
 export interface Expected {

@@ -7,7 +7,8 @@ import { letterCases } from './letter-audit-cases.ts';
 import { journeyAuditCases, runAuditCases } from './run-audit-cases.ts';
 import { settingsAuditCases } from './settings-audit-cases.ts';
 import { tierAuditCases } from './tier-audit-cases.ts';
-import { INTERNAL_SECRET, openFixture, type Answer, type Fixture, type Tenant } from '../http/api-fixture.ts';
+import type { Answer } from '../engines/http-client.ts';
+import { INTERNAL_SECRET, openFixture, type Fixture, type Tenant } from '../http/api-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
@@ -285,7 +286,7 @@ describe.each(Object.entries(CASES))('%s', (name, run) => {
   test('leaves one row that says who, what, before and after', async () => {
     const { answer, resource_id, project_id, before, after, also = [], ...of } = await run();
     const { tenant_id = tenant.tenant_id } = of;
-    const request_id = String(answer.headers['x-request-id']);
+    const request_id = String(answer.headers.get('x-request-id'));
     const rows = await fixture.platform.postgres.service<Fields[]>`
       select tenant_id, user_id, role, project_id, action, resource_type, resource_id, before::text as before,
         after::text as after
@@ -367,7 +368,7 @@ describe('no row', () => {
     const sent = [1, 2].map(() => fixture.as(tenant.session, path, { method: 'POST', headers }));
     expect((await Promise.all(sent)).some(({ status }) => status === 200)).toBe(true);
     const again = await fixture.as(tenant.session, path, { method: 'POST', headers });
-    expect([again.status, again.headers['idempotent-replayed']]).toEqual([200, 'true']);
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
     expect(await count()).toBe(before + 1);
   });
 });

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
+import { call, type Answer } from '../engines/http-client.ts';
 import { sunk, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 
@@ -52,35 +53,6 @@ export interface FilledProject {
   webhook_event_id: string;
   /** Texts that occur in the project's data and nowhere else. */
   markers: string[];
-}
-
-interface Sending {
-  method?: string;
-  body?: unknown;
-  headers?: Record<string, string>;
-}
-
-export interface Answer {
-  status: number;
-  text: string;
-  body: { data?: unknown; meta?: { next_cursor?: string | null }; error?: { code: string } };
-}
-
-/** Calls one of the service's hosts with a bearer token, if there is one. */
-export async function call(url: string, token: string | undefined, sending: Sending = {}): Promise<Answer> {
-  const { method = 'GET', body, headers } = sending;
-  const response = await fetch(url, {
-    method,
-    headers: {
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...headers,
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
-  return { status: response.status, text, body: (isJson ? JSON.parse(text) : {}) as Answer['body'] };
 }
 
 /** A definition that refers to a segment below its top level. */

@@ -1,6 +1,6 @@
 import type { Expected } from './audit-cases.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
-import type { Answer } from '../http/api-fixture.ts';
+import type { Answer } from '../engines/http-client.ts';
 import { fillRuns } from './filled-runs.ts';
 
 interface Means {

@@ -1,5 +1,5 @@
 import { listedIdOf, type ConsoleSessions } from '../../src/auth/console-sessions.ts';
-import type { Answer } from '../http/api-fixture.ts';
+import type { Answer } from '../engines/http-client.ts';
 import type { Expected } from './audit-cases.ts';
 
 /** Changes of rates, suppressions, members and sessions, and what their calls have to leave in the audit log. */

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 import { dereferenced } from '../http/dereferenced.ts';
-import { call, digestOf, fillProject, type Answer, type FilledProject } from './filled-project.ts';
+import { call, type Answer } from '../engines/http-client.ts';
+import { digestOf, fillProject, type FilledProject } from './filled-project.ts';
 import { CASES, type IdField } from './tenancy-cases.ts';
 
 /** An endpoint as the OpenAPI document describes it, which is made from `apiEndpoints()`. */
@@ -363,12 +364,9 @@ test.each([
   const projects = [own, ...victims.map(({ project }) => project)];
   for (const project of projects) {
     const headers = { 'x-project-id': project.project_id };
-    const { body, text } = await call(`${service.base_url}/v1/${list}?limit=200`, project.session, {
-      headers,
-    });
-    expect((body.data as { project_id: string }[]).map(({ project_id }) => project_id)).toEqual(
-      (body.data as unknown[]).map(() => project.project_id),
-    );
+    const url = `${service.base_url}/v1/${list}?limit=200`;
+    const { data, text } = await call<{ project_id: string }[]>(url, project.session, { headers });
+    expect(data.map(({ project_id }) => project_id)).toEqual(data.map(() => project.project_id));
     expect(text).toContain(project[id]);
     for (const other of projects.filter((each) => each !== project)) {
       for (const marker of other.markers) expect(text).not.toContain(marker);
@@ -418,13 +416,8 @@ describe('bodies that contain ids of others', () => {
       const letters = await until('the dead letters are there', async (saw) => {
         const headers = { 'x-internal-secret': service.internal_secret };
         const url = `${service.base_url}/v1/internal/dead-letters?limit=200`;
-        const page = saw(
-          (await call(url, undefined, { headers })).body.data as {
-            reason: string;
-            value: string;
-          }[],
-        );
-        const ours = page.filter(({ value }) => value.includes(ingestion_id));
+        const page = await call<{ reason: string; value: string }[]>(url, undefined, { headers });
+        const ours = saw(page.data).filter(({ value }) => value.includes(ingestion_id));
         return ours.length === events.length ? ours : undefined;
       });
       expect(letters.map(({ reason }) => reason)).toEqual(events.map(() => 'UNKNOWN_PLAYER'));

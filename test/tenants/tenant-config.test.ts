@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { runs } from '../engines/effort.ts';
-import { openFixture, type Answer, type Fixture, type Tenant } from '../http/api-fixture.ts';
+import type { Answer } from '../engines/http-client.ts';
+import { openFixture, type Fixture, type Tenant } from '../http/api-fixture.ts';
 
 const PATH = '/v1/tenant/config';
 const UNCONFIGURED = { license_jurisdiction: null, verticals: [], kyc_model: 'none', config: {} };

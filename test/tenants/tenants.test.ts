@@ -5,7 +5,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiKeys, openAuthenticators } from '../../src/auth/authenticators.ts';
 import { packageRoot } from '../../src/package-root.ts';
-import { INTERNAL_SECRET, openFixture, type Answer, type Fixture } from '../http/api-fixture.ts';
+import type { Answer } from '../engines/http-client.ts';
+import { INTERNAL_SECRET, openFixture, type Fixture } from '../http/api-fixture.ts';
 
 const run = promisify(execFile);
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';

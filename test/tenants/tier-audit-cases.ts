@@ -1,4 +1,4 @@
-import type { Answer } from '../http/api-fixture.ts';
+import type { Answer } from '../engines/http-client.ts';
 import type { Expected } from './audit-cases.ts';
 
 interface Means {

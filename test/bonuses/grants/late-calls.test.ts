@@ -34,9 +34,9 @@ async function presumedCancelled(): Promise<string> {
   await expect.poll(async () => (await casino.fake.ledger()).calls.length).toBe(1);
   await on.config({ paused: true });
   await casino.fake.control({ answer: null, faults: NO_FAULTS, hold: false });
-  const { details } = (await granting).error as { details: { grant_id: string } };
-  expect((await on.cancel(details.grant_id)).data).toMatchObject({ status: 'cancelled', outcome: 'unknown' });
-  return details.grant_id;
+  const grant_id = String((await granting).error.details['grant_id']);
+  expect((await on.cancel(grant_id)).data).toMatchObject({ status: 'cancelled', outcome: 'unknown' });
+  return grant_id;
 }
 
 it('the platform is asked about it once more, and no further, where it knows nothing of it', async () => {

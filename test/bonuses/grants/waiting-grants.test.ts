@@ -44,7 +44,7 @@ async function reservedBefore(ago_ms: number, template_id: string, player_id: st
 async function waited(template_id: string, player_id: string, meanwhile: () => Promise<unknown>) {
   await casino.fake.control({ answer: BUSY });
   const { error } = await on.grant(template_id, player_id);
-  const id = (error as { details: { grant_id: string } }).details.grant_id;
+  const id = String(error.details['grant_id']);
   await on.sql`
     update bonus_grants set created_at = created_at - interval '1 hour', next_attempt_at = now() + interval '1 day'
     where grant_id = ${id}`;
@@ -143,7 +143,7 @@ it('one bonus that cannot be read holds up no other of the sweep of protected pl
   const ids: string[] = [];
   for (const player_id of players) {
     const { error } = await on.grant(template_id, player_id);
-    ids.push((error as { details: { grant_id: string } }).details.grant_id);
+    ids.push(String(error.details['grant_id']));
   }
   const [broken = '', other = ''] = ids.sort();
   await on.sql`update bonus_grants set next_attempt_at = now() + interval '1 day' where grant_id in ${on.sql(ids)}`;

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { grantableTemplates, readTemplate } from '../../../src/bonuses/templates/read.ts';
 import { termsOf } from '../../../src/bonuses/templates/terms.ts';
-import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Answer } from '../../engines/http-client.ts';
+import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;

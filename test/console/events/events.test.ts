@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/ids.ts';
+import type { Answer } from '../../engines/http-client.ts';
 import { folded, startTestService, sunk, type TestService, type TestTenant } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
-import { accept, api, depositOf, member, newPlayer, type Answer } from './event-client.ts';
+import { accept, api, depositOf, member, newPlayer } from './event-client.ts';
 
 let service: TestService;
 let other: TestTenant;

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Platform } from '../../../src/wiring/platform.ts';
-import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Answer } from '../../engines/http-client.ts';
+import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 
 export const UNKNOWN = '00000000-0000-4000-8000-000000000000';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Answer } from '../../engines/http-client.ts';
+import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 
 type Json = Record<string, unknown>;
 

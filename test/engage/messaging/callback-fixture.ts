@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { newId } from '../../../src/platform/ids.ts';
-import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Answer } from '../../engines/http-client.ts';
+import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 
 type Fields = Record<string, unknown>;
 

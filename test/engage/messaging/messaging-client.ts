@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { plainArray, textArray } from '../../../src/platform/postgres/arrays.ts';
+import { call, type Answer } from '../../engines/http-client.ts';
 import { type TestService, type TestTenant } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 
@@ -31,48 +32,16 @@ export interface ShownMessage {
   headers: Record<string, string>;
 }
 
-interface Answer<T> {
-  status: number;
-  data: T;
-  code: string | undefined;
-  error: unknown;
-  headers: Headers;
-  next_cursor: string | null;
-}
-
 /** The messaging operations of a CRM manager, over HTTP, in one project of a service. */
 export function messagingClient(service: TestService, tenant: TestTenant = service) {
   const { postgres } = service.platform;
   let made = 0;
-  async function api<T = Body>(
+  const api = <T = Body>(
     method: string,
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},
-  ): Promise<Answer<T>> {
-    const response = await fetch(service.base_url + path, {
-      method,
-      headers: {
-        authorization: `Bearer ${tenant.session_token}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const answer = (await response.json()) as {
-      data: T;
-      error?: { code: string };
-      meta?: { next_cursor?: string | null };
-    };
-    return {
-      status: response.status,
-      data: answer.data,
-      code: answer.error?.code,
-      error: answer.error,
-      headers: response.headers,
-      next_cursor: answer.meta?.next_cursor ?? null,
-    };
-  }
+  ): Promise<Answer<T>> => call<T>(service.base_url + path, tenant.session_token, { method, body, headers });
   async function create(path: string, body: Body): Promise<string> {
     const { status, data, error } = await api('POST', path, body);
     expect(status, JSON.stringify(error)).toBe(201);
@@ -167,12 +136,9 @@ export function messagingClient(service: TestService, tenant: TestTenant = servi
       expect(status, JSON.stringify(error)).toBe(200);
     },
     async event(player_id: string, event: string, properties: Body = {}) {
-      const response = await fetch(`${service.ingest_url}/v1/events`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ event, player_id, properties }),
-      });
-      expect(response.status).toBe(202);
+      const body = { event, player_id, properties };
+      const { status, text } = await call(`${service.ingest_url}/v1/events`, tenant.api_key, { body });
+      expect(status, text).toBe(202);
     },
   };
 }

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Channel } from '../../../src/tenants/config/channels.ts';
 import { unsubscribeHeaders } from '../../../src/engage/messaging/unsubscribe-link.ts';
-import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Answer } from '../../engines/http-client.ts';
+import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
@@ -53,7 +54,7 @@ const NOBODY = '00000000-0000-4000-8000-000000000000';
 const suppressed = [{ channel: 'email', address: 'ann@example.com', reason: 'unsubscribe' }];
 
 function expectPage(answer: Answer): void {
-  expect([answer.status, answer.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
   expect(answer.text).toMatch(/^<!doctype html>/);
 }
 

@@ -6,7 +6,7 @@ import {
   type Outcome,
   type SegmentFixture,
 } from '../../segments/segment-fixture.ts';
-import { call } from '../../tenants/filled-project.ts';
+import { call } from '../../engines/http-client.ts';
 
 let fixture: SegmentFixture;
 let api: SegmentFixture['api'];

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { call } from '../../engines/http-client.ts';
 import { type TestService, type TestTenant } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { messagingClient, type Body } from '../messaging/messaging-client.ts';
@@ -34,14 +35,9 @@ export function triggerFixture(service: TestService, tenant: TestTenant = servic
   const { service: sql } = service.platform.postgres;
   let made = 0;
   async function post(url: string, token: string, body: unknown, status: number): Promise<Body> {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    const text = await response.text();
-    expect(response.status, text).toBe(status);
-    return (JSON.parse(text) as { data: Body }).data;
+    const answer = await call(url, token, { body });
+    expect(answer.status, answer.text).toBe(status);
+    return answer.data;
   }
   return {
     client,

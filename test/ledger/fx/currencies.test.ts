@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { packageRoot } from '../../../src/package-root.ts';
 import { DEFAULT_CATALOGUE } from '../../../src/tenants/currency-catalogue.ts';
 import { runs } from '../../engines/effort.ts';
-import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Answer } from '../../engines/http-client.ts';
+import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 
 const NOW_MS = Date.parse('2026-03-01T12:00:00.250Z');
 

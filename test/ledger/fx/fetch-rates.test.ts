@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { openFixture, type Answer, type Fixture } from '../../http/api-fixture.ts';
+import type { Answer } from '../../engines/http-client.ts';
+import { openFixture, type Fixture } from '../../http/api-fixture.ts';
 import { coingecko, frankfurter, json, startServer, type TestServer } from './provider-servers.ts';
 
 // Rates from servers that speak the protocols of Frankfurter and CoinGecko, checked in the table of rates.

@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
 import type { DeadLetter } from '../../../src/ingest/events/envelope.ts';
 import type { ReconcileReport } from '../../../src/ledger/reconcile/schema.ts';
+import { call, internally, sendBatch, type Answer } from '../../engines/http-client.ts';
 import { folded, type TestService, type TestTenant } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 
@@ -85,13 +86,6 @@ export function voided(who: Who, bet_id: string): Sent {
   return { event: 'sport_bet_voided', ...who, properties: { bet_id } };
 }
 
-/** The answer to a call: status, and `data` or `error`. */
-interface Said<T> {
-  status: number;
-  data: T;
-  error: { code: string; message: string };
-}
-
 /** The systems of a gambling operator, as clients of the service: every call goes over HTTP. */
 export class Operator {
   readonly service: TestService;
@@ -114,14 +108,13 @@ export class Operator {
     return data;
   }
 
-  async tryToIdentify(body: object): Promise<Said<Identified>> {
-    return call(`${this.service.base_url}/v1/players/identify`, this.tenant.api_key, 'POST', body);
+  async tryToIdentify(body: object): Promise<Answer<Identified>> {
+    return call(`${this.service.base_url}/v1/players/identify`, this.tenant.api_key, { body });
   }
 
   /** Sends events in one batch and expects all to be accepted; returns their ingestion_id. */
   async send(...events: Sent[]): Promise<string> {
-    const url = `${this.service.ingest_url}/v1/events/batch`;
-    const { data } = await call<Fields>(url, this.tenant.api_key, 'POST', { events });
+    const { data } = await sendBatch(this.service, this.tenant, events);
     expect(data).toMatchObject({ accepted: events.length, rejected: [] });
     return String(data['ingestion_id']);
   }
@@ -133,9 +126,10 @@ export class Operator {
   }
 
   /** Calls the admin API. */
-  async admin<T = Fields>(path: string, method = 'GET', body?: object): Promise<Said<T>> {
+  async admin<T = Fields>(path: string, method = 'GET', body?: object): Promise<Answer<T>> {
     const { session_token, project_id } = this.tenant;
-    return call(`${this.service.base_url}/v1/players${path}`, session_token, method, body, project_id);
+    const headers = { 'x-project-id': project_id };
+    return call(`${this.service.base_url}/v1/players${path}`, session_token, { method, body, headers });
   }
 
   /** The player with this id, or its survivor. */
@@ -205,12 +199,7 @@ export class Operator {
   }
 
   async #reconcile(body: object): Promise<ReconcileReport['listed']> {
-    const response = await fetch(`${this.service.base_url}/v1/internal/reconcile`, {
-      method: 'POST',
-      headers: { 'x-internal-secret': this.service.internal_secret, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    const { data } = (await response.json()) as { data: ReconcileReport };
+    const { data } = await internally<ReconcileReport>(this.service, 'reconcile', body);
     expect(data.differences).toBe(data.listed.length);
     return data.listed;
   }
@@ -257,23 +246,4 @@ export class Operator {
       return row?.left === 0n;
     });
   }
-}
-
-async function call<T>(
-  url: string,
-  token: string,
-  method: string,
-  body?: object,
-  project_id?: string,
-): Promise<Said<T>> {
-  const response = await fetch(url, {
-    method,
-    headers: {
-      authorization: `Bearer ${token}`,
-      ...(project_id === undefined ? {} : { 'x-project-id': project_id }),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, ...((await response.json()) as Omit<Said<T>, 'status'>) };
 }

@@ -1,16 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { signatureOf } from '../../../src/auth/webhook-signature.ts';
+import { call, sendBatch, type Answer, type Fields } from '../../engines/http-client.ts';
 import { folded, type TestService, type TestTenant } from '../../engines/service.ts';
 
-type Fields = Record<string, unknown>;
-
-/** An answer of the API. */
-export interface Said {
-  status: number;
-  data: Fields & { history: Fields[]; calls: Fields[] };
-  error: { code: string; message: string };
-}
+/** A player's KYC, or what else the API gives. */
+type Shown = Fields & { history: Fields[]; calls: Fields[] };
 
 /** An operator, and a platform that sends webhooks to it. */
 export class KycClient {
@@ -44,16 +39,8 @@ export class KycClient {
     expect(status).toBe(200);
   }
 
-  async api(method: string, path: string, body?: unknown, token = this.tenant.session_token): Promise<Said> {
-    const response = await fetch(`${this.service.base_url}${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return { status: response.status, ...((await response.json()) as Omit<Said, 'status'>) };
+  api(method: string, path: string, body?: unknown, token = this.tenant.session_token) {
+    return call<Shown>(this.service.base_url + path, token, { method, body });
   }
 
   async identify(external_id: string, anonymous_id?: string): Promise<string> {
@@ -63,34 +50,31 @@ export class KycClient {
   }
 
   /** Decides as an operator. */
-  decide(player_id: string, decision: 'request' | 'approve' | 'revoke', body?: unknown): Promise<Said> {
+  decide(
+    player_id: string,
+    decision: 'request' | 'approve' | 'revoke',
+    body?: unknown,
+  ): Promise<Answer<Shown>> {
     return this.api('POST', `/v1/players/${player_id}/kyc/${decision}`, body);
   }
 
   /** The player's KYC with its history. */
-  async kyc(player_id: string): Promise<Said['data']> {
+  async kyc(player_id: string): Promise<Shown> {
     const { status, data } = await this.api('GET', `/v1/players/${player_id}/kyc`);
     expect(status).toBe(200);
     return data;
   }
 
   /** Sends a webhook as the platform. */
-  async webhook(event: Fields, secret = this.adapter.secret): Promise<Said> {
-    const body = JSON.stringify({ event_id: randomUUID(), ts: new Date().toISOString(), ...event });
+  async webhook(event: Fields, secret = this.adapter.secret): Promise<Answer<Shown>> {
+    const raw = JSON.stringify({ event_id: randomUUID(), ts: new Date().toISOString(), ...event });
     const timestamp_s = Math.floor(Date.now() / 1_000);
-    const response = await fetch(
-      `${this.service.base_url}/v1/adapters/${this.adapter.slug}/webhooks/kyc-events`,
-      {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          'x-service-timestamp': String(timestamp_s),
-          'x-service-signature': signatureOf(secret, timestamp_s, body),
-        },
-        body,
-      },
-    );
-    return { status: response.status, ...((await response.json()) as Omit<Said, 'status'>) };
+    const url = `${this.service.base_url}/v1/adapters/${this.adapter.slug}/webhooks/kyc-events`;
+    const headers = {
+      'x-service-timestamp': String(timestamp_s),
+      'x-service-signature': signatureOf(secret, timestamp_s, raw),
+    };
+    return call(url, undefined, { raw, headers });
   }
 
   /** Sends events of a player through intake, and waits until they are folded. */
@@ -98,12 +82,9 @@ export class KycClient {
     player_id: string,
     ...events: { event: string; timestamp?: string; properties?: Fields }[]
   ): Promise<void> {
-    const response = await fetch(`${this.service.ingest_url}/v1/events/batch`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${this.tenant.api_key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ events: events.map((event) => ({ player_id, ...event })) }),
-    });
-    expect(await response.json()).toMatchObject({ data: { accepted: events.length, rejected: [] } });
+    const named = events.map((event) => ({ player_id, ...event }));
+    const { data } = await sendBatch(this.service, this.tenant, named);
+    expect(data).toMatchObject({ accepted: events.length, rejected: [] });
     await folded(this.service.platform);
   }
 }

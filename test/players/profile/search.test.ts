@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openFixture, type Answer, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Answer } from '../../engines/http-client.ts';
+import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;

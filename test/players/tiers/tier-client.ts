@@ -1,15 +1,10 @@
 import { RETIER_TASK, runSweepJob, type SweepSummary } from '../../../src/players/tiers/jobs.ts';
+import { call, type Answer } from '../../engines/http-client.ts';
 import { type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { Operator, type Fields } from '../identity/operator.ts';
 
 export const DAY_MS = 86_400_000;
-
-interface Said {
-  status: number;
-  data: Fields;
-  error: { code: string; message: string; details?: Fields };
-}
 
 /** One entry of a player's history. */
 export interface Entry {
@@ -27,26 +22,16 @@ export class TierClient extends Operator {
   }
 
   /** Calls the admin API, by default as the owner. */
-  async api(method: string, path: string, body?: object, token = this.tenant.session_token): Promise<Said> {
-    const response = await fetch(this.service.base_url + path, {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        'x-project-id': this.tenant.project_id,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    return { status: response.status, ...((await response.json()) as Omit<Said, 'status'>) };
+  api(method: string, path: string, body?: object, token = this.tenant.session_token): Promise<Answer> {
+    const headers = { 'x-project-id': this.tenant.project_id };
+    return call(this.service.base_url + path, token, { method, body, headers });
   }
 
-  async internal(path: string, body: object): Promise<Said> {
-    const response = await fetch(this.service.base_url + path, {
-      method: 'POST',
-      headers: { 'x-internal-secret': this.service.internal_secret, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+  internal(path: string, body: object): Promise<Answer> {
+    return call(this.service.base_url + path, undefined, {
+      headers: { 'x-internal-secret': this.service.internal_secret },
+      body,
     });
-    return { status: response.status, ...((await response.json()) as Omit<Said, 'status'>) };
   }
 
   /** Makes a tier that requires these stakes; returns its id. */
@@ -101,7 +86,7 @@ export class TierClient extends Operator {
     });
   }
 
-  set(player_id: string, body: object): Promise<Said> {
+  set(player_id: string, body: object): Promise<Answer> {
     return this.api('POST', `/v1/players/${player_id}/tier`, body);
   }
 

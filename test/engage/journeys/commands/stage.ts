@@ -26,6 +26,7 @@ import { openWorkWatch } from '../../../../src/platform/postgres/work-watch.ts';
 import type { Db, Postgres } from '../../../../src/platform/postgres/port.ts';
 import { createMemoryRateLimiter } from '../../../../src/platform/rate-limit/memory.ts';
 import type { Platform } from '../../../../src/wiring/platform.ts';
+import { call } from '../../../engines/http-client.ts';
 import { startTestService, type TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
 import { openTestPostgres } from '../../../engines/wiring.ts';
@@ -250,13 +251,8 @@ export class Stage {
   }
 
   async #send(url: string, body: Json, status: number): Promise<Json> {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${this.service.api_key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    const answer = (await response.json()) as { data: Json };
-    expect(response.status, JSON.stringify(answer)).toBe(status);
+    const answer = await call<Json>(url, this.service.api_key, { body });
+    expect(answer.status, answer.text).toBe(status);
     return answer.data;
   }
 
