@@ -3,6 +3,7 @@ import { showJourney } from '../../scripts/demo-journey.ts';
 import { customersOf, endsOf, simulationOf, timeLineOf, type Simulated } from '../../scripts/demo-story.ts';
 import { parsePurchase, type Purchase } from '../../scripts/cdnow.ts';
 import { messagingClient } from '../engage/messaging/messaging-client.ts';
+import { call } from '../engines/http-client.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 
 const DAY_MS = 86_400_000;
@@ -64,10 +65,8 @@ it('the demo simulates a journey for customers, tells two runs, and starts one i
   const player_of = new Map<string, string>();
   for (const { customer_id } of customersOf(purchases)) {
     const anonymous_id = `cdnow-${customer_id}`;
-    const response = await fetch(`${service.base_url}/v1/players/identify`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ anonymous_id }),
+    const response = await call(`${service.base_url}/v1/players/identify`, service.api_key, {
+      body: { anonymous_id },
     });
     expect(response.status).toBe(200);
     const { data } = await client.api<{ id: string; anonymous_ids: string[] }[]>(

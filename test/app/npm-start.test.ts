@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isReady } from '../../scripts/service-process.ts';
 import type { DevCredentials } from '../../src/app/greeting.ts';
 import { packageRoot } from '../../src/package-root.ts';
+import { call } from '../engines/http-client.ts';
 import { freePort } from '../engines/free-port.ts';
 import { until } from '../engines/until.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
@@ -94,10 +95,8 @@ async function processesOf(text: string): Promise<number[]> {
 }
 
 async function playersOf({ base_url, session_token }: DevCredentials): Promise<{ totals: unknown }[]> {
-  const response = await fetch(`${base_url}/v1/players`, {
-    headers: { authorization: `Bearer ${session_token}` },
-  });
-  const text = await response.text();
+  const response = await call(`${base_url}/v1/players`, session_token);
+  const text = response.text;
   expect([response.status, text]).toEqual([200, expect.anything()]);
   return (JSON.parse(text) as { data: { totals: unknown }[] }).data;
 }
@@ -116,11 +115,7 @@ describe('npm start', () => {
     expect(Object.keys(kept).sort()).toEqual([...fields, 'tenant_id', 'user_id', 'webhook_secret']);
     expect((await stat(join(data_dir, 'dev-credentials.json'))).mode & 0o777).toBe(0o600);
 
-    const sent = await fetch(`${kept.ingest_url}/v1/events`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${kept.api_key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(DEPOSIT),
-    });
+    const sent = await call(`${kept.ingest_url}/v1/events`, kept.api_key, { body: DEPOSIT });
     expect(sent.status).toBe(202);
     const seen = await until('the player is there', async (saw) => {
       const players = saw(await playersOf(kept));

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { call } from '../engines/http-client.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 
@@ -46,10 +47,8 @@ it('a process that was told to stop is not ready first, and takes requests until
   ]);
   expect(await statusOf(`${ops_url}/healthz`)).toBe(200);
   expect(await statusOf(`${service.base_url}/v1/players`, session())).toBe(200);
-  const accepted = await fetch(`${service.ingest_url}/v1/events`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ event: 'session_start', anonymous_id: 'device' }),
+  const accepted = await call(`${service.ingest_url}/v1/events`, service.api_key, {
+    body: { event: 'session_start', anonymous_id: 'device' },
   });
   expect(accepted.status).toBe(202);
   await closed;

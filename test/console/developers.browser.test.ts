@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { call } from '../engines/http-client.ts';
 import { messagingClient } from '../engage/messaging/messaging-client.ts';
 import { webhookFixture } from '../engage/webhooks/webhook-fixture.ts';
 import { accessibilityFaults, openConsole, type ConsoleBrowser } from './browser.ts';
@@ -14,7 +15,7 @@ afterAll(() => console_?.close());
 /** What the service answers to a key. */
 const statusOf = async (key: string) => {
   const { base_url } = console_.service;
-  return (await fetch(`${base_url}/v1/me`, { headers: { authorization: `Bearer ${key}` } })).status;
+  return (await call(`${base_url}/v1/me`, key)).status;
 };
 
 describe('API keys', () => {

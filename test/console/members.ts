@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
+import { internally } from '../engines/http-client.ts';
 import { DEMO_FILE } from '../../src/console/dev-login.ts';
 import type { ConsoleBrowser } from './browser.ts';
 
@@ -8,12 +9,8 @@ import type { ConsoleBrowser } from './browser.ts';
 export async function openAs(console_: ConsoleBrowser, role: string, path: string): Promise<Page> {
   const { service } = console_;
   const user_id = `${role}-of-the-console`;
-  const response = await fetch(`${service.base_url}/v1/internal/memberships`, {
-    method: 'POST',
-    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
-    body: JSON.stringify({ tenant_id: service.tenant_id, user_id, role }),
-  });
-  if (!response.ok) throw new Error(`no membership: ${await response.text()}`);
+  const response = await internally(service, 'memberships', { tenant_id: service.tenant_id, user_id, role });
+  if (response.status !== 201) throw new Error(`no membership: ${response.text}`);
   const signInAs = (user: string) =>
     writeFile(join(service.data_dir, DEMO_FILE), JSON.stringify({ user_id: user }));
   await signInAs(user_id);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { call } from '../engines/http-client.ts';
 import { sunk } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 import { accessibilityFaults, openConsole, type ConsoleBrowser } from './browser.ts';
@@ -12,11 +13,7 @@ afterAll(() => console_.close());
 /** Sends events as an operator does. */
 async function sendEvents(events: readonly object[]): Promise<void> {
   const { ingest_url, api_key } = console_.service;
-  const response = await fetch(`${ingest_url}/v1/events/batch`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ events }),
-  });
+  const response = await call(`${ingest_url}/v1/events/batch`, api_key, { body: { events } });
   expect(response.status).toBe(202);
 }
 

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { ReconcileReport } from '../../src/ledger/reconcile/schema.ts';
 import { startEmbeddedPostgres, type EmbeddedServer } from '../../src/platform/postgres/embedded-server.ts';
 import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
+import { call, internally } from '../engines/http-client.ts';
 import { startTestService, type TestService, type TestTenant } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
@@ -49,26 +50,17 @@ const deposit = (anonymous_id: string, transaction_id: string, amount: number) =
 });
 
 async function send({ ingest_url }: TestService, { api_key }: TestTenant, events: object[]): Promise<void> {
-  const response = await fetch(`${ingest_url}/v1/events/batch`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ events }),
-  });
-  expect(await response.json()).toMatchObject({ data: { accepted: events.length } });
+  const response = await call(`${ingest_url}/v1/events/batch`, api_key, { body: { events } });
+  expect(response.body).toMatchObject({ data: { accepted: events.length } });
 }
 
-async function reconcile(
-  { base_url, internal_secret }: TestService,
-  body: object = {},
-): Promise<ReconcileReport> {
-  const response = await fetch(`${base_url}/v1/internal/reconcile`, {
-    method: 'POST',
-    headers: { 'x-internal-secret': internal_secret, 'content-type': 'application/json' },
-    body: JSON.stringify({ wait_ms: 30_000, ...body }),
+async function reconcile(of: TestService, body: object = {}): Promise<ReconcileReport> {
+  const { status, data, text } = await internally<ReconcileReport>(of, 'reconcile', {
+    wait_ms: 30_000,
+    ...body,
   });
-  const text = await response.text();
-  expect(response.status, text).toBe(200);
-  return (JSON.parse(text) as { data: ReconcileReport }).data;
+  expect(status, text).toBe(200);
+  return data;
 }
 
 async function api<T>(
@@ -77,18 +69,10 @@ async function api<T>(
   path: string,
   body?: object,
 ) {
-  const response = await fetch(`${base_url}${path}`, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: {
-      authorization: `Bearer ${session_token}`,
-      'content-type': 'application/json',
-      'x-tenant-id': tenant_id,
-    },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  expect(response.ok, text).toBe(true);
-  return (JSON.parse(text) as { data: T }).data;
+  const headers = { 'x-tenant-id': tenant_id };
+  const { status, data, text } = await call<T>(base_url + path, session_token, { headers, body });
+  expect(Math.floor(status / 100), text).toBe(2);
+  return data;
 }
 
 /** Who has deposited over 100, as ClickHouse knows the members of the segment. */

@@ -7,6 +7,7 @@ import type { ReconcileReport } from '../../src/ledger/reconcile/schema.ts';
 import { createKafka } from '../../src/platform/event-log/kafka-client.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
+import { call, internally } from '../engines/http-client.ts';
 import { newInstallation } from '../engines/installation.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { startTestService, type TestService, type TestTenant } from '../engines/service.ts';
@@ -54,12 +55,8 @@ async function positions(...words: string[]): Promise<string> {
 }
 
 async function send({ ingest_url }: TestService, { api_key }: TestTenant, events: object[]): Promise<void> {
-  const response = await fetch(`${ingest_url}/v1/events/batch`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ events }),
-  });
-  expect(await response.json()).toMatchObject({ data: { accepted: events.length } });
+  const response = await call(`${ingest_url}/v1/events/batch`, api_key, { body: { events } });
+  expect(response.body).toMatchObject({ data: { accepted: events.length } });
 }
 
 const deposit = (anonymous_id: string, transaction_id: string, amount: number) => ({
@@ -91,15 +88,9 @@ async function becomes(of: TestService, anonymous_id: string, wanted: Partial<Pl
   });
 }
 
-async function differences({ base_url, internal_secret }: TestService): Promise<number> {
-  const response = await fetch(`${base_url}/v1/internal/reconcile`, {
-    method: 'POST',
-    headers: { 'x-internal-secret': internal_secret, 'content-type': 'application/json' },
-    body: JSON.stringify({ wait_ms: 30_000 }),
-  });
-  const text = await response.text();
-  expect(response.status, text).toBe(200);
-  const { data } = JSON.parse(text) as { data: ReconcileReport };
+async function differences(of: TestService): Promise<number> {
+  const { status, data, text } = await internally<ReconcileReport>(of, 'reconcile', { wait_ms: 30_000 });
+  expect(status, text).toBe(200);
   return data.differences;
 }
 

@@ -11,6 +11,7 @@ import {
   type PositionOwner,
 } from '../../src/platform/event-log/position-queries.ts';
 import type { TopicState } from '../../src/platform/event-log/port.ts';
+import { call } from '../engines/http-client.ts';
 import { folded, startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 
@@ -24,10 +25,8 @@ afterAll(() => service.close());
 
 async function deposit(transaction_id: string): Promise<void> {
   const properties = { amount: 1, currency: 'EUR', transaction_id, payment_method: 'card' };
-  const response = await fetch(`${service.ingest_url}/v1/events`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ event: 'deposit_confirmed', anonymous_id: 'a', properties }),
+  const response = await call(`${service.ingest_url}/v1/events`, service.api_key, {
+    body: { event: 'deposit_confirmed', anonymous_id: 'a', properties },
   });
   expect(response.status).toBe(202);
 }

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { isReady } from '../../scripts/service-process.ts';
 import { readConfig, type Servers } from '../../src/config.ts';
+import { call } from '../engines/http-client.ts';
 import { freePort } from '../engines/free-port.ts';
 import { newKey, signedBy, startIdentityProvider, type IdentityProvider } from '../auth/identity-provider.ts';
 import { until } from '../engines/until.ts';
@@ -154,12 +155,10 @@ it('an event reaches the totals of its player, and the operator commands answer'
   const flags = { name: 'site', 'project-id': project_id, 'session-token': session_token };
   const made = await provision<{ key: string }>('key', flags);
   const properties = { amount: 2500, currency: 'EUR', transaction_id: 'tx-1', payment_method: 'card' };
-  const sent = await fetch(`${containerOf('intake').ingest_url}/v1/events`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${made.key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ event: 'deposit_confirmed', anonymous_id: 'device-1', properties }),
+  const sent = await call(`${containerOf('intake').ingest_url}/v1/events`, made.key, {
+    body: { event: 'deposit_confirmed', anonymous_id: 'device-1', properties },
   });
-  expect([sent.status, await sent.text()]).toEqual([202, expect.anything()]);
+  expect([sent.status, sent.text]).toEqual([202, expect.anything()]);
   const headers = { authorization: `Bearer ${session_token}` };
   const player = await until('the player is there', async (saw) => {
     const response = saw(await fetch(`${api.base_url}/v1/players`, { headers }));

@@ -86,11 +86,11 @@ export function sendBatch<T = Fields>(
   return call(`${ingest_url}/v1/events/batch`, api_key, { body: { events } });
 }
 
-/** Posts to an internal endpoint; `path` is what comes after /v1/internal/. */
+/** Calls an internal endpoint; `path` is what comes after /v1/internal/. */
 export function internally<T = Fields>(
   { base_url, internal_secret }: Pick<TestService, 'base_url' | 'internal_secret'>,
   path: string,
-  body: object,
+  body?: object,
 ): Promise<Answer<T>> {
   const headers = { 'x-internal-secret': internal_secret };
   return call(`${base_url}/v1/internal/${path}`, undefined, { headers, body });

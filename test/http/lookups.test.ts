@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { call } from '../engines/http-client.ts';
 import { statementWaits } from '../engines/lock-wait.ts';
 import { folded, startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
@@ -13,19 +14,14 @@ afterAll(() => service?.close());
 const MANY = 15;
 
 async function get(path: string, token?: string): Promise<{ status: number; retry_after: string | null }> {
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const response = await fetch(service.base_url + path, { headers });
-  await response.arrayBuffer();
-  return { status: response.status, retry_after: response.headers.get('retry-after') };
+  const { status, headers } = await call(service.base_url + path, token);
+  return { status, retry_after: headers.get('retry-after') };
 }
 
 async function accept(api_key: string): Promise<number> {
-  const response = await fetch(`${service.ingest_url}/v1/events`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ event: 'session_start', anonymous_id: 'device', properties: {} }),
+  const response = await call(`${service.ingest_url}/v1/events`, api_key, {
+    body: { event: 'session_start', anonymous_id: 'device', properties: {} },
   });
-  await response.arrayBuffer();
   return response.status;
 }
 

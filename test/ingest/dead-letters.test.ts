@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LetterResource, ReplayReport } from '../../src/ingest/dead-letters/schema.ts';
 import { newId } from '../../src/platform/ids.ts';
+import { call, internally } from '../engines/http-client.ts';
 import { folded, startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 
@@ -10,20 +11,6 @@ beforeAll(async () => {
   service = await startTestService();
 });
 afterAll(() => service.close());
-
-async function internal(path: string, body?: unknown): Promise<{ status: number; answer: unknown }> {
-  const response = await fetch(`${service.base_url}/v1/internal/${path}`, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, answer: await response.json() };
-}
-
-interface Page {
-  data: LetterResource[];
-  meta: { next_cursor: string | null };
-}
 
 /** Every dead letter, read in pages of `limit`. */
 async function letters(limit = 200, reason?: string): Promise<LetterResource[]> {
@@ -35,28 +22,24 @@ async function letters(limit = 200, reason?: string): Promise<LetterResource[]> 
       ...(after && { after }),
       ...(reason && { reason }),
     });
-    const { status, answer } = await internal(`dead-letters?${query.toString()}`);
+    const path = `dead-letters?${query.toString()}`;
+    const { status, data, next_cursor } = await internally<LetterResource[]>(service, path);
     expect(status).toBe(200);
-    const { data, meta } = answer as Page;
     expect(data.length).toBeLessThanOrEqual(limit);
     all.push(...data);
-    after = meta.next_cursor;
+    after = next_cursor;
   } while (after !== null);
   return all;
 }
 
 async function replay(body: object): Promise<ReplayReport> {
-  const { status, answer } = await internal('dead-letters/replay', body);
+  const { status, data } = await internally<ReplayReport>(service, 'dead-letters/replay', body);
   expect(status).toBe(200);
-  return (answer as { data: ReplayReport }).data;
+  return data;
 }
 
 async function send(event: object): Promise<void> {
-  const response = await fetch(`${service.ingest_url}/v1/events`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(event),
-  });
+  const response = await call(`${service.ingest_url}/v1/events`, service.api_key, { body: event });
   expect(response.status).toBe(202);
 }
 
@@ -88,10 +71,11 @@ async function restorePlayer(player_id: string): Promise<void> {
 
 async function sessionsOf(player_id: string): Promise<number> {
   await folded(service.platform);
-  const response = await fetch(`${service.base_url}/v1/players/${player_id}`, {
-    headers: { authorization: `Bearer ${service.session_token}` },
-  });
-  return ((await response.json()) as { data: { session_count: number } }).data.session_count;
+  const response = await call<{ session_count: number }>(
+    `${service.base_url}/v1/players/${player_id}`,
+    service.session_token,
+  );
+  return response.data.session_count;
 }
 
 it('lists refused events with their reasons, in pages', async () => {
@@ -198,10 +182,10 @@ it('reports offsets that it does not find, and refuses invalid requests', async 
     not_found: [{ partition: 0, offset: '999999999' }],
   });
   for (const body of [{}, { all: false }, { partition: 0, offsets: [] }, { partition: 0, offsets: ['-1'] }]) {
-    expect((await internal('dead-letters/replay', body)).status).toBe(422);
+    expect((await internally(service, 'dead-letters/replay', body)).status).toBe(422);
   }
   for (const query of ['limit=0', 'limit=201', 'after=nonsense', 'reason=NO_SUCH', 'other=1']) {
-    expect((await internal(`dead-letters?${query}`)).status).toBe(422);
+    expect((await internally(service, `dead-letters?${query}`)).status).toBe(422);
   }
 });
 

@@ -22,7 +22,7 @@ async function letters(tenant: TestTenant = service, limit = 200, query = ''): P
     const page = await api(service, tenant.session_token, `/v1/dead-letters?limit=${limit}${query}${more}`);
     expect(page.status, page.text).toBe(200);
     all.push(...(page.data as unknown as LetterResource[]));
-    cursor = page.meta.next_cursor;
+    cursor = page.next_cursor;
   } while (cursor !== null);
   return all;
 }
@@ -179,7 +179,7 @@ describe('POST /v1/dead-letters/replay', () => {
     const page = await api(service, service.session_token, '/v1/dead-letters?limit=1');
     for (const query of ['limit=0', 'limit=201', 'cursor=nonsense', 'reason=NO_SUCH', 'other=1'])
       expect((await api(service, service.session_token, `/v1/dead-letters?${query}`)).status).toBe(422);
-    const cursor = `/v1/dead-letters?cursor=${page.meta.next_cursor}`;
+    const cursor = `/v1/dead-letters?cursor=${page.next_cursor}`;
     expect((await api(service, other.session_token, cursor)).status).toBe(422);
   });
 });

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { internally } from '../engines/http-client.ts';
 import { startTestService, type TestService, type TestTenant } from '../engines/service.ts';
 import { FrontDoor, newSenders, shown, shuffle } from './front-door.ts';
 import { Oracle } from './oracle.ts';
@@ -106,12 +107,8 @@ async function sendInParts(
 
 /** The differences that reconcile lists after every processor has caught up. */
 async function differences({ tenant_id }: TestTenant): Promise<unknown> {
-  const response = await fetch(`${service.base_url}/v1/internal/reconcile`, {
-    method: 'POST',
-    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
-    body: JSON.stringify({ tenant_id }),
-  });
-  const text = await response.text();
+  const response = await internally(service, 'reconcile', { tenant_id });
+  const text = response.text;
   expect(response.status, text).toBe(200);
   return (JSON.parse(text) as { data: { listed: unknown } }).data.listed;
 }

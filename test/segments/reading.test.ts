@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
 import { readSizes, runSizesJob } from '../../src/segments/sizes.ts';
+import { call } from '../engines/http-client.ts';
 import { startTestService, sunk, type TestService } from '../engines/service.ts';
 import { messagingClient } from '../engage/messaging/messaging-client.ts';
 import { segmentClient, type SegmentClient } from './segment-client.ts';
@@ -19,20 +20,7 @@ const DAY_MS = 24 * HOUR_MS;
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 
 /** A list with its cursor. */
-async function list(path: string, token = service.session_token) {
-  const response = await fetch(service.base_url + path, { headers: { authorization: `Bearer ${token}` } });
-  const body = (await response.json()) as {
-    data: Fields[];
-    error?: { code: string };
-    meta?: { next_cursor: string | null };
-  };
-  return {
-    status: response.status,
-    data: body.data,
-    code: body.error?.code,
-    next_cursor: body.meta?.next_cursor ?? null,
-  };
-}
+const list = (path: string, token = service.session_token) => call<Fields[]>(service.base_url + path, token);
 
 async function pages(path: string, limit: number): Promise<Fields[]> {
   const found: Fields[] = [];

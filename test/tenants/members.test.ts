@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { DEMO_FILE } from '../../src/console/dev-login.ts';
 import { messagingClient, type MessagingClient } from '../engage/messaging/messaging-client.ts';
+import { internally } from '../engines/http-client.ts';
 import { startTestService, type TestService, type TestTenant } from '../engines/service.ts';
 import { OWN_PAGE } from '../console/cookie-jar.ts';
 
@@ -35,12 +36,8 @@ let users = 0;
 async function member(role: string): Promise<{ user_id: string; as: MessagingClient }> {
   const user_id = `member-${++users}`;
   expect((await owner.api('POST', '/v1/members', { user_id, role })).status).toBe(201);
-  const response = await fetch(`${service.base_url}/v1/internal/dev-sessions`, {
-    method: 'POST',
-    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
-    body: JSON.stringify({ user_id }),
-  });
-  const { data } = (await response.json()) as { data: { session_token: string } };
+  const response = await internally<{ session_token: string }>(service, 'dev-sessions', { user_id });
+  const { data } = response;
   return { user_id, as: messagingClient(service, { ...tenant, session_token: data.session_token }) };
 }
 
@@ -187,10 +184,10 @@ describe('console sessions', () => {
     const other = messagingClient(service, elsewhere);
     const refused = await other.api('POST', '/v1/members', { user_id, role: 'viewer' });
     expect([refused.status, refused.code]).toEqual([403, 'FORBIDDEN']);
-    const added = await fetch(`${service.base_url}/v1/internal/memberships`, {
-      method: 'POST',
-      headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
-      body: JSON.stringify({ tenant_id: elsewhere.tenant_id, user_id, role: 'viewer' }),
+    const added = await internally(service, 'memberships', {
+      tenant_id: elsewhere.tenant_id,
+      user_id,
+      role: 'viewer',
     });
     expect(added.status).toBe(201);
     const { data } = await byCookie('GET', '/v1/console-sessions?of=members', of_admin);

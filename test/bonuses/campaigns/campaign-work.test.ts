@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NIL_ID } from '../../../src/platform/ids.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
+import { call } from '../../engines/http-client.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
@@ -287,12 +288,12 @@ describe('a merge of players', () => {
   it('locks their grants before their rows of campaigns, as whoever settles a grant does', async () => {
     const on = await fresh();
     const identify = async (body: object) => {
-      const answer = await fetch(`${service.base_url}/v1/players/identify`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${on.tenant.api_key}`, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      });
-      return ((await answer.json()) as { data: { player_id: string } }).data.player_id;
+      const answer = await call<{ player_id: string }>(
+        `${service.base_url}/v1/players/identify`,
+        on.tenant.api_key,
+        { body },
+      );
+      return answer.data.player_id;
     };
     const guest = await identify({ anonymous_id: 'device' });
     const known = await identify({ external_id: 'ann' });

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
+import { call, internally } from '../../engines/http-client.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import { campaignsFixture, consistent, type CampaignsFixture } from './campaigns-fixture.ts';
 import { dereferenced } from '../../http/dereferenced.ts';
@@ -15,12 +16,12 @@ const fresh = () => campaignsFixture(service);
 
 /** What POST /v1/internal/bonus-grant answers. */
 async function askInternally(on: CampaignsFixture, campaign_id: string, player_id: string | undefined) {
-  const response = await fetch(`${service.base_url}/v1/internal/bonus-grant`, {
-    method: 'POST',
-    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
-    body: JSON.stringify({ tenant_id: on.tenant.tenant_id, campaign_id, player_id }),
+  const response = await internally(service, 'bonus-grant', {
+    tenant_id: on.tenant.tenant_id,
+    campaign_id,
+    player_id,
   });
-  const body = (await response.json()) as { data?: Body; error?: { code: string } };
+  const body = response.body as { data?: Body; error?: { code: string } };
   return { status: response.status, ...body };
 }
 
@@ -74,11 +75,8 @@ describe('POST /v1/internal/bonus-grant', () => {
   it('takes the id of a merged player for that of the survivor', async () => {
     const on = await fresh();
     const identify = async (body: object) => {
-      const headers = { authorization: `Bearer ${on.tenant.api_key}`, 'content-type': 'application/json' };
       const url = `${service.base_url}/v1/players/identify`;
-      const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
-      const { data } = (await answer.json()) as { data: { player_id: string } };
-      return data.player_id;
+      return (await call<{ player_id: string }>(url, on.tenant.api_key, { body })).data.player_id;
     };
     const guest = await identify({ anonymous_id: 'device' });
     const known = await identify({ external_id: 'ann' });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CampaignRelease } from '../../../src/bonuses/campaigns/release.ts';
 import { PROCESSORS } from '../../../src/platform/postgres/limits.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
+import { internally } from '../../engines/http-client.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import {
@@ -125,10 +126,10 @@ it('grants that are taken back before they were sent give their shares of the ra
   const id = await reserved(on, players, { template_id: await on.template(), rate_per_second: 1 });
   await release(on, id);
   for (const player_id of players.slice(0, 20)) {
-    const response = await fetch(`${service.base_url}/v1/internal/bonus-grant`, {
-      method: 'POST',
-      headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
-      body: JSON.stringify({ tenant_id: on.tenant.tenant_id, campaign_id: id, player_id }),
+    const response = await internally(service, 'bonus-grant', {
+      tenant_id: on.tenant.tenant_id,
+      campaign_id: id,
+      player_id,
     });
     expect(response.status).toBe(200);
   }

@@ -5,6 +5,7 @@ import { CampaignRelease } from '../../../src/bonuses/campaigns/release.ts';
 import { lockBeside } from '../../../src/bonuses/campaigns/work-queries.ts';
 import { compareBudgets } from '../../../src/bonuses/reconcile/compare-budgets.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
+import { call, internally } from '../../engines/http-client.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
@@ -70,23 +71,28 @@ async function hasNoStrayGrant(on: CampaignsFixture, campaign_id: string): Promi
   expect([...stray]).toEqual([]);
 }
 
+interface Asked {
+  grant_id: string | null;
+  outcome: string;
+  code?: string;
+}
+
 async function ask(on: CampaignsFixture, campaign_id: string, player_id: string) {
-  const response = await fetch(`${service.base_url}/v1/internal/bonus-grant`, {
-    method: 'POST',
-    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
-    body: JSON.stringify({ tenant_id: on.tenant.tenant_id, campaign_id, player_id }),
+  const { data } = await internally<Asked>(service, 'bonus-grant', {
+    tenant_id: on.tenant.tenant_id,
+    campaign_id,
+    player_id,
   });
-  return ((await response.json()) as { data: { grant_id: string | null; outcome: string; code?: string } })
-    .data;
+  return data;
 }
 
 async function identify(on: CampaignsFixture, body: object): Promise<string> {
-  const answer = await fetch(`${service.base_url}/v1/players/identify`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${on.tenant.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  return ((await answer.json()) as { data: { player_id: string } }).data.player_id;
+  const answer = await call<{ player_id: string }>(
+    `${service.base_url}/v1/players/identify`,
+    on.tenant.api_key,
+    { body },
+  );
+  return answer.data.player_id;
 }
 
 describe('a reserved member', () => {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { identityKeyOf, playerKey } from '../../../src/ingest/events/envelope.ts';
 import type { EventLog, NewRecord } from '../../../src/platform/event-log/port.ts';
 import { TOPICS } from '../../../src/platform/event-log/topics.ts';
+import { call } from '../../engines/http-client.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
@@ -48,13 +49,9 @@ async function playerIn(partition: number): Promise<string> {
 }
 
 async function post<T>(url: string, body: object): Promise<T> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
+  const response = await call<T>(url, service.api_key, { body });
   expect(response.status).toBeLessThan(300);
-  return ((await response.json()) as { data: T }).data;
+  return response.data;
 }
 
 /** A player who was a guest of this device before; the events of the device are in another partition than theirs. */

@@ -11,6 +11,7 @@ import { GROUPS, TOPICS } from '../../../src/platform/event-log/topics.ts';
 import { NIL_ID } from '../../../src/platform/ids.ts';
 import { retryConflicts } from '../../../src/platform/postgres/retry.ts';
 import { messagingClient } from '../../engage/messaging/messaging-client.ts';
+import { call } from '../../engines/http-client.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { runs } from '../../engines/effort.ts';
@@ -104,12 +105,8 @@ class Race {
 }
 
 async function send(events: object[]): Promise<void> {
-  const response = await fetch(`${service.ingest_url}/v1/events/batch`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ events }),
-  });
-  expect(response.status, await response.text()).toBe(202);
+  const response = await call(`${service.ingest_url}/v1/events/batch`, service.api_key, { body: { events } });
+  expect(response.status, response.text).toBe(202);
 }
 
 const lagOf = async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { Recounter } from '../../../src/bonuses/wagering/recount.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
+import { call, internally } from '../../engines/http-client.ts';
 import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
 import { grantsFixture, type GrantsFixture, type ShownGrant } from '../grants/grants-fixture.ts';
 
@@ -59,26 +60,12 @@ function told(player_id: string, rest: Body = {}) {
 
 /** Sends events in one request. */
 async function send(events: Body[], { api_key }: TestTenant = service): Promise<void> {
-  const response = await fetch(`${service.ingest_url}/v1/events/batch`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ events }),
-  });
+  const response = await call(`${service.ingest_url}/v1/events/batch`, api_key, { body: { events } });
   expect(response.status).toBe(202);
 }
 
-async function progress(
-  bets: object[],
-  { tenant_id, project_id }: TestTenant = service,
-): Promise<{ status: number; data: Record<string, unknown> }> {
-  const response = await fetch(`${service.base_url}/v1/internal/bonus-progress`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-internal-secret': service.internal_secret },
-    body: JSON.stringify({ tenant_id, project_id, bets }),
-  });
-  const body = (await response.json()) as { data: Record<string, unknown> };
-  return { status: response.status, data: body.data };
-}
+const progress = (bets: object[], { tenant_id, project_id }: TestTenant = service) =>
+  internally(service, 'bonus-progress', { tenant_id, project_id, bets });
 
 describe('events of bets', () => {
   it('move the progress of the bonus by what their games count', async () => {
@@ -177,20 +164,11 @@ describe('events of bets', () => {
   it('of a player who turns out to be another count for that one', async () => {
     const { id, player_id } = await active();
     const anonymous_id = randomUUID();
-    const as = {
-      method: 'POST',
-      headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
-    };
-    const sent = await fetch(`${service.ingest_url}/v1/events`, {
-      ...as,
-      body: JSON.stringify({ event: 'bet_placed', anonymous_id, properties: casino(400, 'slots') }),
-    });
-    expect(sent.status).toBe(202);
+    const bet = { event: 'bet_placed', anonymous_id, properties: casino(400, 'slots') };
+    expect((await call(`${service.ingest_url}/v1/events`, service.api_key, { body: bet })).status).toBe(202);
     await waitUntilCaughtUp(service.platform, 30_000);
-    const merged = await fetch(`${service.base_url}/v1/players/identify`, {
-      ...as,
-      body: JSON.stringify({ anonymous_id, player_id }),
-    });
+    const ids = { anonymous_id, player_id };
+    const merged = await call(`${service.base_url}/v1/players/identify`, service.api_key, { body: ids });
     expect(merged.status).toBe(200);
     await on.reached(id, progressIs(400));
   });

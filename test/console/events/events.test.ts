@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/ids.ts';
-import type { Answer } from '../../engines/http-client.ts';
+import { call, type Answer } from '../../engines/http-client.ts';
 import { folded, startTestService, sunk, type TestService, type TestTenant } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { accept, api, depositOf, member, newPlayer } from './event-client.ts';
@@ -30,7 +30,7 @@ async function search(query: string, limit = 200, session?: string): Promise<Rec
     );
     expect(page.status, page.text).toBe(200);
     all.push(...(page.data as unknown as Record<string, unknown>[]));
-    cursor = page.meta.next_cursor;
+    cursor = page.next_cursor;
   } while (cursor !== null);
   return all;
 }
@@ -90,7 +90,7 @@ describe('GET /v1/event-search', () => {
     const theirs = await search('', 200, other.session_token);
     expect(theirs.map(({ properties }) => properties)).toEqual([{ n: 99 }]);
     const page = await get(`/v1/event-search?limit=1&event=${name}`);
-    const cursor = `/v1/event-search?event=${name}&cursor=${String(page.meta.next_cursor)}`;
+    const cursor = `/v1/event-search?event=${name}&cursor=${String(page.next_cursor)}`;
     expect((await get(cursor, other.session_token)).status).toBe(422);
     expect(
       (await get('/v1/event-search', other.session_token, { 'x-project-id': service.project_id })).status,
@@ -246,12 +246,9 @@ it('viewers may search and trace', async () => {
 
 it.each(['GET', 'POST'])('%s /v1/events on the base host stays 404, whoever asks', async (method) => {
   for (const token of [service.session_token, service.api_key]) {
-    const response = await fetch(`${service.base_url}/v1/events`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      ...(method === 'POST' ? { body: JSON.stringify({ event: 'login', anonymous_id: 'a' }) } : {}),
-    });
+    const body = method === 'POST' ? { event: 'login', anonymous_id: 'a' } : undefined;
+    const response = await call(`${service.base_url}/v1/events`, token, { method, body });
     expect(response.status).toBe(404);
-    expect(await response.json()).toMatchObject({ error: { code: 'NOT_FOUND' } });
+    expect(response.code).toBe('NOT_FOUND');
   }
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { internally } from '../../engines/http-client.ts';
 import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { messagingClient } from '../../engage/messaging/messaging-client.ts';
@@ -69,11 +70,7 @@ it('counts what of the own tenant waits, and shows its jobs that were given up, 
 it('has the time and the result of the last reconciliation of the tenant', async () => {
   const tenant = await service.newTenant();
   const { tenant_id } = tenant;
-  const response = await fetch(`${service.base_url}/v1/internal/reconcile`, {
-    method: 'POST',
-    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
-    body: JSON.stringify({ tenant_id }),
-  });
+  const response = await internally(service, 'reconcile', { tenant_id });
   expect(response.status).toBe(200);
   expect((await system(tenant)).last_reconcile).toMatchObject({ differences: 0 });
 });

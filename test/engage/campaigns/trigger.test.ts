@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { campaignTriggers } from '../../../src/engage/campaigns/trigger.ts';
 import { recordTriggerEvents } from '../../../src/engage/triggers/record.ts';
 import { encodePlayerEvent } from '../../../src/ingest/events/envelope.ts';
+import { call } from '../../engines/http-client.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { messagingClient, type MessagingClient } from '../messaging/messaging-client.ts';
@@ -51,12 +52,10 @@ async function armed(trigger_event: string, member: string) {
 /** Sends an event that happened this many hours ago. */
 async function tellLate(player_id: string, hours: number, event: string, properties: object) {
   const timestamp = new Date(Date.now() - hours * 3_600_000).toISOString();
-  const response = await fetch(`${service.ingest_url}/v1/events`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ event, player_id, properties, timestamp }),
+  const response = await call(`${service.ingest_url}/v1/events`, service.api_key, {
+    body: { event, player_id, properties, timestamp },
   });
-  expect(response.status, await response.text()).toBe(202);
+  expect(response.status, response.text).toBe(202);
 }
 
 const messagesOf = ({ provider_id }: { provider_id: string }, count: number) =>

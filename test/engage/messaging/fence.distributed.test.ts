@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { call } from '../../engines/http-client.ts';
 import { folded, startTestService, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
@@ -20,12 +21,8 @@ const partitionOf = (project_id: string, id: string) =>
   service.platform.eventLog.partitionOf(`${project_id}:${id}`, PARTITIONS);
 
 async function post(url: string, token: string, body: unknown): Promise<void> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  expect(response.status, await response.text()).toBeLessThan(300);
+  const response = await call(url, token, { body });
+  expect(response.status, response.text).toBeLessThan(300);
 }
 
 /**

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { plainArray } from '../../../src/platform/postgres/arrays.ts';
+import { call } from '../../engines/http-client.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { messagingClient, type Body, type MessagingClient } from './messaging-client.ts';
@@ -58,12 +59,10 @@ beforeEach(async () => {
 
 /** Sends an event with this timestamp, as the client SDK does. */
 async function tell(player_id: string, event: string, properties: Body, timestamp = new Date(NOW_MS)) {
-  const response = await fetch(`${service.ingest_url}/v1/events`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ event, player_id, properties, timestamp: timestamp.toISOString() }),
+  const response = await call(`${service.ingest_url}/v1/events`, service.api_key, {
+    body: { event, player_id, properties, timestamp: timestamp.toISOString() },
   });
-  expect(response.status, await response.text()).toBe(202);
+  expect(response.status, response.text).toBe(202);
 }
 
 /** Resolves when all events sent so far, and the events that those caused, are applied and mirrored. */

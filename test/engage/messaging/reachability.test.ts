@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { call } from '../../engines/http-client.ts';
 import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
 import { messagingClient, type Body, type MessagingClient } from './messaging-client.ts';
 
@@ -165,12 +166,12 @@ it('about a bonus asks what the licence asks', async () => {
 
 describe('of which player', () => {
   const identify = async (body: Body): Promise<string> => {
-    const response = await fetch(`${service.base_url}/v1/players/identify`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    return ((await response.json()) as { data: { player_id: string } }).data.player_id;
+    const response = await call<{ player_id: string }>(
+      `${service.base_url}/v1/players/identify`,
+      tenant.api_key,
+      { body },
+    );
+    return response.data.player_id;
   };
 
   it('a merged one is answered by its survivor', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { addChange, statusChangeOf, type StatusChange } from '../../../src/ledger/fold/status-events.ts';
+import { call } from '../../engines/http-client.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import { Operator, type Fields, type Sent } from '../../players/identity/operator.ts';
 
@@ -59,13 +60,11 @@ it('a cool-down counts from the time of receipt when the event’s time is in th
 it.each(['tomorrow', '', '2026-02-30T00:00:00Z', '2026-02-03', '9999-01-01T00:00:00Z', 1_800_000_000, null])(
   'refuses %j as the time until which it lasts',
   async (until) => {
-    const response = await fetch(`${service.ingest_url}/v1/events`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${operator.tenant.api_key}`, 'content-type': 'application/json' },
-      body: JSON.stringify(cooledDown('refused', 0, { until })),
+    const response = await call(`${service.ingest_url}/v1/events`, operator.tenant.api_key, {
+      body: cooledDown('refused', 0, { until }),
     });
     expect(response.status).toBe(422);
-    expect(await response.json()).toMatchObject({ error: { code: 'PROPERTIES_INVALID' } });
+    expect(response.body).toMatchObject({ error: { code: 'PROPERTIES_INVALID' } });
   },
 );
 

@@ -9,6 +9,7 @@ import { ROLES, type Role } from '../../../src/config.ts';
 import { StatementTimedOut, type ClickHouse } from '../../../src/platform/clickhouse/port.ts';
 import type { RunSession, Tx } from '../../../src/platform/postgres/port.ts';
 import type { LogConsumer } from '../../../src/platform/event-log/port.ts';
+import { call } from '../../engines/http-client.ts';
 import { folded, startTestService, sunk, type TestService, type TestTenant } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
@@ -57,12 +58,10 @@ async function send(events: readonly Sent[]): Promise<void> {
 async function post(events: readonly Sent[]): Promise<void> {
   for (let next = 0; next < events.length; next += 100) {
     const part = events.slice(next, next + 100);
-    const response = await fetch(`${service.ingest_url}/v1/events/batch`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ events: part }),
+    const response = await call(`${service.ingest_url}/v1/events/batch`, tenant.api_key, {
+      body: { events: part },
     });
-    expect(await response.json()).toMatchObject({ data: { accepted: part.length } });
+    expect(response.body).toMatchObject({ data: { accepted: part.length } });
   }
 }
 
@@ -320,12 +319,12 @@ async function rewritersInTransactions(): Promise<number> {
 
 /** Links the device to the operator's one known player; a player that the device has already is merged into it. */
 async function identify(anonymous_id: string): Promise<{ player_id: string; merged_player_ids: string[] }> {
-  const response = await fetch(`${service.base_url}/v1/players/identify`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ anonymous_id, external_id: 'x' }),
-  });
-  return ((await response.json()) as { data: { player_id: string; merged_player_ids: string[] } }).data;
+  const response = await call<{ player_id: string; merged_player_ids: string[] }>(
+    `${service.base_url}/v1/players/identify`,
+    tenant.api_key,
+    { body: { anonymous_id, external_id: 'x' } },
+  );
+  return response.data;
 }
 
 it('corrects events even while aliases of merged players cannot be written', async () => {

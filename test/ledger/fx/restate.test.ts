@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
 import { packageRoot } from '../../../src/package-root.ts';
+import { call, internally } from '../../engines/http-client.ts';
 import { folded, startTestService, sunk, type TestService, type TestTenant } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 
@@ -21,12 +22,7 @@ beforeEach(async () => {
 type Fields = Record<string, unknown>;
 
 async function post(url: string, body: unknown): Promise<Fields> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  const { data } = (await response.json()) as { data: Fields };
+  const { data } = await call(url, tenant.api_key, { body });
   expect(data, url).toBeDefined();
   return data;
 }
@@ -46,9 +42,7 @@ async function deposit(anonymous_id: string, amount: number, currency: string, a
 }
 
 async function get<T = Fields>(path: string): Promise<T> {
-  const headers = { authorization: `Bearer ${tenant.session_token}` };
-  const response = await fetch(`${service.base_url}${path}`, { headers });
-  return ((await response.json()) as { data: T }).data;
+  return (await call<T>(service.base_url + path, tenant.session_token)).data;
 }
 
 /** Resolves when the API shows these values for the player. */
@@ -60,12 +54,10 @@ async function shows(player_id: string, values: Fields): Promise<void> {
 }
 
 async function differences(): Promise<unknown> {
-  const response = await fetch(`${service.base_url}/v1/internal/reconcile`, {
-    method: 'POST',
-    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
-    body: JSON.stringify({ tenant_id: tenant.tenant_id }),
+  const response = await internally<{ listed: unknown }>(service, 'reconcile', {
+    tenant_id: tenant.tenant_id,
   });
-  return ((await response.json()) as { data: { listed: unknown } }).data.listed;
+  return response.data.listed;
 }
 
 /** Runs as an operator: the database's user, who changes to the service role as docs/operating.md says. */

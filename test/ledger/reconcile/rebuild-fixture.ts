@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import type { ReconcileReport } from '../../../src/ledger/reconcile/schema.ts';
 import { storeSends } from '../../engage/campaigns/campaign-fixture.ts';
 import { end, runFixture } from '../../engage/journeys/runs/run-fixture.ts';
+import { internally } from '../../engines/http-client.ts';
 import { type TestService, type TestTenant } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { segmentClient, type SegmentClient } from '../../segments/segment-client.ts';
@@ -31,12 +32,8 @@ export async function tryToReconcile(
   service: TestService,
   body: object,
 ): Promise<{ status: number; text: string }> {
-  const response = await fetch(`${service.base_url}/v1/internal/reconcile`, {
-    method: 'POST',
-    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  return { status: response.status, text: await response.text() };
+  const response = await internally(service, 'reconcile', body);
+  return { status: response.status, text: response.text };
 }
 
 export const PLAYERS = 12;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
 import type { ReconcileReport } from '../../../src/ledger/reconcile/schema.ts';
+import { call, internally } from '../../engines/http-client.ts';
 import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
 
 let service: TestService;
@@ -10,23 +11,14 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 async function reconcile(body: object): Promise<ReconcileReport> {
-  const response = await fetch(`${service.base_url}/v1/internal/reconcile`, {
-    method: 'POST',
-    headers: { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  const text = await response.text();
-  expect(response.status, text).toBe(200);
-  return (JSON.parse(text) as { data: ReconcileReport }).data;
+  const { status, data, text } = await internally<ReconcileReport>(service, 'reconcile', body);
+  expect(status, text).toBe(200);
+  return data;
 }
 
 async function send(tenant: TestTenant, events: object[]): Promise<void> {
-  const response = await fetch(`${service.ingest_url}/v1/events/batch`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ events }),
-  });
-  expect(await response.json()).toMatchObject({ data: { accepted: events.length } });
+  const response = await call(`${service.ingest_url}/v1/events/batch`, tenant.api_key, { body: { events } });
+  expect(response.body).toMatchObject({ data: { accepted: events.length } });
 }
 
 /** Every kind of event that counts, for three players. The second currency has no rate yet. */
@@ -192,17 +184,14 @@ it('does not repair totals: a total that differs from its ledger rows is reporte
 });
 
 async function identify(tenant: TestTenant, body: object): Promise<Record<string, unknown>> {
-  const response = await fetch(`${service.base_url}/v1/players/identify`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  return ((await response.json()) as { data: Record<string, unknown> }).data;
+  const response = await call(`${service.base_url}/v1/players/identify`, tenant.api_key, { body });
+  return response.data;
 }
 
 async function timelineOf(tenant: TestTenant, player_id: string): Promise<unknown> {
-  const response = await fetch(`${service.base_url}/v1/players/${player_id}/timeline?limit=200`, {
-    headers: { authorization: `Bearer ${tenant.session_token}` },
-  });
-  return ((await response.json()) as { data: unknown }).data;
+  const response = await call(
+    `${service.base_url}/v1/players/${player_id}/timeline?limit=200`,
+    tenant.session_token,
+  );
+  return response.data;
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { call, type Answer } from '../../engines/http-client.ts';
 import { startTestService, sunk, type TestService, type TestTenant } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 
@@ -13,35 +14,11 @@ beforeEach(async () => {
 });
 
 type Fields = Record<string, unknown>;
-interface Answer {
-  status: number;
-  text: string;
-  data: Fields[];
-  code: string | undefined;
-  next_cursor: string | null;
-}
-
-async function get(path: string, who = tenant, headers: Record<string, string> = {}): Promise<Answer> {
-  const response = await fetch(`${service.base_url}${path}`, {
-    headers: { authorization: `Bearer ${who.session_token}`, ...headers },
-  });
-  const text = await response.text();
-  const body = JSON.parse(text) as {
-    data: Fields[];
-    error?: { code: string };
-    meta?: { next_cursor: string | null };
-  };
-  const next_cursor = body.meta?.next_cursor ?? null;
-  return { status: response.status, text, data: body.data, code: body.error?.code, next_cursor };
-}
+const get = (path: string, who = tenant, headers: Record<string, string> = {}) =>
+  call<Fields[]>(service.base_url + path, who.session_token, { headers });
 
 async function post(url: string, body: unknown): Promise<Fields> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${tenant.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  const { data } = (await response.json()) as { data: Fields };
+  const { data } = await call(url, tenant.api_key, { body });
   expect(data, url).toBeDefined();
   return data;
 }
@@ -140,7 +117,7 @@ describe('the ledger of a player', () => {
     const whole = (await get(`/v1/players/${id}/ledger`)).data;
     const pages: Fields[] = [];
     for (let cursor: string | null = ''; cursor !== null;) {
-      const page: Answer = await get(`/v1/players/${id}/ledger?limit=2${cursor}`);
+      const page: Answer<Fields[]> = await get(`/v1/players/${id}/ledger?limit=2${cursor}`);
       expect(page.data.length).toBeLessThanOrEqual(2);
       pages.push(...page.data);
       cursor = page.next_cursor === null ? null : `&cursor=${page.next_cursor}`;
@@ -180,10 +157,9 @@ describe('the ledger of a player', () => {
 
 describe('the audit of a player', () => {
   const change = async (id: string, body: Fields) => {
-    const response = await fetch(`${service.base_url}/v1/players/${id}`, {
+    const response = await call(`${service.base_url}/v1/players/${id}`, tenant.session_token, {
       method: 'PATCH',
-      headers: { authorization: `Bearer ${tenant.session_token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      body,
     });
     expect(response.status).toBe(200);
   };

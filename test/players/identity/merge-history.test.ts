@@ -8,6 +8,7 @@ import {
 import { encodePlayerEvent, playerKey } from '../../../src/ingest/events/envelope.ts';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
 import { rebuild } from '../../../src/ledger/reconcile/rebuild.ts';
+import { call } from '../../engines/http-client.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import {
@@ -138,19 +139,16 @@ describe('the history of merged players', () => {
     const merged_id = await idOf(laptop);
     const player_id = await idOf({ ...phone, ...ann });
     await operator.identify({ ...laptop, ...ann });
-    const page = async (id: string, suffix: string) => {
+    const page = (id: string, suffix: string) => {
       const url = `${service.base_url}/v1/players/${id}/timeline?limit=5${suffix}`;
-      const response = await fetch(url, {
-        headers: { authorization: `Bearer ${operator.tenant.session_token}` },
-      });
-      return (await response.json()) as { data: { event: string }[]; meta: { next_cursor: string | null } };
+      return call<{ event: string }[]>(url, operator.tenant.session_token);
     };
     const newestFirst = events.map(({ event }) => event).reverse();
     for (const id of [player_id, merged_id]) {
       const first = await page(id, '');
       if (id === merged_id) await operator.rewrite();
-      const second = await page(id, `&cursor=${first.meta.next_cursor}`);
-      const third = await page(id, `&cursor=${second.meta.next_cursor}`);
+      const second = await page(id, `&cursor=${first.next_cursor}`);
+      const third = await page(id, `&cursor=${second.next_cursor}`);
       expect(third.meta.next_cursor).toBeNull();
       expect([first, second, third].flatMap(({ data }) => data.map(({ event }) => event))).toEqual(
         newestFirst,

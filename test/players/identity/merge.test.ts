@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { call, internally } from '../../engines/http-client.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import {
   ann,
@@ -320,22 +321,14 @@ describe('ids of merged players', () => {
     const { laptop_id } = await twoVisitors();
     const player_id = await operator.signUp();
     const { tenant_id } = operator.tenant;
-    const internal = { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' };
-    const made = await fetch(`${service.base_url}/v1/internal/projects`, {
-      method: 'POST',
-      headers: internal,
-      body: JSON.stringify({ tenant_id, name: 'Second' }),
-    });
-    const { project_id } = ((await made.json()) as { data: { project_id: string } }).data;
-    const key = await fetch(`${service.base_url}/v1/projects/${project_id}/api-keys`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${operator.tenant.session_token}`,
-        'content-type': 'application/json',
-      },
-      body: JSON.stringify({ name: 'k' }),
-    });
-    const { key: api_key } = ((await key.json()) as { data: { key: string } }).data;
+    const made = await internally(service, 'projects', { tenant_id, name: 'Second' });
+    const project_id = String(made.data['project_id']);
+    const key = await call<{ key: string }>(
+      `${service.base_url}/v1/projects/${project_id}/api-keys`,
+      operator.tenant.session_token,
+      { body: { name: 'k' } },
+    );
+    const { key: api_key } = key.data;
     const neighbour = new Operator(service, { ...operator.tenant, project_id, api_key });
     const stranger = await Operator.open(service);
     for (const other of [neighbour, stranger]) {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { call } from '../../engines/http-client.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { KycClient } from './kyc-client.ts';
@@ -365,16 +366,14 @@ describe('ingested kyc events', () => {
     const client = on.platform_owns;
     const { id } = await person(client);
     const send = (event: string, expires_at: unknown) =>
-      fetch(`${service.ingest_url}/v1/events`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${client.tenant.api_key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ event, player_id: id, properties: { level: 1, expires_at } }),
+      call(`${service.ingest_url}/v1/events`, client.tenant.api_key, {
+        body: { event, player_id: id, properties: { level: 1, expires_at } },
       });
     for (const expires_at of ['soon', '2027-02-30', 1_900_000_000, '0000-01-01T00:00:00Z', '']) {
       for (const event of ['kyc_approved', 'kyc_level_upgraded']) {
         const refused = await send(event, expires_at);
         expect(refused.status, String(expires_at)).toBe(422);
-        expect(await refused.json()).toMatchObject({
+        expect(refused.body).toMatchObject({
           error: { code: 'PROPERTIES_INVALID', message: expect.stringContaining('2026-01-31') as string },
         });
       }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { grantsFixture, type GrantsFixture } from '../../../bonuses/grants/grants-fixture.ts';
+import { call } from '../../../engines/http-client.ts';
 import { folded, startTestService, sunk, type TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
 import type { Body } from '../../messaging/messaging-client.ts';
@@ -39,12 +40,8 @@ async function cashbacks(): Promise<{ template_id: string; journey_id: string }>
 }
 
 async function post(events: readonly Body[]): Promise<void> {
-  const response = await fetch(`${service.ingest_url}/v1/events/batch`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${service.api_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ events }),
-  });
-  expect(response.status, await response.text()).toBeLessThan(300);
+  const response = await call(`${service.ingest_url}/v1/events/batch`, service.api_key, { body: { events } });
+  expect(response.status, response.text).toBeLessThan(300);
 }
 
 /** Each player loses one bet. */
