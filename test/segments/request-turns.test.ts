@@ -4,7 +4,8 @@ import type { Tx } from '../../src/platform/postgres/port.ts';
 import { RequestTurns } from '../../src/segments/request-turns.ts';
 import { refreshJob, runRefreshJob } from '../../src/segments/refresh-job.ts';
 import { until } from '../engines/until.ts';
-import { openSegmentFixture, type Outcome, type SegmentFixture } from './segment-fixture.ts';
+import type { Answer } from '../engines/http-client.ts';
+import { openSegmentFixture, type SegmentFixture } from './segment-fixture.ts';
 
 let fixture: SegmentFixture;
 beforeAll(async () => {
@@ -21,7 +22,7 @@ it('requests of one tenant that wait for a refresh stop neither other tenants no
   const theirs = await make(undefined, manual, other);
   const [player, their_player] = [await person(), await person({}, { external_id: 'other' }, other)];
   const { tenant_id, project_id } = service;
-  const requests: Promise<Outcome>[] = [];
+  const requests: Promise<Answer>[] = [];
   await platform.postgres.longSession(async (session) => {
     // As a refresh of these segments that takes long.
     for (const segment_id of [mine, also_mine])

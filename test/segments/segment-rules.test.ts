@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { COMPUTED_FIELDS } from '../../src/segments/schema.ts';
 import { until } from '../engines/until.ts';
+import type { Answer } from '../engines/http-client.ts';
 import {
   everybody,
   expectRefused,
@@ -9,7 +10,6 @@ import {
   UNKNOWN,
   within,
   type Body,
-  type Outcome,
   openSegmentFixture,
   type SegmentFixture,
 } from './segment-fixture.ts';
@@ -33,7 +33,7 @@ describe('the list', () => {
     let cursor: string | null = null;
     do {
       const query = cursor === null ? '' : `&cursor=${cursor}`;
-      const page: Outcome = await api('GET', `/v1/segments?limit=2${query}`, undefined, tenant);
+      const page: Answer = await api('GET', `/v1/segments?limit=2${query}`, undefined, tenant);
       expect(page.status, page.text).toBe(200);
       seen.push(...(page.data as unknown as { id: string }[]).map(({ id }) => id));
       cursor = page.next_cursor;

@@ -3,10 +3,9 @@ import {
   openSegmentFixture,
   UNKNOWN,
   type Body,
-  type Outcome,
   type SegmentFixture,
 } from '../../segments/segment-fixture.ts';
-import { call } from '../../engines/http-client.ts';
+import { call, type Answer } from '../../engines/http-client.ts';
 
 let fixture: SegmentFixture;
 let api: SegmentFixture['api'];
@@ -43,7 +42,7 @@ async function kept(provider_id: string): Promise<Body[]> {
   return data as unknown as Body[];
 }
 
-function expectCode({ status, code, text }: Outcome, expected: string, expectedStatus = 422): void {
+function expectCode({ status, code, text }: Answer, expected: string, expectedStatus = 422): void {
   expect([status, code], text).toEqual([expectedStatus, expected]);
 }
 
@@ -142,7 +141,7 @@ describe('a template', () => {
   ])('is refused: %j', async (body, path) => {
     const answer = await api('POST', '/v1/templates', body);
     expectCode(answer, 'VALIDATION_ERROR');
-    expect(answer.issues.map((issue) => issue.path)).toContain(path);
+    expect(answer.error.details.issues.map((issue) => issue.path)).toContain(path);
   });
 
   it('reports the position of a Liquid error', async () => {
@@ -152,7 +151,7 @@ describe('a template', () => {
       body: '<p>\n  {% if x %}\n</p>',
     });
     expectCode(answer, 'TEMPLATE_INVALID');
-    expect(answer.issues).toEqual([
+    expect(answer.error.details.issues).toEqual([
       {
         path: 'subject',
         message: 'undefined filter: nonsense',
@@ -173,7 +172,7 @@ describe('a template', () => {
     const id = await make(EMAIL);
     const patched = await api('PATCH', `/v1/templates/${id}`, { preheader: '{{ x' });
     expectCode(patched, 'TEMPLATE_INVALID');
-    expect(patched.issues[0]).toMatchObject({ path: 'preheader', line: 1, column: 1 });
+    expect(patched.error.details.issues[0]).toMatchObject({ path: 'preheader', line: 1, column: 1 });
     expect((await api('GET', `/v1/templates/${id}`)).data).toMatchObject({ preheader: null });
     const data = await api('POST', '/v1/templates', {
       name: 'x',
@@ -181,7 +180,7 @@ describe('a template', () => {
       body: 'b',
       data: { link: '{% x %}' },
     });
-    expect(data.issues[0]).toMatchObject({ path: 'data.link' });
+    expect(data.error.details.issues[0]).toMatchObject({ path: 'data.link' });
   });
 
   it('does not change its channel or the fields that the service sets', async () => {
@@ -275,7 +274,7 @@ describe('a preview', () => {
     const endless = await make({ ...EMAIL, body: 'a\n{% for i in (1..99999999) %}x{% endfor %}' });
     const failed = await preview(endless);
     expectCode(failed, 'TEMPLATE_INVALID');
-    expect(failed.issues[0]).toMatchObject({ path: 'body', line: 2, tag: 'for' });
+    expect(failed.error.details.issues[0]).toMatchObject({ path: 'body', line: 2, tag: 'for' });
   });
 });
 
@@ -323,7 +322,7 @@ describe('a test message', () => {
     for (const provider_id of [email, UNKNOWN]) {
       const answer = await sendTest(sms, { recipient: '+35621000000', provider_id });
       expectCode(answer, 'VALIDATION_ERROR');
-      expect(answer.issues[0]?.path).toBe('provider_id');
+      expect(answer.error.details.issues[0]?.path).toBe('provider_id');
     }
     const paused = await makeProvider('sms', { status: 'paused' });
     expectCode(await sendTest(sms, { recipient: '+35621000000' }), 'PROVIDER_NOT_CONFIGURED');
