@@ -4,7 +4,8 @@ import { NIL_ID } from '../../../src/platform/ids.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { call } from '../../engines/http-client.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import {
   campaignsFixture,
@@ -16,7 +17,7 @@ import {
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(async () => service?.close());
 

@@ -1,13 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { DryRuns } from '../../../src/bonuses/campaigns/dry-run.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import { campaignsFixture, type CampaignsFixture } from './campaigns-fixture.ts';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterEach(() => vi.restoreAllMocks());
 afterAll(async () => service?.close());

@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { call, internally } from '../../engines/http-client.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { campaignsFixture, consistent, type CampaignsFixture } from './campaigns-fixture.ts';
 import { dereferenced } from '../../http/dereferenced.ts';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(async () => service?.close());
 

@@ -3,7 +3,8 @@ import { CampaignRelease } from '../../../src/bonuses/campaigns/release.ts';
 import { PROCESSORS } from '../../../src/platform/postgres/limits.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { internally } from '../../engines/http-client.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import {
   campaignsFixture,
@@ -15,7 +16,7 @@ import {
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(async () => service?.close());
 

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runs } from '../../engines/effort.ts';
-import { startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { sunk, type TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
 let service: TestService;
 let on: GrantsFixture;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   on = grantsFixture(service);
 });
 afterAll(async () => service?.close());

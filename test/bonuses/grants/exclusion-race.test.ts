@@ -4,7 +4,8 @@ import { reserveGrants } from '../../../src/bonuses/grants/reserve.ts';
 import { newId } from '../../../src/platform/ids.ts';
 import { Random } from '../../crash/random.ts';
 import { runs, SEED } from '../../engines/effort.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import { NO_FAULTS } from '../fake-platform.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
@@ -17,7 +18,7 @@ const WAYS = ['post', 'campaign', 'journey'] as const;
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(async () => service?.close());
 

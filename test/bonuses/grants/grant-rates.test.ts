@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { sunk, type TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { GIFT, grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
@@ -8,7 +9,7 @@ import { GIFT, grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(async () => service?.close());
 

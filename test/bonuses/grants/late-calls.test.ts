@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { NO_FAULTS } from '../fake-platform.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
@@ -10,7 +11,7 @@ let on: GrantsFixture;
 let casino: Awaited<ReturnType<GrantsFixture['adapter']>>;
 let template_id: string;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(async () => service?.close());
 beforeEach(async () => {

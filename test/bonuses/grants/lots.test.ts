@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runs } from '../../engines/effort.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
@@ -11,7 +12,7 @@ import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 let service: TestService;
 let on: GrantsFixture;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   on = grantsFixture(service);
   await on.config({ grants_per_day: 100 });
 });

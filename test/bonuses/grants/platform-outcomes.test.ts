@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ProtectionSweep } from '../../../src/bonuses/grants/protection.ts';
-import { startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { sunk, type TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import { NO_FAULTS, type Control } from '../fake-platform.ts';
 import { grantsFixture, type GrantsFixture, type ShownGrant } from './grants-fixture.ts';
@@ -11,7 +12,7 @@ let on: GrantsFixture;
 let casino: Awaited<ReturnType<GrantsFixture['adapter']>>;
 let template_id: string;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(async () => service?.close());
 beforeEach(async () => {

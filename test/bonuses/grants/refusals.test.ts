@@ -1,12 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
 let service: TestService;
 let on: GrantsFixture;
 let casino: Awaited<ReturnType<GrantsFixture['adapter']>>;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(async () => service?.close());
 beforeEach(async () => {

@@ -3,14 +3,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { lossOf } from '../../../src/bonuses/grants/loss.ts';
 import { ProtectionSweep } from '../../../src/bonuses/grants/protection.ts';
 import { reserveGrants } from '../../../src/bonuses/grants/reserve.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
 let service: TestService;
 let on: GrantsFixture;
 let casino: Awaited<ReturnType<GrantsFixture['adapter']>>;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(async () => service?.close());
 beforeEach(async () => {

@@ -2,14 +2,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { platformsOpener } from '../../../src/app/bonus-platforms.ts';
 import { reconcileBonuses, type ReconcileOptions } from '../../../src/bonuses/reconcile/reconcile.ts';
 import { readConfig } from '../../../src/config.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { NO_FAULTS } from '../fake-platform.ts';
 import { grantsFixture, type GrantsFixture } from '../grants/grants-fixture.ts';
 
 let service: TestService;
 let on: GrantsFixture;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   on = grantsFixture(service);
 });
 afterAll(async () => service?.close());

@@ -4,13 +4,14 @@ import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { Recounter } from '../../../src/bonuses/wagering/recount.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { call, internally } from '../../engines/http-client.ts';
-import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
+import type { TestService, TestTenant } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { grantsFixture, type GrantsFixture, type ShownGrant } from '../grants/grants-fixture.ts';
 
 let service: TestService;
 let on: GrantsFixture;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   on = grantsFixture(service);
   await on.config({ grants_per_day: 100 });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
+import type { TestService, TestTenant } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import { messagingClient, type Body, type MessagingClient } from '../messaging/messaging-client.ts';
 
@@ -9,7 +10,7 @@ let service: TestService;
 let tenant: TestTenant;
 let client: MessagingClient;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(() => service?.close());
 beforeEach(async () => {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { variantChooser } from '../../../src/engage/campaigns/variant-choice.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import {
   messagingClient,
@@ -14,7 +15,7 @@ let service: TestService;
 let client: MessagingClient;
 let tenant: Awaited<ReturnType<TestService['newTenant']>>;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(async () => service?.close());
 beforeEach(async () => {

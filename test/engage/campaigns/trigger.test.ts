@@ -4,14 +4,15 @@ import { campaignTriggers } from '../../../src/engage/campaigns/trigger.ts';
 import { recordTriggerEvents } from '../../../src/engage/triggers/record.ts';
 import { encodePlayerEvent } from '../../../src/ingest/events/envelope.ts';
 import { call } from '../../engines/http-client.ts';
-import { startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { sunk, type TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import { messagingClient, type MessagingClient } from '../messaging/messaging-client.ts';
 
 let service: TestService;
 let client: MessagingClient;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   client = messagingClient(service);
 });
 afterAll(async () => service?.close());

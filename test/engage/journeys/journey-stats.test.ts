@@ -3,7 +3,8 @@ import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { readChangedJourneyRows } from '../../../src/analytics/journey-mirror-queries.ts';
 import { MIRROR_START } from '../../../src/analytics/mirror-queries.ts';
 import { isInHoldout } from '../../../src/engage/journeys/runs/entry.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import { triggerFixture } from '../triggers/trigger-fixture.ts';
 import { end, runFixture, wait, type RunFixture } from './runs/run-fixture.ts';
@@ -19,7 +20,7 @@ interface Stats {
 let service: TestService;
 let on: RunFixture;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   on = runFixture(service);
 });
 afterAll(async () => service?.close());

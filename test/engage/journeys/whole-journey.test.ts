@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { isSigned } from '../../../src/auth/webhook-signature.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import { messagingClient, type MessagingClient } from '../messaging/messaging-client.ts';
 import { answering, startReceiver, type Receiver } from '../webhooks/receiver.ts';
@@ -20,7 +21,7 @@ let service: TestService;
 let client: MessagingClient;
 let receiver: Receiver;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   client = messagingClient(service);
   receiver = await startReceiver(answering(200, '{"segment":"high"}'));
 });

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Random } from '../../crash/random.ts';
 import { runs, SEED } from '../../engines/effort.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import { messagingClient } from './messaging-client.ts';
 
@@ -11,7 +12,7 @@ const INTERLEAVINGS = runs(1_000);
 const PLAYERS = 200;
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(async () => service?.close());
 

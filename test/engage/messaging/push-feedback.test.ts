@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { plainArray } from '../../../src/platform/postgres/arrays.ts';
 import { call } from '../../engines/http-client.ts';
-import { startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { sunk, type TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import { messagingClient, type Body, type MessagingClient } from './messaging-client.ts';
 
@@ -29,7 +30,7 @@ let campaign_id: string;
 let mine: Row;
 let theirs: Row;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   client = messagingClient(service);
 });
 afterAll(async () => service?.close());

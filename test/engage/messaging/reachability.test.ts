@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { call } from '../../engines/http-client.ts';
-import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
+import type { TestService, TestTenant } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { messagingClient, type Body, type MessagingClient } from './messaging-client.ts';
 
 let service: TestService;
 let tenant: TestTenant;
 let client: MessagingClient;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(() => service.close());
 beforeEach(async () => {

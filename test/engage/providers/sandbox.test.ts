@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openTransport } from '../../../src/engage/messaging/transports/open.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { clock, MESSAGE, NOW_MS, PROVIDER_ID } from '../messaging/transport-fixture.ts';
 
 describe('the sandbox', () => {
   let service: TestService;
   beforeAll(async () => {
-    service = await startTestService();
+    service = await sharedService();
   });
   afterAll(() => service?.close());
 

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { setKycModel, startTestService, type TestService } from '../../engines/service.ts';
+import { setKycModel, type TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import type { Body } from '../messaging/messaging-client.ts';
 import { counted, everybody, group, triggerFixture, type TriggerFixture } from './trigger-fixture.ts';
 
 let service: TestService;
 let on: TriggerFixture;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   await setKycModel(service, service);
   on = triggerFixture(service);
 });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { isSigned } from '../../../src/auth/webhook-signature.ts';
 import { CLEAN_UP_CRONTAB } from '../../../src/http/idempotency-job.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import { answering, startReceiver, type Receiver } from './receiver.ts';
 import { webhookFixture, type ShownDelivery, type WebhookFixture } from './webhook-fixture.ts';
@@ -12,7 +13,7 @@ let there: Receiver;
 let status = 500;
 const once = { max_attempts: 1, backoff_ms: 10 };
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   on = webhookFixture(service);
   there = await startReceiver((response, n) => answering(status)(response, n, response.req));
 });

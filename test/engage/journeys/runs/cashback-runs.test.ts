@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { grantsFixture, type GrantsFixture } from '../../../bonuses/grants/grants-fixture.ts';
 import { call } from '../../../engines/http-client.ts';
-import { folded, startTestService, sunk, type TestService } from '../../../engines/service.ts';
+import { folded, sunk, type TestService } from '../../../engines/service.ts';
+import { sharedService } from '../../../engines/shared-service.ts';
 import { until } from '../../../engines/until.ts';
 import type { Body } from '../../messaging/messaging-client.ts';
 import { end, runFixture, type RunFixture } from './run-fixture.ts';
@@ -15,7 +16,7 @@ let service: TestService;
 let on: RunFixture;
 let bonuses: GrantsFixture;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   on = runFixture(service);
   bonuses = grantsFixture(service);
 });

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../../src/analytics/caught-up.ts';
 import { grantsFixture, type GrantsFixture } from '../../../bonuses/grants/grants-fixture.ts';
-import { startTestService, type TestService } from '../../../engines/service.ts';
+import type { TestService } from '../../../engines/service.ts';
+import { sharedService } from '../../../engines/shared-service.ts';
 import { until } from '../../../engines/until.ts';
 import type { Body } from '../../messaging/messaging-client.ts';
 import { end, runFixture, wait, type RunFixture, type ShownRun } from './run-fixture.ts';
@@ -10,7 +11,7 @@ let service: TestService;
 let on: RunFixture;
 let bonuses: GrantsFixture;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   on = runFixture(service);
   bonuses = grantsFixture(service);
 });

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../../../engines/service.ts';
+import type { TestService } from '../../../engines/service.ts';
+import { sharedService } from '../../../engines/shared-service.ts';
 import { triggerFixture, type TriggerFixture } from '../../triggers/trigger-fixture.ts';
 import { end, runFixture, wait, type RunFixture } from './run-fixture.ts';
 
@@ -10,7 +11,7 @@ let service: TestService;
 let on: RunFixture;
 let events: TriggerFixture;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   on = runFixture(service);
   events = triggerFixture(service);
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../../../engines/service.ts';
+import type { TestService } from '../../../engines/service.ts';
+import { sharedService } from '../../../engines/shared-service.ts';
 import { until } from '../../../engines/until.ts';
 import { startReceiver, type Receiver } from '../../webhooks/receiver.ts';
 import { end, runFixture, wait, type RunFixture } from './run-fixture.ts';
@@ -13,7 +14,7 @@ let on: RunFixture;
 let receiver: Receiver;
 const waiting: (() => void)[] = [];
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   on = runFixture(service);
   receiver = await startReceiver((response) => {
     waiting.push(() => response.end('{}'));

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../../../engines/service.ts';
+import type { TestService } from '../../../engines/service.ts';
+import { sharedService } from '../../../engines/shared-service.ts';
 import type { Body } from '../../messaging/messaging-client.ts';
 import { answering, startReceiver, type Receiver } from '../../webhooks/receiver.ts';
 import { end, runFixture, update, wait, type RunFixture, type ShownStep } from '../runs/run-fixture.ts';
@@ -19,7 +20,7 @@ let service: TestService;
 let on: RunFixture;
 let receiver: Receiver;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   on = runFixture(service);
   receiver = await startReceiver(answering(200));
 });
