@@ -1,58 +1,22 @@
-import { expect } from 'vitest';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
+import { lasting } from './lasting.ts';
 import { startTestService, type TestService } from './service.ts';
 import { until } from './until.ts';
-import { closeLasting, lasting } from './wiring.ts';
 
 /** How long what a file began may take to end by itself. */
 const SETTLE_MS = 20_000;
 
-interface Shared {
-  service: TestService;
-  /** The functions of the globals and of the platform, as they are when nothing is spied on. */
-  functions: ReadonlyMap<string, unknown>;
-}
-
-let shared: Shared | undefined;
-let restarts = 0;
+const take = lasting('shared service', startTestService, settled);
 
 /**
  * The whole service, which the files of a worker share one after the other, with a new tenant. It is for files that
  * observe only their own tenants: no rows, metrics or records of all tenants, and no clock, configuration, role or
- * processor that differs. `close` checks that the file left nothing that would go on or stand in the way of the next
- * file; otherwise the next file gets a new service.
+ * processor that differs. `close` waits until what the file began has come to its end.
  */
 export async function sharedService(): Promise<TestService> {
-  shared ??= await start();
-  const { service, functions } = shared;
-  return {
-    ...service,
-    ...(await service.newTenant()),
-    async close() {
-      const replaced = replacedOf(functions, functionsOf(service.platform));
-      // With another clock, or on parts that are replaced, nothing settles.
-      const rest = replaced.length > 0 ? [] : await settled(service.platform);
-      if (replaced.length > 0 || rest.length > 0) {
-        await closeLasting();
-        const file = expect.getState().testPath ?? 'a file';
-        process.stderr.write(
-          `shared service closed (${++restarts} of this worker) after ${file}: ${[...replaced, ...rest].join(', ')}\n`,
-        );
-      }
-      // Another service would not help the next file.
-      expect(replaced, 'restored at the end of the file').toEqual([]);
-    },
-  };
-}
-
-async function start(): Promise<Shared> {
-  const service = await startTestService();
-  lasting.close = async () => {
-    shared = undefined;
-    await service.close();
-  };
-  return { service, functions: functionsOf(service.platform) };
+  const service = await take();
+  return { ...service, ...(await service.newTenant()) };
 }
 
 /** What of the service's work is not at its end, once it is at its end or has had its time. */
@@ -91,30 +55,4 @@ async function restOf({ metrics, postgres, eventLog }: Platform): Promise<string
       select task_identifier as task, count(*)::integer as jobs from graphile_worker.jobs group by 1`;
   });
   return [...rest, ...jobs.map(({ task, jobs }) => `${jobs} jobs ${task}`)];
-}
-
-/** What tests replace: by spies, fake timers, or by hand. */
-function functionsOf(platform: Platform): Map<string, unknown> {
-  const found = new Map<string, unknown>();
-  const objects: [string, object][] = [
-    ['', globalThis],
-    ['console.', console],
-    ['Date.', Date],
-    ['performance.', performance],
-    ['platform.', platform],
-    ...Object.entries(platform).map(([name, part]): [string, object] => [
-      `platform.${name}.`,
-      part as object,
-    ]),
-  ];
-  for (const [prefix, object] of objects) {
-    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(object))) {
-      if (typeof value === 'function') found.set(prefix + name, value);
-    }
-  }
-  return found;
-}
-
-function replacedOf(before: ReadonlyMap<string, unknown>, now: ReadonlyMap<string, unknown>): string[] {
-  return [...new Set([...before.keys(), ...now.keys()])].filter((name) => before.get(name) !== now.get(name));
 }

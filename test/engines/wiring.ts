@@ -9,6 +9,7 @@ import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import type { TestServers } from './global-setup.ts';
 import { newInstallation } from './installation.ts';
+import { closeLasting } from './lasting.ts';
 import { startPostgres } from './postgres.ts';
 import { copyPreparedPostgres, newDatabase, type TestPostgres } from './shared-postgres.ts';
 
@@ -30,16 +31,6 @@ export interface PlatformOptions {
    * server.
    */
   own_postgres?: boolean;
-}
-
-/** What a worker keeps open from file to file; at most one, and none while another platform is open. */
-export const lasting: { close: (() => Promise<void>) | undefined } = { close: undefined };
-
-/** Closes what the worker kept open from earlier files: an embedded ClickHouse is open once per process. */
-export async function closeLasting(): Promise<void> {
-  const { close } = lasting;
-  lasting.close = undefined;
-  await close?.();
 }
 
 /**
