@@ -78,5 +78,9 @@ function functionsOf({ platform, ...thing }: Lasting): Map<string, unknown> {
 }
 
 function replacedOf(before: ReadonlyMap<string, unknown>, now: ReadonlyMap<string, unknown>): string[] {
-  return [...new Set([...before.keys(), ...now.keys()])].filter((name) => before.get(name) !== now.get(name));
+  // Node defines some globals at their first use. A spy on a method of a class is a new property of the object.
+  const isNew = (name: string) => !before.has(name) && !name.startsWith('globalThis.');
+  return [...before.keys(), ...[...now.keys()].filter(isNew)].filter(
+    (name) => before.get(name) !== now.get(name),
+  );
 }

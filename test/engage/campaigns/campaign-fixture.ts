@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Platform } from '../../../src/wiring/platform.ts';
 import type { Answer } from '../../engines/http-client.ts';
-import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Fixture, Tenant } from '../../http/api-fixture.ts';
+import { sharedFixture } from '../../http/shared-fixture.ts';
 import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 
 export const UNKNOWN = '00000000-0000-4000-8000-000000000000';
@@ -72,7 +73,7 @@ export interface CampaignFixture {
 }
 
 export async function openCampaignFixture(): Promise<CampaignFixture> {
-  const fixture = await openFixture({ RATE_ADMIN_PER_SECOND: '100000', RATE_ADMIN_BURST: '100000' });
+  const fixture = await sharedFixture();
   const tenant = await fixture.makeTenant();
   const { service } = fixture.platform.postgres;
   const now = new Date();

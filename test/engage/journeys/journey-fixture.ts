@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Answer } from '../../engines/http-client.ts';
-import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Fixture, Tenant } from '../../http/api-fixture.ts';
+import { sharedFixture } from '../../http/shared-fixture.ts';
 
 type Json = Record<string, unknown>;
 
@@ -52,7 +53,7 @@ export interface JourneyFixture {
 }
 
 export async function openJourneyFixture(): Promise<JourneyFixture> {
-  const fixture = await openFixture({ RATE_ADMIN_PER_SECOND: '100000', RATE_ADMIN_BURST: '100000' });
+  const fixture = await sharedFixture();
   const tenant = await fixture.makeTenant();
   const { tenant_id, project_id } = tenant;
   const sql = fixture.platform.postgres.service;

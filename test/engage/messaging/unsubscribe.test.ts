@@ -2,12 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Channel } from '../../../src/tenants/config/channels.ts';
 import { unsubscribeHeaders } from '../../../src/engage/messaging/unsubscribe-link.ts';
 import type { Answer } from '../../engines/http-client.ts';
-import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Fixture, Tenant } from '../../http/api-fixture.ts';
+import { sharedFixture } from '../../http/shared-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
 beforeAll(async () => {
-  fixture = await openFixture();
+  fixture = await sharedFixture();
 });
 afterAll(() => fixture.close());
 beforeEach(async () => {

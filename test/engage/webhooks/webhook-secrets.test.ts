@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Fixture, Tenant } from '../../http/api-fixture.ts';
+import { sharedFixture } from '../../http/shared-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
 beforeAll(async () => {
-  fixture = await openFixture();
+  fixture = await sharedFixture();
 });
 afterAll(() => fixture?.close());
 
