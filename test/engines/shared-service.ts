@@ -1,3 +1,4 @@
+import { FETCH_TASK } from '../../src/ledger/fx/fetch-job.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { lasting } from './lasting.ts';
@@ -49,10 +50,12 @@ async function restOf({ metrics, postgres, eventLog }: Platform): Promise<string
   const [corrections] = await postgres.service`select from event_corrections limit 1`;
   if (corrections !== undefined) rest.push('corrections of events');
   const jobs = await postgres.service.begin(async (tx) => {
-    // The user of the connections owns the jobs; the service's role may only add some.
+    // The user of the connections owns the jobs; the service's role may only add some. The hourly fetch of rates is
+    // tried again for hours: no provider answers.
     await tx`set local role none`;
     return tx<{ task: string; jobs: number }[]>`
-      select task_identifier as task, count(*)::integer as jobs from graphile_worker.jobs group by 1`;
+      select task_identifier as task, count(*)::integer as jobs from graphile_worker.jobs
+      where task_identifier <> ${FETCH_TASK} group by 1`;
   });
   return [...rest, ...jobs.map(({ task, jobs }) => `${jobs} jobs ${task}`)];
 }

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Random } from '../../crash/random.ts';
-import type { TestService } from '../../engines/service.ts';
-import { sharedService } from '../../engines/shared-service.ts';
+import { startTestService, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { runs, SEED } from '../../engines/effort.ts';
 import { NO_FAULTS, type FakeBonus } from '../fake-platform.ts';
@@ -16,7 +15,7 @@ const AT_ONCE = 16;
 
 let service: TestService;
 beforeAll(async () => {
-  service = await sharedService();
+  service = await startTestService();
 });
 afterAll(async () => service?.close());
 
