@@ -15,7 +15,8 @@ import {
 const shared = {
   // The embedded ClickHouse allows one data folder per process at a time, so files run one after the other in each.
   pool: 'forks' as const,
-  // A worker imports the code once. Each file closes what it opened, and has databases and topics of its own.
+  // A worker imports the code once. Each file closes what it opened, and has databases and topics of its own, except for
+  // files that share a service or an API (test/engines/lasting.ts): they have tenants of their own.
   isolate: false,
   setupFiles: ['test/engines/seed-properties.ts'],
   // Large counts take longer.
