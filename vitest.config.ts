@@ -30,7 +30,8 @@ const shared = {
 
 const onServers = {
   ...shared,
-  env: { ...shared.env, TEST_WIRING: 'distributed' },
+  // What is drawn is searched by the embedded project. Here less of it meets other engines.
+  env: { ...shared.env, TEST_WIRING: 'distributed', TEST_EFFORT: EFFORT === 'nightly' ? 'ci' : 'quick' },
   globalSetup: ['test/engines/global-setup.ts'],
   hookTimeout: 180_000,
 };
@@ -80,8 +81,6 @@ export function projectsOf(effort: Effort) {
   const distributed_rest = {
     ...onServers,
     name: 'distributed-rest',
-    // The embedded project searches; here the same meets other engines.
-    env: { ...onServers.env, TEST_EFFORT: 'ci' },
     // Everything that the other projects do not run on servers, so that a new file runs there unless it is excluded.
     include: ['test/**/*.test.ts'],
     exclude: [

@@ -72,5 +72,5 @@ it(
       select count(*)::integer as grants from bonus_grants where calls > 1`;
     expect(lost?.grants).toBeGreaterThan(0);
   },
-  60_000 + KILLS * 10_000,
+  120_000 + KILLS * 10_000,
 );

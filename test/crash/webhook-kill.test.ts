@@ -178,5 +178,5 @@ it(
         (select count(distinct run_id) from journey_timers where seq = 1)::integer as of_runs`;
     expect(runs).toEqual({ woken: all, timers: all, of_runs: all });
   },
-  60_000 + KILLS * 10_000,
+  120_000 + KILLS * 10_000,
 );

@@ -10,6 +10,9 @@ import { streamOf, toEvents, type Step } from './streams.ts';
 
 const PLAYERS = 250;
 const EVENTS = 1_500;
+const STREAMS = runs(6);
+const ORDERS = runs(3);
+const TIMEOUT_MS = 120_000 + STREAMS * 20_000;
 
 let service: TestService;
 beforeAll(async () => {
@@ -18,52 +21,60 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-it('shows for every player exactly the result of an independent recomputation', async () => {
-  await fc.assert(
-    fc.asyncProperty(streamOf(PLAYERS, EVENTS, true), async (steps) => {
-      const door = await FrontDoor.open(service, await service.newTenant());
-      const oracle = new Oracle('EUR');
-      const senders = newSenders(PLAYERS);
-      const letters_from = await deadLetterEnd();
-      const duplicates_before = await duplicates();
-      const refused: string[] = [];
-      let dropped = 0;
-      const sent: SentEvent[] = [];
-      for (const [part, every] of [steps.slice(0, EVENTS / 2), steps.slice(EVENTS / 2)].entries()) {
-        // Some senders are identified before their first event, some after it, some never.
-        for (const [i, sender] of senders.entries()) {
-          if (i % 3 === part) await door.identify(sender, oracle, i);
+it(
+  'shows for every player exactly the result of an independent recomputation',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(streamOf(PLAYERS, EVENTS, true), async (steps) => {
+        const door = await FrontDoor.open(service, await service.newTenant());
+        const oracle = new Oracle('EUR');
+        const senders = newSenders(PLAYERS);
+        const letters_from = await deadLetterEnd();
+        const duplicates_before = await duplicates();
+        const refused: string[] = [];
+        let dropped = 0;
+        const sent: SentEvent[] = [];
+        for (const [part, every] of [steps.slice(0, EVENTS / 2), steps.slice(EVENTS / 2)].entries()) {
+          // Some senders are identified before their first event, some after it, some never.
+          for (const [i, sender] of senders.entries()) {
+            if (i % 3 === part) await door.identify(sender, oracle, i);
+          }
+          const events = toEvents(every, senders, sent);
+          await door.send(events);
+          for (const event of events) {
+            const verdict = oracle.take(event);
+            if (verdict === 'duplicate') dropped++;
+            else if (verdict !== 'counted') refused.push(`${verdict} ${event.event}`);
+          }
+          sent.push(...events);
         }
-        const events = toEvents(every, senders, sent);
-        await door.send(events);
-        for (const event of events) {
-          const verdict = oracle.take(event);
-          if (verdict === 'duplicate') dropped++;
-          else if (verdict !== 'counted') refused.push(`${verdict} ${event.event}`);
-        }
-        sent.push(...events);
-      }
-      await folded(service.platform);
-      expect(await door.players()).toEqual(shown(oracle));
-      expect(await deadLettersSince(letters_from)).toEqual(refused);
-      expect((await duplicates()) - duplicates_before).toBe(dropped);
-    }),
-    { numRuns: runs(6), endOnFailure: true },
-  );
-});
+        await folded(service.platform);
+        expect(await door.players()).toEqual(shown(oracle));
+        expect(await deadLettersSince(letters_from)).toEqual(refused);
+        expect((await duplicates()) - duplicates_before).toBe(dropped);
+      }),
+      { numRuns: STREAMS, endOnFailure: true },
+    );
+  },
+  TIMEOUT_MS,
+);
 
-it('has the same totals in whatever order the events arrive', async () => {
-  await fc.assert(
-    fc.asyncProperty(streamOf(PLAYERS, EVENTS, false), fc.nat(), async (steps, order) => {
-      const inOrder = await totalsAfter(steps, (events) => events, 1);
-      // Eight connections at once change the order further.
-      const shuffled = await totalsAfter(steps, (events) => shuffle(events, order), 8);
-      expect(shuffled).toEqual(inOrder);
-      expect(inOrder.size).toBeGreaterThan(PLAYERS / 2);
-    }),
-    { numRuns: runs(3), endOnFailure: true },
-  );
-});
+it(
+  'has the same totals in whatever order the events arrive',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(streamOf(PLAYERS, EVENTS, false), fc.nat(), async (steps, order) => {
+        const inOrder = await totalsAfter(steps, (events) => events, 1);
+        // Eight connections at once change the order further.
+        const shuffled = await totalsAfter(steps, (events) => shuffle(events, order), 8);
+        expect(shuffled).toEqual(inOrder);
+        expect(inOrder.size).toBeGreaterThan(PLAYERS / 2);
+      }),
+      { numRuns: ORDERS, endOnFailure: true },
+    );
+  },
+  TIMEOUT_MS,
+);
 
 /** The players of a new tenant after the steps. */
 async function totalsAfter(
