@@ -1,10 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import { DEMO_FILE } from '../../src/console/dev-login.ts';
-import { startTestService, type TestService } from '../engines/service.ts';
+import type { TestService } from '../engines/service.ts';
+import { sharedService } from '../engines/shared-service.ts';
 import { launchBrowser } from './chromium.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -14,10 +15,12 @@ const WAIT_MS = 20_000;
 /** A service with a real browser that is signed in as the owner of its tenant. */
 export interface ConsoleBrowser {
   service: TestService;
-  browser: Browser;
-  /** Opens a page below `/console/`, signed in. Its script errors and policy violations fail the test: see `close`. */
+  /**
+   * Opens a page below `/console/`, signed in; it is the test's until the test has ended. Its script errors and policy
+   * violations fail the file: see `close`.
+   */
   open(path: string, options?: PageOptions): Promise<Page>;
-  /** Closes browser and service. Throws when a page has thrown, or its policy was violated. */
+  /** Closes what is open. Throws when a page has thrown, or its policy was violated. */
   close(): Promise<void>;
 }
 
@@ -27,48 +30,138 @@ export interface PageOptions {
   height?: number;
   /** Messages about what a frame inside of the page may not load, which its own policy is there to refuse. */
   blocked?: RegExp;
-  /** Opened before the tests, not by one: it stays open until `close`. */
-  is_kept?: boolean;
+  /** Who signs in; absent: the owner. */
+  user?: string;
+  /** In a browser without cookies and other traces of earlier tests, which no later test uses. */
+  is_private?: boolean;
 }
 
-/** Starts a service and the browser. */
+/** The browser of this worker, which ends with it. */
+let launched: Promise<Browser> | undefined;
+
+/** What a page shows, which is not what it was opened for when a later test uses it. */
+interface Shown {
+  path: string;
+  blocked: RegExp | undefined;
+}
+
+/** A user's cookies and storage, with the pages that no test uses now. */
+interface Profile {
+  context: BrowserContext;
+  free: Page[];
+}
+
+const shown = new WeakMap<Page, Shown>();
+
+/**
+ * Opens the console of a new tenant. Tests share a page of each user, which is loaded anew for each test: a new page
+ * costs three times as much.
+ */
 export async function openConsole(): Promise<ConsoleBrowser> {
-  const service = await startTestService();
-  await writeFile(join(service.data_dir, DEMO_FILE), JSON.stringify({ user_id: 'owner-1' }));
-  const browser = await launchBrowser();
-  const contexts = new Set<BrowserContext>();
+  const [service, browser] = await Promise.all([sharedService(), (launched ??= launchBrowser())]);
+  const profiles = new Map<string, Profile>();
   const faults: string[] = [];
+  const newProfile = async (): Promise<Profile> => {
+    const context = await browser.newContext();
+    context.setDefaultTimeout(WAIT_MS);
+    return { context, free: [] };
+  };
   return {
     service,
-    browser,
-    open: async (path, { theme = 'light', width = 1280, height = 800, blocked, is_kept = false } = {}) => {
-      const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme });
-      contexts.add(context);
-      // Its page would go on asking the service while the next tests run.
-      const close = async () => {
-        contexts.delete(context);
-        await context.close();
-      };
-      if (!is_kept) onTestFinished(close);
-      context.setDefaultTimeout(WAIT_MS);
-      const page = await context.newPage();
-      page.on('pageerror', (error) => faults.push(`${path}: ${error.message}`));
-      page.on('console', (message) => {
-        const text = message.text();
-        const is_fault = /Content Security Policy/i.test(text) && blocked?.test(text) !== true;
-        if (is_fault) faults.push(`${path}: ${text}`);
+    open: async (path, options = {}) => {
+      const {
+        theme = 'light',
+        width = 1280,
+        height = 800,
+        blocked,
+        user = service.owner,
+        is_private,
+      } = options;
+      const profile = (is_private === true ? undefined : profiles.get(user)) ?? (await newProfile());
+      if (is_private !== true) profiles.set(user, profile);
+      const page = profile.free.pop() ?? (await watchedPage(profile.context, faults));
+      onTestFinished(async () => {
+        const is_clean = is_private !== true && (await cleaned(page));
+        if (is_clean) profile.free.push(page);
+        else {
+          if (profiles.get(user) === profile) profiles.delete(user);
+          await profile.context.close();
+        }
       });
+      shown.set(page, { path, blocked });
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ media: null, colorScheme: theme });
+      // Who signs in when there is no session.
+      await writeFile(join(service.data_dir, DEMO_FILE), JSON.stringify({ user_id: user }));
       await page.goto(`${service.base_url}/console/${path}`);
       await page.getByRole('navigation', { name: 'Screens' }).waitFor();
       return page;
     },
     close: async () => {
-      for (const context of contexts) await context.close();
-      await browser.close();
+      for (const { context } of profiles.values()) await context.close();
       await service.close();
       expect(faults).toEqual([]);
     },
   };
+}
+
+async function watchedPage(context: BrowserContext, faults: string[]): Promise<Page> {
+  const page = await context.newPage();
+  page.on('pageerror', (error) => faults.push(`${shown.get(page)?.path}: ${error.message}`));
+  page.on('console', (message) => {
+    const text = message.text();
+    const { path, blocked } = shown.get(page) ?? {};
+    if (/Content Security Policy/i.test(text) && blocked?.test(text) !== true)
+      faults.push(`${path}: ${text}`);
+  });
+  return page;
+}
+
+/** Takes away what a test has left in its page; false when the page cannot be used any more. */
+async function cleaned(page: Page): Promise<boolean> {
+  for (const event of ['request', 'requestfailed', 'dialog']) page.removeAllListeners(event);
+  try {
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.evaluate('localStorage.clear(); sessionStorage.clear()');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Goes to a path without loading the page anew, so that what a test answers for the API stays. */
+export const goTo = (page: Page, path: string) =>
+  page.evaluate(
+    `history.pushState({}, '', '/console/${path}'); dispatchEvent(new PopStateEvent('popstate'))`,
+  );
+
+/** Resolves when the page has done what it has begun. */
+const AT_REST = 'new Promise((done) => requestIdleCallback(() => requestIdleCallback(done)))';
+
+/** Goes to a path like {@link goTo}, and waits until everything that its screen asks is answered and shown. */
+export async function show(page: Page, path: string): Promise<void> {
+  const open = new Set<Request>();
+  const begun = (request: Request) => {
+    // A preview's frame may ask for what its policy forbids, which is never answered.
+    const is_answered = request.frame() === page.mainFrame() && request.resourceType() !== 'eventsource';
+    if (is_answered) open.add(request);
+  };
+  const ended = (request: Request) => {
+    open.delete(request);
+  };
+  page.on('request', begun);
+  page.on('requestfinished', ended);
+  page.on('requestfailed', ended);
+  try {
+    await goTo(page, path);
+    do await page.evaluate(AT_REST);
+    while (open.size > 0);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+  } finally {
+    page.off('request', begun);
+    page.off('requestfinished', ended);
+    page.off('requestfailed', ended);
+  }
 }
 
 /**
@@ -77,7 +170,8 @@ export async function openConsole(): Promise<ConsoleBrowser> {
  */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   // By the protocol of the developer tools, because the policy of the page forbids inline scripts.
-  await page.evaluate(await readFile(AXE, 'utf8'));
+  if (!(await page.evaluate<boolean>(`'axe' in globalThis`)))
+    await page.evaluate(await readFile(AXE, 'utf8'));
   return page.evaluate(async () => {
     const { axe } = globalThis as unknown as {
       axe: {
@@ -93,4 +187,14 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
       ({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`,
     );
   });
+}
+
+/** What axe finds in what the page shows now, in both themes. */
+export async function faultsInBothThemes(page: Page): Promise<string[]> {
+  const faults: string[] = [];
+  for (const theme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    for (const fault of await accessibilityFaults(page)) faults.push(`${theme}: ${fault}`);
+  }
+  return faults;
 }

@@ -1,24 +1,25 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { internally } from '../engines/http-client.ts';
-import { DEMO_FILE } from '../../src/console/dev-login.ts';
+import type { TestService } from '../engines/service.ts';
 import type { ConsoleBrowser } from './browser.ts';
 
-/** Opens a page as a member of the role; pages that are opened later are the owner's again. */
+/** Opens a page as a member of the role. */
 export async function openAs(console_: ConsoleBrowser, role: string, path: string): Promise<Page> {
   const { service } = console_;
-  const user_id = `${role}-of-the-console`;
-  const response = await internally(service, 'memberships', { tenant_id: service.tenant_id, user_id, role });
-  if (response.status !== 201) throw new Error(`no membership: ${response.text}`);
-  const signInAs = (user: string) =>
-    writeFile(join(service.data_dir, DEMO_FILE), JSON.stringify({ user_id: user }));
-  await signInAs(user_id);
-  try {
-    return await console_.open(path);
-  } finally {
-    await signInAs('owner-1');
-  }
+  const user = `${role}-of-${service.owner}`;
+  await makeMember(service, user, role);
+  return console_.open(path, { user });
+}
+
+/** Makes a user a member of the tenant. */
+export async function makeMember(
+  service: Pick<TestService, 'base_url' | 'internal_secret' | 'tenant_id'>,
+  user_id: string,
+  role: string,
+): Promise<void> {
+  const { tenant_id } = service;
+  const { status, text } = await internally(service, 'memberships', { tenant_id, user_id, role });
+  if (status >= 300) throw new Error(`no membership: ${text}`);
 }
 
 /** Names and texts that try to be something else. */

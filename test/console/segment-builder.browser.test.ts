@@ -1,6 +1,6 @@
 import type { Request } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { accessibilityFaults } from './browser.ts';
+import { accessibilityFaults, goTo } from './browser.ts';
 import {
   type Body,
   FOCUSED,
@@ -11,7 +11,6 @@ import {
   depositedOver,
   failure,
   front,
-  goTo,
   idIn,
   live,
   newName,

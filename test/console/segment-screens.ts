@@ -101,12 +101,6 @@ export const FOCUSED = `((e) => e === document.body ? '' : e?.getAttribute('aria
 /** By how much the page is wider than its window. */
 export const OVERFLOW = 'document.documentElement.scrollWidth - innerWidth';
 
-/** Opens a path without loading the page anew, so that what a test answers for the API stays. */
-export const goTo = (page: Page, path: string) =>
-  page.evaluate(
-    `history.pushState({}, '', '/console/${path}'); dispatchEvent(new PopStateEvent('popstate'))`,
-  );
-
 /** Waits until lists of choices have these entries: before, they take no letters for them. */
 export async function hasChoices(page: Page, ...names: string[]): Promise<void> {
   for (const name of names)

@@ -17,6 +17,8 @@ export interface TestTenant {
   tenant_id: string;
   project_id: string;
   api_key: string;
+  /** The user who owns the tenant. */
+  owner: string;
   session_token: string;
 }
 
@@ -80,7 +82,7 @@ function tenantMaker(config: Config, platform: Platform, service: Service): Test
   const onTenantCreated = has_providers ? fetchRatesOfNewTenant(platform.jobs) : () => Promise.resolve();
   let users = 0;
   return async (base_currency = 'EUR') => {
-    const user = `owner-${++users}`;
+    const owner = `owner-${++users}`;
     const project = await createTenant(
       platform.postgres.service,
       { notifications: service.notifications, onTenantCreated },
@@ -88,7 +90,7 @@ function tenantMaker(config: Config, platform: Platform, service: Service): Test
         name: `Test operator ${users}`,
         base_currency,
         project_name: 'Test casino',
-        admin_user_id: user,
+        admin_user_id: owner,
       },
     );
     const { key } = await createApiKey(platform, {
@@ -96,8 +98,8 @@ function tenantMaker(config: Config, platform: Platform, service: Service): Test
       name: 'test',
       environment: config.service_env,
     });
-    const session_token = (await service.auth?.dev_issuer?.issueSession(user)) ?? '';
-    return { ...project, api_key: key, session_token };
+    const session_token = (await service.auth?.dev_issuer?.issueSession(owner)) ?? '';
+    return { ...project, api_key: key, owner, session_token };
   };
 }
 
