@@ -143,8 +143,8 @@ export async function show(page: Page, path: string): Promise<void> {
   const open = new Set<Request>();
   const begun = (request: Request) => {
     // A preview's frame may ask for what its policy forbids, which is never answered.
-    const is_answered = request.frame() === page.mainFrame() && request.resourceType() !== 'eventsource';
-    if (is_answered) open.add(request);
+    if (request.isNavigationRequest() || request.frame() !== page.mainFrame()) return;
+    if (request.resourceType() !== 'eventsource') open.add(request);
   };
   const ended = (request: Request) => {
     open.delete(request);

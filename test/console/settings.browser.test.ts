@@ -274,7 +274,7 @@ test('members are added, get another role and leave; the last owner stays', asyn
 test('a session is ended from another one, which goes on', async () => {
   const other = await console_.open('settings?tab=sessions', { is_private: true });
   await other.getByText('this one').waitFor();
-  const page = await console_.open('settings?tab=sessions');
+  const page = await console_.open('settings?tab=sessions', { is_private: true });
   await page.getByText('this one').waitFor();
   const before = await page.getByRole('button', { name: 'End' }).count();
   const foreign = page.getByRole('row').nth(2);

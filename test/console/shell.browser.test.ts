@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { faultsInBothThemes, openConsole, type ConsoleBrowser } from './browser.ts';
+import { faultsInBothThemes, openConsole, show, type ConsoleBrowser } from './browser.ts';
 
 let console_: ConsoleBrowser;
 beforeAll(async () => {
@@ -50,26 +50,29 @@ describe('the frame', () => {
     await page.getByText('There is no such screen.').waitFor();
   });
 
-  test.each([
-    'players?status=none',
-    'templates?channel=none&status=none',
-    'campaigns?status=none',
-    'journeys?status=none',
-    'bonuses?tab=templates&type=none&status=none',
-    'bonuses?tab=grants&status=none&player=none&template=none&campaign=none&review=none',
-    'bonuses?tab=campaigns&status=none',
-    'vip?tab=moves&from=none&to=none',
-    'compliance?state=none&kind=none&from=none&to=none',
-    'compliance?tab=blocked&code=none&from=none',
-    'compliance?tab=audit&action=none&to=none',
-    'developers?tab=webhooks&status=none',
-    'settings?tab=suppressions&channel=none&reason=none',
-    'events?tab=search&from=none&to=none',
-  ])('the list of %s is that without its filters', async (path) => {
-    const page = await console_.open(path);
-    const empty = page.getByRole('heading', { level: 2 });
-    await empty.or(page.getByRole('grid')).first().waitFor();
-    expect(await page.getByRole('alert').count()).toBe(0);
+  test('lists everything without the filters that do not exist', async () => {
+    const page = await console_.open('players');
+    for (const path of [
+      'players?status=none',
+      'templates?channel=none&status=none',
+      'campaigns?status=none',
+      'journeys?status=none',
+      'bonuses?tab=templates&type=none&status=none',
+      'bonuses?tab=grants&status=none&player=none&template=none&campaign=none&review=none',
+      'bonuses?tab=campaigns&status=none',
+      'vip?tab=moves&from=none&to=none',
+      'compliance?state=none&kind=none&from=none&to=none',
+      'compliance?tab=blocked&code=none&from=none',
+      'compliance?tab=audit&action=none&to=none',
+      'developers?tab=webhooks&status=none',
+      'settings?tab=suppressions&channel=none&reason=none',
+      'events?tab=search&from=none&to=none',
+    ]) {
+      await show(page, path);
+      const empty = page.getByRole('heading', { level: 2 });
+      await empty.or(page.getByRole('grid')).first().waitFor();
+      expect([path, await page.getByRole('alert').count()]).toEqual([path, 0]);
+    }
   });
 
   test.each(['compliance?player=none', 'compliance?tab=blocked&player=none'])(
