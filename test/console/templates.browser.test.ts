@@ -278,7 +278,7 @@ test('a viewer reads everything and changes nothing', async () => {
 });
 
 test('hostile names and texts are shown as what they are', async () => {
-  const page = await console_.open('templates', { width: 400, blocked: IMAGE });
+  const page = await console_.open('templates/new', { width: 400, blocked: IMAGE });
   for (const name of Object.values(HOSTILE)) {
     const id = await client.template({ name, subject: name, body: `<p>${HOSTILE.script}</p>` });
     await client.campaign({ name, template_id: id });
