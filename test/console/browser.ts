@@ -166,6 +166,19 @@ export async function show(page: Page, path: string): Promise<void> {
   }
 }
 
+/** Longer than screens wait before they ask again. */
+const REFRESH_MS = 11_000;
+
+/** Lets the installed clock of a page go on until the page says that what it shows is old. */
+export async function becomesOld(page: Page): Promise<void> {
+  await expect
+    .poll(async () => {
+      await page.clock.runFor(REFRESH_MS);
+      return page.getByText('it could not be updated').count();
+    })
+    .toBe(1);
+}
+
 /**
  * What axe finds against WCAG 2.2 AA in what the page shows now, and headings that skip a level; each finding with its rule
  * and element.

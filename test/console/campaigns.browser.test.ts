@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
 import { messagingClient, type Body, type MessagingClient } from '../engage/messaging/messaging-client.ts';
 import {
   accessibilityFaults,
@@ -100,21 +101,9 @@ test('an A/B campaign, from nothing to its report', async () => {
   await page.getByText('Funnel').first().waitFor();
   await page.getByRole('row', { name: /^In the audience 80/ }).waitFor();
   await page.getByRole('row', { name: /^Sent 78/ }).waitFor();
-  await expect
-    .poll(
-      async () => {
-        await page.reload();
-        return page
-          .getByText('A is better than B', { exact: false })
-          .waitFor({ timeout: 3_000 })
-          .then(
-            () => true,
-            () => false,
-          );
-      },
-      { timeout: 60_000 },
-    )
-    .toBe(true);
+  await waitUntilCaughtUp(console_.service.platform, 60_000);
+  await page.reload();
+  await page.getByText('A is better than B', { exact: false }).waitFor();
   await page.getByRole('img', { name: /^Sent, a bar chart/ }).waitFor();
   await button(page, 'As table').click();
   await page.getByRole('cell', { name: '78', exact: true }).last().waitFor();

@@ -2,7 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call } from '../engines/http-client.ts';
 import { sunk } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
-import { accessibilityFaults, faultsInBothThemes, openConsole, type ConsoleBrowser } from './browser.ts';
+import {
+  accessibilityFaults,
+  becomesOld,
+  faultsInBothThemes,
+  openConsole,
+  type ConsoleBrowser,
+} from './browser.ts';
 
 let console_: ConsoleBrowser;
 beforeAll(async () => {
@@ -132,10 +138,12 @@ describe('when the API fails', () => {
   });
 
   test('old figures stay, with their age', async () => {
-    const page = await console_.open('overview');
+    const page = await console_.open('overview', { is_private: true });
+    await page.clock.install();
+    await page.reload();
     await page.getByText('Active players').waitFor();
     await page.route('**/v1/overview*', (route) => route.abort());
-    await page.getByText('it could not be updated', { exact: false }).waitFor();
+    await becomesOld(page);
     await page.getByText('Active players').waitFor();
   });
 
