@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { becomesOld, faultsInBothThemes, goTo, show } from './browser.ts';
-import { join } from './members.ts';
+import { makeMember } from './members.ts';
 import {
   OVERFLOW,
   answer,
@@ -337,7 +337,7 @@ test('the scripts of the list and of the builder are within their budgets', asyn
 test('a viewer sees segments, and has nothing that changes them', async () => {
   await seed();
   const other = await front.service.newTenant();
-  await join({ ...front.service, ...other }, front.service.owner, 'viewer');
+  await makeMember({ ...front.service, ...other }, front.service.owner, 'viewer');
   const headers = { authorization: `Bearer ${other.session_token}`, 'content-type': 'application/json' };
   const response = await fetch(`${front.service.base_url}/v1/segments`, {
     method: 'POST',
