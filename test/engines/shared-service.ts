@@ -1,4 +1,5 @@
 import { FETCH_TASK } from '../../src/ledger/fx/fetch-job.ts';
+import { RETIER_TASK } from '../../src/players/tiers/jobs.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { lasting } from './lasting.ts';
@@ -51,11 +52,12 @@ async function restOf({ metrics, postgres, eventLog }: Platform): Promise<string
   if (corrections !== undefined) rest.push('corrections of events');
   const jobs = await postgres.service.begin(async (tx) => {
     // The user of the connections owns the jobs; the service's role may only add some. The hourly fetch of rates is
-    // tried again for hours: no provider answers.
+    // tried again for hours: no provider answers. A minute after a tenant's tiers were changed, its players are looked at
+    // once more.
     await tx`set local role none`;
     return tx<{ task: string; jobs: number }[]>`
       select task_identifier as task, count(*)::integer as jobs from graphile_worker.jobs
-      where task_identifier <> ${FETCH_TASK} group by 1`;
+      where task_identifier <> ${FETCH_TASK} and (key is null or key not like ${`${RETIER_TASK} % again`}) group by 1`;
   });
   return [...rest, ...jobs.map(({ task, jobs }) => `${jobs} jobs ${task}`)];
 }
