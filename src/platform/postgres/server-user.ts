@@ -23,13 +23,19 @@ export class FolderUnreachable extends StartupError {
 /** Postgres refuses to run as root. When this process is root, the server runs as `postgres`, created if missing. */
 export async function findServerUser(): Promise<ServerUser> {
   if (!isRoot()) return {};
-  const id = async (flag: string) => Number((await run('id', [flag, NAME])).stdout);
   try {
-    return { uid: await id('-u'), gid: await id('-g') };
+    return await idsOf(NAME);
   } catch {
     await run('useradd', ['--system', '--user-group', '--no-create-home', NAME]);
-    return { uid: await id('-u'), gid: await id('-g') };
+    return await idsOf(NAME);
   }
+}
+
+async function idsOf(name: string): Promise<ServerUser> {
+  const { stdout } = await run('id', [name]);
+  const [, uid, gid] = /^uid=(\d+)\S* gid=(\d+)/.exec(stdout) ?? [];
+  if (uid === undefined || gid === undefined) throw new Error(`id says of ${name}: ${stdout}`);
+  return { uid: Number(uid), gid: Number(gid) };
 }
 
 /** Makes the server's user the owner of `path`. */
@@ -46,11 +52,10 @@ export async function makeTraversable(folder: string): Promise<void> {
 
 /** Rejects with {@link FolderUnreachable} when the server's user cannot enter (or execute) one of `paths`. */
 export async function checkReachable(user: ServerUser, paths: readonly string[]): Promise<void> {
-  if (user.uid === undefined) return;
+  if (user.uid === undefined || (await mayEnter(user, paths))) return;
   for (const path of paths) {
-    if (await mayEnter(user, path)) continue;
     for (const folder of ways(path)) {
-      if (await mayEnter(user, folder)) continue;
+      if (await mayEnter(user, [folder])) continue;
       throw new FolderUnreachable(
         `Postgres does not run as root, and the user "${NAME}" it runs as cannot enter ${folder}: ` +
           `allow it (chmod o+x ${folder}), move ${path} elsewhere, or start the service as another user`,
@@ -59,10 +64,17 @@ export async function checkReachable(user: ServerUser, paths: readonly string[])
   }
 }
 
-/** Whether the user can enter (or execute) `path`. Runs a command as that user: file modes do not show access lists. */
-async function mayEnter(user: ServerUser, path: string): Promise<boolean> {
+/** Whether the user can enter (or execute) all `paths`. Runs a command as that user: file modes do not show access lists. */
+async function mayEnter(user: ServerUser, paths: readonly string[]): Promise<boolean> {
   try {
-    await run('test', ['-x', path], { ...user, cwd: '/' });
+    await run(
+      'test',
+      paths.flatMap((path, i) => (i === 0 ? ['-x', path] : ['-a', '-x', path])),
+      {
+        ...user,
+        cwd: '/',
+      },
+    );
     return true;
   } catch (error) {
     // 1: `test` ran and said no. On a machine without this command, Postgres itself reports the problem.
