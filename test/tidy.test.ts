@@ -115,6 +115,48 @@ describe('the tree', () => {
   });
 });
 
+describe('the rule that tests have no bound of wall time', () => {
+  /** The lines that the rule finds. */
+  async function found(lines: readonly string[]): Promise<number[]> {
+    const dir = await mkdtemp(join(tmpdir(), 'tidy-'));
+    const config = join(dir, 'oxlintrc.json');
+    const jsPlugins = [join(packageRoot, 'test/clock-rule.mjs')];
+    const rules = { 'tests/no-wall-time': 'error' };
+    await writeFile(config, JSON.stringify({ jsPlugins, categories: { correctness: 'off' }, rules }));
+    await writeFile(join(dir, 'sample.test.ts'), lines.join('\n'));
+    const oxlint = join(packageRoot, 'node_modules/.bin/oxlint');
+    const lint = promisify(execFile)(oxlint, ['-c', config, '--format', 'unix', dir]);
+    const { stdout } = await lint.catch((error: unknown) => error as { stdout: string });
+    await rm(dir, { recursive: true });
+    return [...stdout.matchAll(/sample\.test\.ts:(\d+):/g)].map(([, line]) => Number(line));
+  }
+
+  it('finds clocks that measure, and durations and expectations by Date.now', async () => {
+    const bad = [
+      'const a = performance.now();',
+      'const b = process.hrtime.bigint();',
+      'const c = process.cpuUsage();',
+      'const begun_ms = Date.now();',
+      'const took_ms = Date.now() - begun_ms;',
+      'expect(Math.abs(sent_ms - Date.now())).toBeLessThan(1);',
+      'expect(sent_ms).toBeGreaterThan(Date.now() - 60_000);',
+    ];
+    expect(await found(bad)).toEqual([1, 2, 3, 5, 6, 7]);
+  });
+
+  it('allows timestamps', async () => {
+    const good = [
+      'const begun_ms = Date.now();',
+      'const yesterday = new Date(Date.now() - 86_400_000);',
+      'const at = (ago_ms: number) => new Date(Date.now() - ago_ms);',
+      'expect(isSigned(secret, signed, Date.now())).toBe(true);',
+      'expect(sent_ms).toBeGreaterThanOrEqual(begun_ms);',
+      "vi.spyOn(performance, 'now').mockReturnValue(0);",
+    ];
+    expect(await found(good)).toEqual([]);
+  });
+});
+
 describe('the lists of test files', () => {
   /** The names that a pattern such as `test/{a,b}.test.ts` stands for. */
   function alternatives(pattern: string): string[] {

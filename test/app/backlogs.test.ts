@@ -167,19 +167,15 @@ it('queues of segments and messages have a length and an age', async () => {
   }
 });
 
-it('a queue whose table is locked is left out in bounded time, and the others are reported', async () => {
+it('a queue whose table is locked is left out while the lock lasts, and the others are reported', async () => {
   // A busy machine may leave out other queues in some readings, too.
   const read = watch(['player-mirror', 'fx-restater'], { query_ms: 500, source_ms: 1_000, total_ms: 4_000 });
   await fixture.platform.postgres.service.begin(async (tx) => {
     await tx`lock table player_totals in access exclusive mode`;
     await until(async (saw) => {
-      const started_ms = performance.now();
       const queues = Object.keys(saw(await read()));
       expect(queues).not.toContain('player-mirror');
-      const is_in_time = performance.now() - started_ms < 10_000;
-      return (
-        is_in_time && queues.sort().join() === 'fx-restater,journey-mirror,pending-conversions,send-mirror'
-      );
+      return queues.sort().join() === 'fx-restater,journey-mirror,pending-conversions,send-mirror';
     });
   });
   await until(async (saw) => saw((await read())['player-mirror']) !== undefined);

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { reserveGrants } from '../../src/bonuses/grants/reserve.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { NO_FAULTS } from '../bonuses/fake-platform.ts';
 import { runs, SEED } from '../engines/effort.ts';
+import { until } from '../engines/until.ts';
 import { BonusHarness } from './bonus-harness.ts';
 import { Random } from './random.ts';
 
@@ -43,8 +43,10 @@ it(
           expect(await reserveGrants(tx, systemClock, [grant])).toEqual(new Map());
         });
       }
+      const before = (await fake.ledger()).calls.length;
       const stop = await harness.startSender();
-      await sleep(random.integer(0, 300));
+      const more = random.integer(0, PER_KILL);
+      await until(async (saw) => saw((await fake.ledger()).calls.length) >= before + more);
       await stop();
       await harness.endClaims();
     }

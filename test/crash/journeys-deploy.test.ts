@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { complaintsAboutTimers } from '../engage/journeys/interleavings/complaints.ts';
 import { runs } from '../engines/effort.ts';
 import { StandingRuns } from './journeys-deploy-harness.ts';
+import { stopwatch } from './stopwatch.ts';
 
 /** Runs that stand while programs change; a multiple of 100. */
 const RUNS = runs(2_000, { nightly: 100_000 });
@@ -23,23 +24,19 @@ const of = (runs: number) => ({
   asking: runs * 0.05,
 });
 
-const say = (what: string, since_ms: number) =>
-  process.stdout.write(`${what}: ${Math.round((performance.now() - since_ms) / 100) / 10} s\n`);
-
 it(
   'other programs and an edited journey move no run that stands; then each moves once, by its own version',
   async () => {
-    let since_ms = performance.now();
+    const say = stopwatch();
     await on.deploy('present');
     const [journey_id, held_id] = [await on.journey(), await on.journey()];
     await on.stand(journey_id, RUNS - HELD);
     await on.stand(held_id, HELD);
     await on.api('POST', `journeys/${held_id}/pause`, { hold: true });
-    say(`${RUNS} runs stand`, since_ms);
+    say(`${RUNS} runs stand`);
     await on.remember();
 
     // The journey is edited, and another program takes over: it would decide otherwise about every rest and split.
-    since_ms = performance.now();
     await on.edit(journey_id);
     await on.edit(held_id);
     await on.deploy('other-advance');
@@ -51,7 +48,7 @@ it(
     const [rest] = await on.sql<{ days: number }[]>`
       select extract(epoch from max(due_at - entered_at))::float8 / 86400 as days from journey_runs where version = 2`;
     expect(rest?.days).toBe(3);
-    say('edited, and another advance: 0 moved', since_ms);
+    say('edited, and another advance: 0 moved');
 
     // An event that a run of the first version awaits moves it, and nothing else.
     const [awaiting] = await on.sql<{ run_id: string; player_id: string }[]>`
@@ -65,7 +62,6 @@ it(
     await on.remember();
 
     // A program from before nodes of the type `wait_until`: what it cannot read waits, and says why.
-    since_ms = performance.now();
     await on.deploy('older-reader');
     await on.begin(journey_id, 2, 20, ['u']);
     await on.none(
@@ -80,10 +76,9 @@ it(
     );
     expect(await on.moved()).toEqual({});
     expect(await on.paths(journey_id, 2)).toEqual({ 'running w: u elapsed': 40, 'running u:': 20 });
-    say('an older program: 0 moved', since_ms);
+    say('an older program: 0 moved');
 
     // The due times come under the other program.
-    since_ms = performance.now();
     await on.deploy('other-advance', 11 * DAY_MS);
     await on.none(
       () => on.sql`
@@ -109,10 +104,9 @@ it(
       'completed e: u elapsed, w timeout, e ended': 40,
       'running w: u elapsed': 20,
     });
-    say('due: each has moved once, by its own version', since_ms);
+    say('due: each has moved once, by its own version');
 
     // The held runs stood all the time; they go on where they were, by the program that is there then.
-    since_ms = performance.now();
     const held = of(HELD);
     expect(await on.paths(held_id)).toEqual({
       'running w:': held.waiting,
@@ -144,7 +138,7 @@ it(
       { sends: sending + held.sending, calls: calling + held.calling, doubled: 0 },
     ]);
     expect(await complaintsAboutTimers(on)).toEqual([]);
-    say('held runs went on', since_ms);
+    say('held runs went on');
   },
   120_000 + RUNS * 20,
 );

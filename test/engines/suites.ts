@@ -17,9 +17,7 @@ export const LONG = [
   'test/crash/service-kill.test.ts',
   'test/platform/postgres/statement-plans.test.ts',
   'test/app/npm-start.test.ts',
-  'test/platform/event-log/kafka-security.distributed.test.ts',
   'test/players/identity/merge-history.test.ts',
-  'test/analytics/sink-blocks.distributed.test.ts',
   'test/crash/positions.distributed.test.ts',
   'test/oracle/totals.test.ts',
   'test/engage/triggers/undecided.test.ts',
@@ -49,7 +47,6 @@ export const LONG = [
   'test/players/identity/interleavings.model.test.ts',
   'test/engage/messaging/messenger-faults.test.ts',
   'test/segments/compile.property.test.ts',
-  'test/platform/postgres/pipelined-reader.test.ts',
   'test/engage/campaigns/send.test.ts',
   'test/crash/journeys-deploy.test.ts',
 ];
@@ -153,7 +150,7 @@ export const NEVER_ON_SERVERS = {
     'test/golden/schemas.test.ts',
     'test/ledger/reconcile/page-plans.test.ts',
     'test/players/tiers/tier-plans.test.ts',
-    'test/platform/postgres/{embedded-server,pipelined-reader,statement-plans,transactions}.test.ts',
+    'test/platform/postgres/{embedded-server,statement-plans,transactions}.test.ts',
   ],
   'compares the SQL of segments and conversions with a model on a ClickHouse without the service': [
     'test/engage/journeys/graph/where.test.ts',

@@ -164,22 +164,24 @@ describe('one request', () => {
   });
 
   it('reads at most the size limit of an answer', async () => {
+    let written = 0;
+    // Without an end: a client that read all of it would have no answer.
     const { url } = await serve((response) => {
       response.writeHead(200);
       const more = () => {
-        if (!response.destroyed && response.write('x'.repeat(10_000))) setImmediate(more);
+        if (response.destroyed) return;
+        written += 10_000;
+        if (response.write('x'.repeat(10_000))) setImmediate(more);
         else response.once('drain', more);
       };
       more();
     });
-    const took_ms: number[] = [];
     for (let n = 1; n <= 2; n++) {
-      const before_ms = performance.now();
       const answer = await post({ egress, url, headers: {}, body: 'x' });
       expect('text' in answer ? (answer.text?.length ?? 0) : -1).toBeLessThan(70_000);
-      took_ms.push(performance.now() - before_ms);
     }
-    expect(Math.min(...took_ms)).toBeLessThan(5_000);
+    // What the buffers of two connections hold.
+    expect(written).toBeLessThan(20_000_000);
   });
 
   it('parses Retry-After', () => {
