@@ -68,6 +68,13 @@ export const FROM_CI_ON = {
     'test/bonuses/grants/{exclusion-race,lives}.test.ts',
     'test/crash/*.test.ts',
   ],
+  'measures time with engines': [
+    'test/auth/key-lookups.time.test.ts',
+    'test/bonuses/campaigns/release.time.test.ts',
+    'test/contract/event-log.time.test.ts',
+    'test/http/overload.time.test.ts',
+    'test/platform/postgres/pipelined-reader.time.test.ts',
+  ],
   'explains statements on many rows': [
     'test/platform/postgres/statement-plans.test.ts',
     'test/ledger/reconcile/page-plans.test.ts',

@@ -50,6 +50,28 @@ export const release = (on: CampaignsFixture, campaign_id: string) => usedTo(on,
 const usedTo = ({ sql, tenant }: CampaignsFixture, campaign_id: string, released_to: Date) =>
   noteReleased(sql, { ...tenant, campaign_id }, released_to);
 
+/** How many rows of the campaign have the status. */
+export async function countOf(on: CampaignsFixture, campaign_id: string, status: string): Promise<number> {
+  const rows = await on.sql`
+    select from bonus_campaign_rows where campaign_id = ${campaign_id} and status = ${status}`;
+  return rows.length;
+}
+
+/** A campaign of which all of these players are reserved, and none released: its tenant has paused its bonuses. */
+export async function reserved(on: CampaignsFixture, players: readonly string[], rest: Body) {
+  const segment_id = await on.client.segment([...players]);
+  const { data } = await on.create({ segment_id, ...rest });
+  await on.config({ paused: true });
+  await on.issue(data.id);
+  await holdRelease(on, data.id);
+  await on.config({ paused: false });
+  await until(
+    'all are reserved',
+    async (saw) => saw(await countOf(on, data.id, 'reserved')) === players.length,
+  );
+  return data.id;
+}
+
 export const sumOf = ({ stats }: ShownCampaign) =>
   stats.pending + stats.granted + stats.skipped + stats.failed;
 

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CampaignRelease } from '../../../src/bonuses/campaigns/release.ts';
-import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { internally } from '../../engines/http-client.ts';
 import type { TestService } from '../../engines/service.ts';
 import { sharedService } from '../../engines/shared-service.ts';
@@ -8,8 +7,9 @@ import { until } from '../../engines/until.ts';
 import {
   campaignsFixture,
   consistent,
-  holdRelease,
+  countOf,
   release,
+  reserved,
   type CampaignsFixture,
 } from './campaigns-fixture.ts';
 
@@ -21,66 +21,7 @@ afterAll(async () => service?.close());
 
 const fresh = () => campaignsFixture(service);
 
-async function countOf(on: CampaignsFixture, campaign_id: string, status: string): Promise<number> {
-  const rows = await on.sql`
-    select from bonus_campaign_rows where campaign_id = ${campaign_id} and status = ${status}`;
-  return rows.length;
-}
-
-/** A campaign of which all of these players are reserved, and none released: its tenant has paused its bonuses. */
-async function reserved(on: CampaignsFixture, players: readonly string[], rest: Body) {
-  const segment_id = await on.client.segment([...players]);
-  const { data } = await on.create({ segment_id, ...rest });
-  await on.config({ paused: true });
-  await on.issue(data.id);
-  await holdRelease(on, data.id);
-  await on.config({ paused: false });
-  await until(
-    'all are reserved',
-    async (saw) => saw(await countOf(on, data.id, 'reserved')) === players.length,
-  );
-  return data.id;
-}
-
 describe('the release of a campaign', () => {
-  it('that waits for the budget of its template stops no other', async () => {
-    const [slow, other] = [await fresh(), await fresh()];
-    const template_id = await slow.template({ max_grants_per_player: 1 });
-    const [taken = '', ...players] = await slow.client.players(3);
-    const slow_id = await reserved(slow, [taken, ...players], { template_id, rate_per_second: 100 });
-    // Whoever has it already gives back what was held.
-    expect((await slow.grant(template_id, taken)).status).toBe(201);
-    const others = await other.client.players(40);
-    const other_id = await reserved(other, others, {
-      template_id: await other.template(),
-      rate_per_second: 40,
-    });
-    await slow.sql.begin(async (tx) => {
-      await tx`select from bonus_budgets where template_id = ${template_id} for update`;
-      const [holder] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`;
-      await Promise.all([release(slow, slow_id), release(other, other_id)]);
-      // How far the other came while the same statement of the slow one waited.
-      const seen = new Map<string, Set<number>>();
-      await until('the other is released while the slow one waits', async (saw) => {
-        const waiting = await tx<{ pid: number; since: string }[]>`
-          select pid, query_start::text as since from pg_stat_activity
-          where ${holder?.pid ?? 0} = any(pg_blocking_pids(pid))`;
-        const left = await countOf(other, other_id, 'reserved');
-        for (const { pid, since } of waiting) {
-          const counts = seen.get(`${pid} ${since}`) ?? new Set();
-          seen.set(`${pid} ${since}`, counts.add(left));
-        }
-        return saw([...seen.values()]).some(({ size }) => size > 1);
-      });
-      await other.reaches(other_id, ({ status }) => status === 'issued');
-      expect(await countOf(slow, slow_id, 'reserved')).toBe(3);
-    });
-    const done = await slow.reaches(slow_id, ({ status }) => status === 'issued');
-    expect(done.stats).toMatchObject({ granted: 2, skipped: 1 });
-    await consistent(slow, slow_id);
-    await consistent(other, other_id);
-  });
-
   it('does not wait for decisions about other members, which hold the campaign’s limits', async () => {
     const on = await fresh();
     const players = await on.client.players(3);
