@@ -22,6 +22,7 @@ import { eventOf } from './model-run.ts';
 import { Operator, type Sent } from './operator.ts';
 import { complaintsOf, type Outcome, type OutcomePlayer, type Sums } from './outcome.ts';
 
+const RUNS = runs(100);
 const DEVICES = 5;
 const PERSONS = 2;
 const LANES_OF_FOLDS = 3;
@@ -51,9 +52,8 @@ interface Run {
 
 it(
   'concurrent merges and folds keep every sum, and assign every event to the right player',
-  { timeout: 600_000 },
+  { timeout: 300_000 + RUNS * 3_000 },
   async () => {
-    const numRuns = runs(100);
     const seeds = fc.noShrink(fc.array(fc.nat(), { minLength: AT_ONCE, maxLength: AT_ONCE }));
     let checks = 0;
     // One operator first: connections are opened and code is compiled while few wait for the same rows.
@@ -65,7 +65,7 @@ it(
           for (const operator of operators) expect(await operator.differences()).toEqual([]);
         }
       }),
-      { numRuns: Math.ceil(numRuns / AT_ONCE), endOnFailure: true },
+      { numRuns: Math.ceil(RUNS / AT_ONCE), endOnFailure: true },
     );
     // All operators, before and after ClickHouse is rewritten.
     const anybody = await Operator.open(service);
@@ -73,7 +73,7 @@ it(
     await anybody.rewriteAll();
     expect(await anybody.differencesOfAll()).toEqual([]);
     for (const [what, times] of Object.entries(met))
-      expect(times, what).toBeGreaterThanOrEqual(numRuns / 10 - 5);
+      expect(times, what).toBeGreaterThanOrEqual(RUNS / 10 - 5);
   },
 );
 
