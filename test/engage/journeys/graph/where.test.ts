@@ -203,7 +203,8 @@ it('a text names the moment that ClickHouse reads in it', async () => {
       isoTime,
       fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
     ),
-    { numRuns: runs(5_000) },
+    // All of them are a parameter of one statement.
+    { numRuns: runs(5_000, { nightly: 5_000 }) },
   );
   const bindings = new Bindings();
   const moment = jsonDate({ column: 'object', key: 'at' }, bindings);
@@ -219,7 +220,7 @@ it('a text names the moment that ClickHouse reads in it', async () => {
   expect(
     differing.map(({ text, at_ms }) => ({ text, at_ms, read: jsonMomentMs(text) })).slice(0, 20),
   ).toEqual([]);
-  expect(rows.filter(({ at_ms }) => at_ms !== null).length).toBeGreaterThan(1_000);
+  expect(rows.filter(({ at_ms }) => at_ms !== null).length).toBeGreaterThan(texts.length / 5);
 });
 
 describe('a filter', () => {
