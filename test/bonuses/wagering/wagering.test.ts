@@ -109,6 +109,8 @@ describe('events of bets', () => {
       await adapter.fake.control({ faults: { accept: 1 } });
       const { data, status } = await on.grant(await on.template({ game_contribution: TABLE }), player_id);
       expect([status, data.status]).toEqual([201, 'pending']);
+      // Asked about the grant, the platform would report what it has counted: nothing.
+      await adapter.fake.control({ answer: { status: 503, body: '', headers: {} } });
       await on.client.event(player_id, 'bet_placed', casino(300, 'slots'));
       await waitUntilCaughtUp(service.platform, 30_000);
       const platform_bonus_id = String(data['platform_bonus_id']);
