@@ -1,14 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { countDue } from '../../../src/engage/messaging/messenger-queries.ts';
+import { openPostgres } from '../../../src/platform/postgres/pool.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import { openTestPostgres } from '../../engines/wiring.ts';
 
-let service: TestService;
+let engine: Awaited<ReturnType<typeof openTestPostgres>>;
+let postgres: ReturnType<typeof openPostgres>;
 beforeAll(async () => {
-  service = await startTestService({ roles: new Set(['api', 'intake']) });
+  engine = await openTestPostgres({ prepared: true });
+  postgres = openPostgres(engine.url);
 });
-afterAll(async () => service?.close());
+afterAll(async () => {
+  await postgres?.close();
+  await engine?.close();
+});
 
 /** `sql` that explains the statements which count. */
 function explaining(sql: Tx): Tx {
@@ -24,8 +30,8 @@ function explaining(sql: Tx): Tx {
 }
 
 it('messages that wait for the end of quiet hours are passed over in the index', async () => {
-  const { tenant_id, project_id } = service;
-  const sql = service.platform.postgres.service;
+  const [tenant_id, project_id] = [randomUUID(), randomUUID()];
+  const sql = postgres.service;
   const queue_id = randomUUID();
   // The waiting ones stand before the due one.
   const queued = (count: number, retry_at: Date) => sql`
