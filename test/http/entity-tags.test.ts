@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../engines/service.ts';
+import type { TestService } from '../engines/service.ts';
+import { sharedService } from '../engines/shared-service.ts';
 import { messagingClient, type MessagingClient } from '../engage/messaging/messaging-client.ts';
 import { deposit, Operator, session } from '../players/identity/operator.ts';
 import { end, wait } from '../engage/journeys/journey-fixture.ts';
@@ -7,7 +8,7 @@ import { end, wait } from '../engage/journeys/journey-fixture.ts';
 let service: TestService;
 let client: MessagingClient;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   client = messagingClient(service);
 });
 afterAll(() => service.close());

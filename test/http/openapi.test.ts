@@ -7,7 +7,8 @@ import { apiEndpoints } from '../../src/app/api-app.ts';
 import type { AnyEndpoint } from '../../src/http/endpoint.ts';
 import { dereferenced } from './dereferenced.ts';
 import type { Answer } from '../engines/http-client.ts';
-import { openFixture, type Fixture, type Tenant } from './api-fixture.ts';
+import type { Fixture, Tenant } from './api-fixture.ts';
+import { sharedFixture } from './shared-fixture.ts';
 import { custom, login, propertiesOf } from '../ingest/sound-events.ts';
 
 let fixture: Fixture;
@@ -41,7 +42,7 @@ interface Document {
 }
 
 beforeAll(async () => {
-  fixture = await openFixture();
+  fixture = await sharedFixture();
   tenant = await fixture.makeTenant();
   served = (await fixture.call('/openapi.json')).text;
   document = dereferenced(JSON.parse(served) as Json) as unknown as Document;

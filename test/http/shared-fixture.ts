@@ -7,7 +7,12 @@ import { openFixture } from './api-fixture.ts';
  */
 export const sharedFixture = lasting(
   'shared API',
-  () => openFixture({ RATE_ADMIN_PER_SECOND: '100000', RATE_ADMIN_BURST: '100000' }),
+  () =>
+    openFixture({
+      RATE_ADMIN_PER_SECOND: '100000',
+      RATE_ADMIN_BURST: '100000',
+      RATE_IDENTIFY_PER_SECOND: '100000',
+    }),
   // Nothing goes on without processors.
   () => Promise.resolve([]),
 );

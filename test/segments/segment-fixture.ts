@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
-import { startTestService, type TestService, type TestTenant } from '../engines/service.ts';
+import type { TestService, TestTenant } from '../engines/service.ts';
+import { sharedService } from '../engines/shared-service.ts';
 import { call, internally, type Answer } from '../engines/http-client.ts';
 
 export type Body = Record<string, unknown>;
@@ -31,7 +32,7 @@ export interface SegmentFixture {
 }
 
 export async function openSegmentFixture(): Promise<SegmentFixture> {
-  const service = await startTestService();
+  const service = await sharedService();
   const api: SegmentFixture['api'] = (method, path, body, of = service) =>
     call(service.base_url + path, of.session_token, { method, body });
   let people = 0;

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
-import { startTestService, type TestService } from '../engines/service.ts';
+import type { TestService } from '../engines/service.ts';
+import { sharedService } from '../engines/shared-service.ts';
 import { until } from '../engines/until.ts';
 import { call } from '../engines/http-client.ts';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(async () => service?.close());
 

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiKeys } from '../../src/auth/authenticators.ts';
 import type { Answer } from '../engines/http-client.ts';
-import { openFixture, type Fixture, type Tenant } from '../http/api-fixture.ts';
+import type { Fixture, Tenant } from '../http/api-fixture.ts';
+import { sharedFixture } from '../http/shared-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  fixture = await openFixture();
+  fixture = await sharedFixture();
   tenant = await fixture.makeTenant();
 });
 afterAll(() => fixture.close());

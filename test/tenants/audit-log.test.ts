@@ -8,7 +8,8 @@ import { journeyAuditCases, runAuditCases } from './run-audit-cases.ts';
 import { settingsAuditCases } from './settings-audit-cases.ts';
 import { tierAuditCases } from './tier-audit-cases.ts';
 import type { Answer } from '../engines/http-client.ts';
-import { INTERNAL_SECRET, openFixture, type Fixture, type Tenant } from '../http/api-fixture.ts';
+import { INTERNAL_SECRET, type Fixture, type Tenant } from '../http/api-fixture.ts';
+import { sharedFixture } from '../http/shared-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
@@ -16,7 +17,7 @@ let tenant: Tenant;
 let declared: ReturnType<typeof apiEndpoints>;
 
 beforeAll(async () => {
-  fixture = await openFixture();
+  fixture = await sharedFixture();
   declared = apiEndpoints(fixture.platform, fixture.config, fixture.deps);
   tenant = await fixture.makeTenant();
 });

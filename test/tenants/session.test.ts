@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openFixture, type Fixture, type Tenant } from '../http/api-fixture.ts';
+import type { Fixture, Tenant } from '../http/api-fixture.ts';
+import { sharedFixture } from '../http/shared-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
 let other: Tenant;
 
 beforeAll(async () => {
-  fixture = await openFixture({ RATE_ADMIN_PER_SECOND: '100000' });
+  fixture = await sharedFixture();
   tenant = await fixture.makeTenant();
   other = await fixture.makeTenant();
 });

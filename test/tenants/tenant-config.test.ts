@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { runs } from '../engines/effort.ts';
 import type { Answer } from '../engines/http-client.ts';
-import { openFixture, type Fixture, type Tenant } from '../http/api-fixture.ts';
+import type { Fixture, Tenant } from '../http/api-fixture.ts';
+import { sharedFixture } from '../http/shared-fixture.ts';
 
 const PATH = '/v1/tenant/config';
 const UNCONFIGURED = { license_jurisdiction: null, verticals: [], kyc_model: 'none', config: {} };
@@ -13,7 +14,7 @@ let fixture: Fixture;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  fixture = await openFixture({ RATE_ADMIN_PER_SECOND: '100000' });
+  fixture = await sharedFixture();
 });
 afterAll(() => fixture.close());
 beforeEach(async () => {

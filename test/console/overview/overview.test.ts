@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestService, sunk, type TestService, type TestTenant } from '../../engines/service.ts';
+import { sunk, type TestService, type TestTenant } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { accept, api, depositOf, member, newPlayer } from '../events/event-client.ts';
 
 let service: TestService;
@@ -15,7 +16,7 @@ const LARGE = 9_007_199_254_740_993n;
 const bet = { currency: 'EUR', game_id: 'g', game_category: 'slots' };
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   other = await service.newTenant('SEK');
   empty = await service.newTenant();
   const [ann, bob] = await Promise.all(

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { addChange, statusChangeOf, type StatusChange } from '../../../src/ledger/fold/status-events.ts';
 import { call } from '../../engines/http-client.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { Operator, type Fields, type Sent } from '../../players/identity/operator.ts';
 
 const HOUR = 3_600_000;
@@ -11,7 +12,7 @@ const iso = (hour: number) => new Date(START_MS + hour * HOUR).toISOString();
 let service: TestService;
 let operator: Operator;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   operator = await Operator.open(service);
 });
 afterAll(() => service.close());

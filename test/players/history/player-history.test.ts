@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../../engines/http-client.ts';
-import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Fixture, Tenant } from '../../http/api-fixture.ts';
+import { sharedFixture } from '../../http/shared-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
@@ -8,7 +9,7 @@ let blocks = 0;
 const DAY_MS = 86_400_000;
 
 beforeAll(async () => {
-  fixture = await openFixture({ RATE_ADMIN_PER_SECOND: '100000' });
+  fixture = await sharedFixture();
   tenant = await fixture.makeTenant();
 });
 afterAll(() => fixture.close());

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { statementWaits } from '../../engines/lock-wait.ts';
 import type { Answer } from '../../engines/http-client.ts';
-import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Fixture, Tenant } from '../../http/api-fixture.ts';
+import { sharedFixture } from '../../http/shared-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
 let ids = 0;
 
 beforeAll(async () => {
-  fixture = await openFixture({ RATE_IDENTIFY_PER_SECOND: '100000' });
+  fixture = await sharedFixture();
   tenant = await fixture.makeTenant();
 });
 afterAll(() => fixture.close());

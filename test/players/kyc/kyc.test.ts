@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { call } from '../../engines/http-client.ts';
-import { startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { sunk, type TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import { KycClient } from './kyc-client.ts';
 
@@ -11,7 +12,7 @@ let on: Record<'dual' | 'crm_owns' | 'platform_owns' | 'none' | 'undecided', Kyc
 let players = 0;
 
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
   on = {
     dual: await KycClient.open(service, 'dual'),
     crm_owns: await KycClient.open(service, 'crm_owns'),

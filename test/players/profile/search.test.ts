@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Answer } from '../../engines/http-client.ts';
-import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
+import type { Fixture, Tenant } from '../../http/api-fixture.ts';
+import { sharedFixture } from '../../http/shared-fixture.ts';
 
 let fixture: Fixture;
 let tenant: Tenant;
 let made = 0;
 
 beforeAll(async () => {
-  fixture = await openFixture({ RATE_ADMIN_PER_SECOND: '100000' });
+  fixture = await sharedFixture();
   tenant = await fixture.makeTenant();
 });
 afterAll(() => fixture.close());
