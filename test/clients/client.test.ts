@@ -184,7 +184,7 @@ describe('against the service', () => {
     const second = await client.journeys.trigger(journey.id, { player_id }, options);
     expect(second.run_id).toBe(first.run_id);
     expect(abouts.map(({ is_replayed }) => is_replayed)).toEqual([false, true]);
-    expect(abouts.every(({ request_id }) => request_id !== undefined)).toBe(true);
+    expect(abouts.filter(({ request_id }) => request_id === undefined).slice(0, 20)).toEqual([]);
     expect(actionKey()).not.toBe(actionKey());
   });
 

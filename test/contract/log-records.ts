@@ -21,8 +21,13 @@ export function range(from: number, to: number): number[] {
 /** Expects that these batches hold these records, in order, and that no batch exceeds the limit. */
 export function expectRecords(batches: readonly LogBatch[], records: readonly { value: string }[]): void {
   const values = batches.flatMap((batch) => batch.records.map(({ value }) => value));
-  expect(values.length).toBe(records.length);
-  expect(values.every((value, at) => value === records[at]?.value)).toBe(true);
+  const different = Array.from({ length: Math.max(values.length, records.length) }, (_, at) => at).filter(
+    (at) => values[at] !== records[at]?.value,
+  );
+  const shown = different
+    .slice(0, 20)
+    .map((at) => ({ at, is: values[at]?.slice(0, 100), should_be: records[at]?.value.slice(0, 100) }));
+  expect(shown, `${different.length} of ${records.length} records`).toEqual([]);
   const bytes = (batch: LogBatch) =>
     batch.records.reduce((sum, { key, value }) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
   expect(Math.max(...batches.map(bytes))).toBeLessThanOrEqual(MAX_BATCH_BYTES);

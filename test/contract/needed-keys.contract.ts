@@ -41,7 +41,12 @@ export function neededKeysCases(open: () => EventLog): void {
       expect(numbers(seen, 'needed')).toEqual(range(0, 30).map((i) => 100 * i + 50));
       for (const { records, keys } of batches) {
         expect(keys).toEqual(new Set(['needed', 'nobody']));
-        expect(records.slice(1, -1).every(({ key }) => key === 'needed')).toBe(true);
+        expect(
+          records
+            .slice(1, -1)
+            .filter(({ key }) => key !== 'needed')
+            .slice(0, 20),
+        ).toEqual([]);
       }
       // The batches follow one another without a gap, and end at the end of the log.
       const ends = await open().endOffsets(topic);
@@ -71,7 +76,7 @@ export function neededKeysCases(open: () => EventLog): void {
       const [first, ...rest] = batches;
       expect(first?.records.map(({ value }) => value)).toEqual(['0', '9']);
       expect(rest.flatMap(({ records }) => records.map(({ value }) => value))).toEqual(['10']);
-      expect(rest.every(({ keys }) => keys === undefined)).toBe(true);
+      expect(rest.filter(({ keys }) => keys !== undefined).slice(0, 20)).toEqual([]);
     });
 
     test('is asked again when it fails, and loses nothing', async () => {

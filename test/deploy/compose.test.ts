@@ -102,7 +102,9 @@ describe('docker-compose.yml and src/config.ts', () => {
       const ops_port = environment['OPS_PORT'] ?? '';
       expect(Number(ops_port)).toBeGreaterThan(ingest_port);
       expect(ports.filter((one) => one.endsWith(`:${ops_port}`))).toEqual([]);
-      expect(ports.every((one) => one.endsWith(`:${port}`) || one.endsWith(`:${ingest_port}`))).toBe(true);
+      expect(
+        ports.filter((one) => !(one.endsWith(`:${port}`) || one.endsWith(`:${ingest_port}`))).slice(0, 20),
+      ).toEqual([]);
     }
   });
 });

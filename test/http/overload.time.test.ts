@@ -91,7 +91,7 @@ it('a locked table stops only the requests that need it, and nothing is lost', a
     expect(new Set(refused.map(({ status, body }) => `${status} ${body.error?.code}`))).toEqual(
       new Set(['503 SERVICE_UNAVAILABLE']),
     );
-    expect(refused.every(({ retry_after }) => Number(retry_after) >= 1)).toBe(true);
+    expect(refused.filter(({ retry_after }) => !(Number(retry_after) >= 1)).slice(0, 20)).toEqual([]);
     expect(Math.max(...refused.map(({ took_ms }) => took_ms))).toBeLessThan(15_000);
     expect(new Set(others.map(({ status }) => status))).toEqual(new Set([200]));
     expect(Math.max(...others.map(({ took_ms }) => took_ms))).toBeLessThan(12_000);
@@ -111,5 +111,5 @@ it('a locked table stops only the requests that need it, and nothing is lost', a
   const { body } = await api('/v1/players');
   expect(body.data).toContainEqual(expect.objectContaining({ total_deposited: 400 }));
   const letters = await service.platform.eventLog.endOffsets('dead-letters');
-  expect([...letters.values()].every((end) => end === 0n)).toBe(true);
+  expect([...letters.values()].filter((end) => end !== 0n).slice(0, 20)).toEqual([]);
 });

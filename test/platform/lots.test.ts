@@ -205,7 +205,7 @@ describe('lots', () => {
     const held = await lot(0);
     const burst = Array.from({ length: 12 }, (_, i) => lots.run(ask(i + 1)));
     const refused = Promise.all(burst.slice(10).map((one) => one.catch((error: unknown) => error)));
-    expect((await refused).every((error) => error instanceof TooBusy)).toBe(true);
+    expect((await refused).filter((error) => !(error instanceof TooBusy)).slice(0, 20)).toEqual([]);
     const other = lots.run(ask(100, 'p', 'other'));
     (await lot(1)).done();
     expect(await other).toBe('lot 100');

@@ -126,7 +126,9 @@ it('concurrent refreshes of one segment run one after the other: each player is 
     Array.from({ length: 5 }, () => refreshSegment(platform, ref(segment_id))),
   );
   expect(results.map(({ added }) => added).sort((a, b) => b - a)).toEqual([PLAYERS, 0, 0, 0, 0]);
-  expect(results.every(({ matched, removed }) => matched === PLAYERS && removed === 0)).toBe(true);
+  expect(
+    results.filter(({ matched, removed }) => !(matched === PLAYERS && removed === 0)).slice(0, 20),
+  ).toEqual([]);
   expect(await members(segment_id)).toHaveLength(PLAYERS);
 });
 

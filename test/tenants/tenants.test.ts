@@ -39,7 +39,7 @@ describe('provisioning', () => {
       USDC: 6,
       LTC: 8,
     });
-    expect(currencies.every(({ is_active }) => is_active === true)).toBe(true);
+    expect(currencies.filter(({ is_active }) => is_active !== true).slice(0, 20)).toEqual([]);
     const members = await service`select user_id, role from memberships where tenant_id = ${tenant_id}`;
     expect(members).toEqual([{ user_id: 'boss', role: 'owner' }]);
     const session = await fixture.internal('/v1/internal/dev-sessions', { user_id: 'boss' });

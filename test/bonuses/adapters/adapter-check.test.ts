@@ -82,5 +82,7 @@ it('fails one that checks no signature and keeps nothing, one that is given anot
     expect.arrayContaining(['a grant with a wrong signature', 'status by grant', 'cancel']),
   );
   expect((await run({ secret: newWebhookSecret() })).passed).toBe(false);
-  expect((await run({ url: 'http://127.0.0.1:1' })).checks.every((check) => !check.passed)).toBe(true);
+  expect(
+    (await run({ url: 'http://127.0.0.1:1' })).checks.filter((check) => check.passed).slice(0, 20),
+  ).toEqual([]);
 });

@@ -108,7 +108,7 @@ describe('a call', () => {
       'x-service-signature': signatureOf(SECRET, timestamp_s, order.body),
     });
     const asked = calls.filter(({ method }) => method === 'GET').map(({ path }) => path);
-    expect(asked.every((path) => path.startsWith('/v1/bonuses/'))).toBe(true);
+    expect(asked.filter((path) => !path.startsWith('/v1/bonuses/')).slice(0, 20)).toEqual([]);
     const cancel = calls.find(({ path }) => path === '/v1/bonuses/cancel');
     expect(cancel?.headers['idempotency-key']).toBe(uuidv5('cancel', order.grant_id));
     const status = calls.find(({ method }) => method === 'GET');

@@ -47,7 +47,7 @@ describe('the sandbox', () => {
       send_id: id(n),
     }));
     const first = await transport.sendMany?.(messages.slice(0, 20));
-    expect(first?.every(({ kind }) => kind === 'sent')).toBe(true);
+    expect(first?.filter(({ kind }) => kind !== 'sent').slice(0, 20)).toEqual([]);
     const again = await transport.sendMany?.(messages.slice().reverse());
     expect(again).toHaveLength(30);
     expect(again?.slice(10).reverse()).toEqual(first);

@@ -86,7 +86,7 @@ describe('the messages of a merged player', () => {
     const another = await sent(visitor_id, campaign, 'event 2');
     await operator.identify({ ...visitor, ...ann });
     const after = await messages();
-    expect([...after.values()].every(({ player_id }) => player_id === ann_id)).toBe(true);
+    expect([...after.values()].filter(({ player_id }) => player_id !== ann_id).slice(0, 20)).toEqual([]);
     expect(same.map((send_id) => after.get(send_id)?.dedup_key)).toEqual([
       ` merged ${visitor_id}`,
       `event 1 merged ${visitor_id}`,

@@ -165,7 +165,7 @@ it('a few runs of many projects do not wait for the many runs of one', async () 
   }
   expect(await dueNow()).toBeGreaterThan(1_000);
   await drain(runner);
-  expect((await stored(journey_id)).every(({ status }) => status === 'completed')).toBe(true);
+  expect((await stored(journey_id)).filter(({ status }) => status !== 'completed').slice(0, 20)).toEqual([]);
 });
 
 it('while more is due than fits into a batch, a second one moves other runs beside it', async () => {
@@ -270,7 +270,7 @@ it('the runs of a held journey stand still, and go on where they were', async ()
     insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
     select tenant_id, project_id, due_at, run_id, seq from journey_runs where journey_id = ${journey_id}`;
   await drain(runnerOf());
-  expect((await stored(journey_id)).every(({ status }) => status === 'completed')).toBe(true);
+  expect((await stored(journey_id)).filter(({ status }) => status !== 'completed').slice(0, 20)).toEqual([]);
 });
 
 it('what came due while a journey was held stands still until the job has resumed it', async () => {
