@@ -1,11 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTestService, type TestService } from '../engines/service.ts';
+import type { TestService } from '../engines/service.ts';
+import { sharedService } from '../engines/shared-service.ts';
 import { acceptedSoFar, expectError, send } from '../ingest/intake-client.ts';
 import { custom, deposit, inHours, login, propertiesOf, REQUIRED } from '../ingest/sound-events.ts';
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(() => service.close());
 

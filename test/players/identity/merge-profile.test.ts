@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PLAYER_DEPENDENTS } from '../../../src/app/player-dependents.ts';
 import { mergePlayer } from '../../../src/players/identity/merge-queries.ts';
-import { setKycModel, startTestService, type TestService } from '../../engines/service.ts';
+import { setKycModel, type TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
 import { Operator, type Fields, type Sent } from './operator.ts';
 
 let service: TestService;
 let operator: Operator;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(() => service.close());
 beforeEach(async () => {

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { until } from '../../engines/until.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
 import { placed, type Fields } from '../identity/operator.ts';
 import { TierClient } from './tier-client.ts';
 
 let service: TestService;
 let client: TierClient;
 beforeAll(async () => {
-  service = await startTestService();
+  service = await sharedService();
 });
 afterAll(() => service.close());
 beforeEach(async () => {
