@@ -24,6 +24,14 @@ export const API_READS: SessionLimits = {
   waiting: { max_waiting: 1_000, max_wait_ms: 3_000 },
 };
 
+/** The statement that asks whether work waits: while a table is locked, loops are to look for themselves soon. */
+export const WATCHING: SessionLimits = {
+  statement_ms: 2_000,
+  lock_ms: 100,
+  idle_in_transaction_ms: 2_000,
+  waiting: { max_waiting: 1, max_wait_ms: 2_000 },
+};
+
 /** Reads of API requests that count or draw from millions of rows. */
 export const API_COUNTS: SessionLimits = {
   statement_ms: 60_000,

@@ -12,6 +12,7 @@ import {
   PATIENT,
   PROCESSORS,
   REQUESTS_WAITING,
+  WATCHING,
   type SessionLimits,
 } from './limits.ts';
 import { PipelinedReader } from './pipelined-reader.ts';
@@ -140,7 +141,7 @@ export function openPostgres(url: string): Postgres {
   const pings = connectPool(url, { ...looking_up, max: PING_POOL_SIZE });
   const processing = { role: 'engagement_service', for_key_batches: true } as const;
   const service = connectPool(url, { ...processing, limits: PROCESSORS });
-  const watching = { ...processing, limits: API_READS, read_only: true, keeps_plans: true };
+  const watching = { ...processing, limits: WATCHING, read_only: true, keeps_plans: true };
   const watch = connectPool(url, { ...watching, max: WATCH_POOL_SIZE });
   const sessions = openPool(url, { ...processing, limits: PROCESSORS }, SESSION_POOL_SIZE);
   const patient_sessions = openPool(url, { ...processing, limits: PATIENT }, PATIENT_POOL_SIZE);
