@@ -48,14 +48,14 @@ const unrecorded: WorkQuery = (sql) => selectToLookUp(sql, NIL_ID, 1, MAX_AHEAD_
 export async function startBonusSender(
   deps: SenderDeps & RecountDeps & WorkDeps & Pick<Platform, 'workWatch'>,
 ): Promise<RunningBonusSender> {
-  const { logger, workWatch } = deps;
+  const { logger, clock, workWatch } = deps;
   const poll = (
     name: string,
     query: WorkQuery,
     turn: (stop: AbortSignal) => Promise<boolean>,
     idle_pause_ms = IDLE_PAUSE_MS,
   ) => {
-    const work = workWatch.watch(query);
+    const work = workWatch.watch(query, clock);
     return startPolling({ name, logger, work, idle_pause_ms, longest_pause_ms: LONGEST_PAUSE_MS }, turn);
   };
   const sender = new Sender(deps);

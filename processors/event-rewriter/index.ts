@@ -54,7 +54,7 @@ export function newRewriteState(): RewriteState {
  * the batch is repeated, which only replaces rows by equal ones.
  */
 export function startEventRewriter(platform: Platform): PollLoop {
-  const work = platform.workWatch.watch(selectOpenWork);
+  const work = platform.workWatch.watch(selectOpenWork, platform.clock);
   const pauses = { idle_pause_ms: 250, longest_pause_ms: 10_000, work };
   const state = newRewriteState();
   return startPolling({ name: 'event-rewriter', logger: platform.logger, ...pauses }, (stop) =>

@@ -15,7 +15,7 @@ const MAX_BLOCK = 10_000;
  */
 export function startJourneyMirror(platform: Platform): PollLoop {
   const memory = newEpochMemory();
-  const work = platform.workWatch.watch(changesToMirror(JOURNEYS));
+  const work = platform.workWatch.watch(changesToMirror(JOURNEYS), platform.clock);
   const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000, work };
   return startPolling(
     { name: 'journey-mirror', logger: platform.logger, ...pauses },

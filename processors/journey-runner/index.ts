@@ -31,9 +31,9 @@ export async function startJourneyRunner(
   platform: RunnerDeps & Pick<Platform, 'workWatch'>,
   notifications: Notifications,
 ): Promise<RunningJourneyRunner> {
-  const { logger, workWatch } = platform;
-  const timers = workWatch.watch(selectAlmostDue);
-  const ranges = workWatch.watch(selectOpenRange);
+  const { logger, clock, workWatch } = platform;
+  const timers = workWatch.watch(selectAlmostDue, clock);
+  const ranges = workWatch.watch(selectOpenRange, clock);
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   const runner = new JourneyRunner(platform);
   const loop = startPolling(

@@ -17,11 +17,11 @@ export interface RunningKyc {
  * a call belongs to one of them until its claim is over, and events have the same ids each time.
  */
 export function startKyc(platform: Platform, platforms: Platforms): RunningKyc {
-  const { logger, workWatch } = platform;
+  const { logger, clock, workWatch } = platform;
   const caller = new KycCaller({ ...platform, platforms });
   const pauses = { idle_pause_ms: 250, longest_pause_ms: 5_000 };
-  const unpublished = workWatch.watch((sql) => selectUnpublished(sql, 1));
-  const due = workWatch.watch(dueCalls);
+  const unpublished = workWatch.watch((sql) => selectUnpublished(sql, 1), clock);
+  const due = workWatch.watch(dueCalls, clock);
   const publisher = startPolling(
     { name: 'kyc-publisher', logger, ...pauses, work: unpublished },
     async () => (await publishDecisions(platform)) > 0,

@@ -42,14 +42,14 @@ export async function startMessenger(
   notifications: Notifications,
   settings: MessengerSettings,
 ): Promise<RunningMessenger> {
-  const { logger, workWatch } = platform;
+  const { logger, clock, workWatch } = platform;
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   // Their turns also renew leases, find orphans, tidy and set metrics.
   const with_duties = { longest_wait_ms: 5_000 };
-  const due = workWatch.watch(dueCampaigns);
-  const ranges = workWatch.watch(selectAnyRange);
-  const messages = workWatch.watch(selectAnyMessage);
-  const undecided = workWatch.watch(selectAnyUndecided);
+  const due = workWatch.watch(dueCampaigns, clock);
+  const ranges = workWatch.watch(selectAnyRange, clock);
+  const messages = workWatch.watch(selectAnyMessage, clock);
+  const undecided = workWatch.watch(selectAnyUndecided, clock);
   const messenger = new Messenger(platform, settings);
   const loops: PollLoop[] = [];
   const wake = (queue_id?: string) => {

@@ -39,12 +39,12 @@ export async function startSegmentRefresh(
   platform: Platform,
   notifications: Notifications,
 ): Promise<SegmentRefresh> {
-  const { logger, workWatch } = platform;
+  const { logger, clock, workWatch } = platform;
   // Polling is needed beside notifications: one is lost while the connection is down, and the dirty players of a
   // segment that is being refreshed are evaluated later.
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
-  const dirty = workWatch.watch(dirtyWork);
-  const changes = workWatch.watch(selectAnyChange);
+  const dirty = workWatch.watch(dirtyWork, clock);
+  const changes = workWatch.watch(selectAnyChange, clock);
   const turns = evaluationTurns(platform);
   const sweeps = sweepTurns(platform);
   const evaluation = startPolling({ name: 'segment-refresh', ...pauses, work: dirty }, async () => {

@@ -28,7 +28,7 @@ const MAX_BLOCK = 10_000;
  */
 export function startSendMirror(platform: Platform): PollLoop {
   const memory = newEpochMemory();
-  const work = platform.workWatch.watch(changesToMirror(SENDS));
+  const work = platform.workWatch.watch(changesToMirror(SENDS), platform.clock);
   const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000, work };
   return startPolling(
     { name: 'send-mirror', logger: platform.logger, ...pauses },

@@ -21,7 +21,7 @@ export async function startWebhookDeliverer(
   credentials_keys: EncryptionKeys,
 ): Promise<RunningDeliverer> {
   const { logger, workWatch } = platform;
-  const pending = workWatch.watch(selectAnyPending);
+  const pending = workWatch.watch(selectAnyPending, platform.clock);
   const deliverer = new Deliverer(platform, credentials_keys);
   const loop = startPolling(
     { name: 'webhook-deliverer', logger, idle_pause_ms: 250, longest_pause_ms: 5_000, work: pending },

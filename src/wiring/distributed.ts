@@ -54,7 +54,7 @@ export async function openDistributedPlatform(
       logger,
       metrics,
       postgres,
-      workWatch: openWorkWatch({ sql: postgres.watch, clock, logger }),
+      workWatch: openWorkWatch({ sql: postgres.watch, logger }),
       clickhouse,
       eventLog,
       jobs,

@@ -66,7 +66,7 @@ export async function openEmbeddedPlatform(
       logger,
       metrics,
       postgres,
-      workWatch: openWorkWatch({ sql: postgres.watch, clock, logger }),
+      workWatch: openWorkWatch({ sql: postgres.watch, logger }),
       clickhouse,
       eventLog,
       jobs,

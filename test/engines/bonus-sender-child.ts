@@ -27,6 +27,6 @@ const platforms = await openPlatforms(
 );
 // Only credits of an earlier time than their grants are looked up in ClickHouse; the test has none.
 const clickhouse = {} as ClickHouse;
-const workWatch = openWorkWatch({ sql: postgres.watch, clock, logger });
+const workWatch = openWorkWatch({ sql: postgres.watch, logger });
 await startBonusSender({ postgres, workWatch, clickhouse, eventLog, clock, logger, metrics, platforms });
 process.stdout.write('ready\n');

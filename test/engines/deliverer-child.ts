@@ -24,7 +24,7 @@ await startWebhookDeliverer(
     eventLog,
     logger,
     postgres,
-    workWatch: openWorkWatch({ sql: postgres.watch, clock, logger }),
+    workWatch: openWorkWatch({ sql: postgres.watch, logger }),
     metrics: createMetrics(),
     egress: new Egress({ allow: LOOPBACK_NETWORKS }),
   },

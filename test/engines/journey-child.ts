@@ -62,7 +62,7 @@ await startService(config, {
   clickhouse,
   eventLog,
   postgres,
-  workWatch: openWorkWatch({ sql: postgres.watch, clock, logger }),
+  workWatch: openWorkWatch({ sql: postgres.watch, logger }),
   jobs: openJobs({ url: JOURNEY_POSTGRES_URL, logger, metrics }),
   rateLimiter: createMemoryRateLimiter({ clock }),
   egress: new Egress({ allow: config.egress_allow }),

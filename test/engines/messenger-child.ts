@@ -37,7 +37,7 @@ await startMessenger(
     clock,
     logger,
     postgres,
-    workWatch: openWorkWatch({ sql: postgres.watch, clock, logger }),
+    workWatch: openWorkWatch({ sql: postgres.watch, logger }),
     eventLog,
     clickhouse,
     metrics: createMetrics(),

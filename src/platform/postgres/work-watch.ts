@@ -37,13 +37,19 @@ export interface WatchedWork {
 
 /** Tells the loops of a process when work waits for them in Postgres. */
 export interface WorkWatch {
-  watch(query: WorkQuery): WatchedWork;
+  /** `clock`: by which the loop judges what is due. */
+  watch(query: WorkQuery, clock: Clock): WatchedWork;
 }
 
 interface Options {
   sql: Db;
-  clock: Clock;
   logger: Logger;
+}
+
+/** What one loop waits for, and its clock. */
+interface Watched {
+  query: WorkQuery;
+  clock: Clock;
 }
 
 /** The pause between two statements while work comes, and when none has come for a second. */
@@ -58,8 +64,8 @@ const SHORTEST_PAUSE_MS = 40;
  * loops asks on its own, several times a second. When the statement fails, every loop looks for itself, at its own
  * pause.
  */
-export function openWorkWatch({ sql, clock, logger }: Options): WorkWatch {
-  const queries: WorkQuery[] = [];
+export function openWorkWatch({ sql, logger }: Options): WorkWatch {
+  const watched: Watched[] = [];
   /** What ends the wait, by the index of the query. */
   const waiting = new Map<() => void, number>();
   /** Ends the pause of the running watch: another loop waits. */
@@ -90,20 +96,20 @@ export function openWorkWatch({ sql, clock, logger }: Options): WorkWatch {
   /** The indexes of the queries that find work; all of them when the statement fails. */
   async function ask(): Promise<ReadonlySet<number>> {
     try {
-      const found = await askAll(sql, queries, new Date(clock.now_ms()));
+      const found = await askAll(sql, watched);
       has_failed = false;
       return found;
     } catch (error) {
       // Once for each row of failures. A query that Postgres refuses would else only be seen by what the service costs.
       if (!has_failed) logger.warn({ err: error }, 'work cannot be watched; each loop looks for itself');
       has_failed = true;
-      return new Set(queries.keys());
+      return new Set(watched.keys());
     }
   }
 
   return {
-    watch(query) {
-      const index = queries.push(query) - 1;
+    watch(query, clock) {
+      const index = watched.push({ query, clock }) - 1;
       return {
         found: (signal, longest_ms) =>
           new Promise((resolve) => {
@@ -126,13 +132,13 @@ export function openWorkWatch({ sql, clock, logger }: Options): WorkWatch {
 }
 
 /** The indexes of the queries that find work, by one statement. */
-async function askAll(sql: Db, queries: readonly WorkQuery[], now: Date): Promise<ReadonlySet<number>> {
+async function askAll(sql: Db, watched: readonly Watched[]): Promise<ReadonlySet<number>> {
   // In a scalar subquery the order and the limit of a query hold, and with them its index; `exists` drops them.
-  const columns = queries.map(
-    (query, index) =>
-      sql`(select true from (${query(sql, now)}) w limit 1) is true as ${sql(`found_${index}`)}`,
+  const columns = watched.map(
+    ({ query, clock }, index) =>
+      sql`(select true from (${query(sql, new Date(clock.now_ms()))}) w limit 1) is true as ${sql(`found_${index}`)}`,
   );
   const [row] = await sql<Record<string, boolean>[]>`
     select ${columns.reduce((before, column) => sql`${before}, ${column}`)}`;
-  return new Set([...queries.keys()].filter((index) => row?.[`found_${index}`] !== false));
+  return new Set([...watched.keys()].filter((index) => row?.[`found_${index}`] !== false));
 }

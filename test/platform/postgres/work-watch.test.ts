@@ -26,20 +26,20 @@ afterAll(async () => {
   await engine.close();
 });
 
-const openWatch = () => openWorkWatch({ sql, clock: systemClock, logger });
+const openWatch = () => openWorkWatch({ sql, logger });
 
 it('a loop looks once, then only when its query finds work, and again until the work is done', async () => {
   const watch = openWatch();
   const [turns, others] = [{ empty: 0, worked: 0 }, { count: 0 }];
   let asked = 0;
-  const work = watch.watch((tx) => (asked++, tx`select from queue order by item limit 1`));
+  const work = watch.watch((tx) => (asked++, tx`select from queue order by item limit 1`), systemClock);
   const loop = startPolling({ ...pauses, work }, async () => {
     const done = await sql`delete from queue where item = (select min(item) from queue)`;
     turns[done.count === 0 ? 'empty' : 'worked'] += 1;
     return false;
   });
   const other = startPolling(
-    { ...pauses, work: watch.watch((tx) => tx`select where false`) },
+    { ...pauses, work: watch.watch((tx) => tx`select where false`, systemClock) },
     () => (others.count++, Promise.resolve(false)),
   );
   await until(() => turns.empty === 1 && others.count === 1);
@@ -55,8 +55,8 @@ it('a loop looks once, then only when its query finds work, and again until the 
 it('all loops look for themselves while the statement fails, and after their longest wait', async () => {
   const watch = openWatch();
   let is_broken = true;
-  watch.watch((tx) => (is_broken ? tx`select from no_such_table` : tx`select where false`));
-  const work = watch.watch((tx) => tx`select where false`);
+  watch.watch((tx) => (is_broken ? tx`select from no_such_table` : tx`select where false`), systemClock);
+  const work = watch.watch((tx) => tx`select where false`, systemClock);
   let turns = 0;
   const loop = startPolling({ ...pauses, work }, () => Promise.resolve(++turns < 0));
   await until(() => turns >= 3);
@@ -70,7 +70,7 @@ it('all loops look for themselves while the statement fails, and after their lon
 it('waking and closing end the wait', async () => {
   const watch = openWatch();
   let asked = 0;
-  const work = watch.watch((tx) => (asked++, tx`select where false`));
+  const work = watch.watch((tx) => (asked++, tx`select where false`), systemClock);
   let turns = 0;
   const loop = startPolling({ ...pauses, work }, () => Promise.resolve(++turns < 0));
   await until(() => asked > 0);
@@ -83,7 +83,7 @@ it('waking and closing end the wait', async () => {
 it('nothing is asked while nobody waits', async () => {
   const watch = openWatch();
   let asked = 0;
-  const nothing = watch.watch((tx) => (asked++, tx`select where false`));
+  const nothing = watch.watch((tx) => (asked++, tx`select where false`), systemClock);
   const over = new AbortController();
   const waiting = nothing.found(over.signal, NEVER_MS);
   await until(() => asked >= 2);
@@ -92,7 +92,7 @@ it('nothing is asked while nobody waits', async () => {
   const before = asked;
   // Another watch is asked three times meanwhile, at the same pauses.
   let others = 0;
-  const other = openWatch().watch((tx) => (others++, tx`select where false`));
+  const other = openWatch().watch((tx) => (others++, tx`select where false`), systemClock);
   const end = new AbortController();
   const waited = other.found(end.signal, NEVER_MS);
   await until(() => others >= 3);
@@ -105,9 +105,11 @@ it('nothing is asked while nobody waits', async () => {
 it('the time of a query is that of the clock', async () => {
   const now_ms = Date.parse('2031-01-01T00:00:00Z');
   const times: Date[] = [];
-  const watch = openWorkWatch({ sql, clock: { now_ms: () => now_ms }, logger });
+  const watch = openWatch();
+  const clock = { now_ms: () => now_ms };
   const work = watch.watch(
     (tx, now) => (times.push(now), tx`select where ${now} > '2030-12-31'::timestamptz`),
+    clock,
   );
   await work.found(new AbortController().signal, NEVER_MS);
   expect(times).toEqual([new Date(now_ms)]);

@@ -155,7 +155,7 @@ export class Stage {
         clickhouse: CLICKHOUSE,
         eventLog: log,
         postgres,
-        workWatch: openWorkWatch({ sql: postgres.watch, clock: of_service, logger }),
+        workWatch: openWorkWatch({ sql: postgres.watch, logger }),
         jobs: {
           add: (_tx, job) => Promise.resolve(void jobs.push((deps) => run(deps, job))),
           work: () => Promise.reject(new Error('the stage runs the jobs')),
