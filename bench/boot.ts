@@ -1,21 +1,16 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { packageRoot } from '../src/package-root.ts';
-import { NO_PROVIDERS } from '../test/engines/no-providers.ts';
 import { median, result, type Result } from './measure.ts';
-import { cpuOfTrees, postmasterOf } from './process-tree.ts';
+import { cpuOfTrees } from './process-tree.ts';
+import { ENGINES, SERVICE, startProgram } from './program.ts';
 
 const ROUNDS = 5;
 const WARM_STARTS_PER_ROUND = 2;
 const COLD_AT_MOST_S = 4;
 const WARM_AT_MOST_S = 1;
 const SAMPLE_EVERY_MS = 10;
-/** The service, and the same engines without it: what every start needs. */
-export const SERVICE = join('dist', 'src', 'main.js');
-export const ENGINES = join('dist', 'bench', 'servers', 'bare-engines.js');
 
 /** What one start and its stop took; CPU time is that of the whole process tree, in core-seconds. */
 interface Start {
@@ -54,20 +49,6 @@ async function measureRound(program: string, starts: Starts): Promise<void> {
   }
 }
 
-/** Starts a program of `dist` that has the embedded engines; resolves when it is ready. `roots`: of its process trees. */
-export async function startProgram(
-  program: string,
-  data_dir: string,
-): Promise<{ child: ChildProcess; roots: number[] }> {
-  const child = spawn(process.execPath, ['--max-semi-space-size=64', program], {
-    cwd: packageRoot,
-    env: { ...process.env, ...NO_PROVIDERS, DATA_DIR: data_dir, PORT: '0', INGEST_PORT: '0' },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  await ready(child);
-  return { child, roots: [child.pid, await postmasterOf(data_dir)].filter((pid) => pid !== undefined) };
-}
-
 async function measureStart(program: string, data_dir: string): Promise<Start> {
   const started_ms = performance.now();
   const { child, roots } = await startProgram(program, data_dir);
@@ -81,18 +62,6 @@ async function measureStart(program: string, data_dir: string): Promise<Start> {
     await sleep(SAMPLE_EVERY_MS);
   }
   return { boot_s, stop_s: total_s - boot_s, wall_ms };
-}
-
-/** Resolves when the program logs `ready`; rejects with what it has logged when it ends before. */
-function ready(child: ChildProcess): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let text = '';
-    child.stderr?.on('data', (part: Buffer) => {
-      text += part.toString();
-      if (text.includes('"msg":"ready"')) resolve();
-    });
-    child.once('exit', (code) => reject(new Error(`the program ended with ${code}:\n${text}`)));
-  });
 }
 
 function line(what: string, at_most: number, starts: readonly Start[], bare: readonly Start[]): Result {

@@ -3,9 +3,9 @@ import { appendFile, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ENGINES, SERVICE, startProgram } from './boot.ts';
 import { median, result, type Result } from './measure.ts';
 import { cpuOfTrees } from './process-tree.ts';
+import { ENGINES, SERVICE, startProgram } from './program.ts';
 
 const ROUNDS = 3;
 /** After its start a service still tidies up. */
@@ -18,7 +18,7 @@ log_statement = all
 logging_collector = on
 `;
 
-/** What a service costs to which nothing happens: statements, and CPU time of its whole process tree. */
+/** What an idle service costs: statements, and CPU time of its whole process tree. */
 export async function benchIdle(): Promise<Result[]> {
   const data_dir = await mkdtemp(join(tmpdir(), 'engagement-idle-'));
   try {

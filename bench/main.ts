@@ -89,6 +89,7 @@ const BENCHES: Record<string, Bench> = {
 /** These run only when they are named: `intake-kafka` needs installed servers, the others take long. */
 const NAMED_ONLY = new Set([
   'boot',
+  'idle',
   'intake-kafka',
   'fresh',
   'growth',

@@ -1,6 +1,6 @@
-// Compiles the sources, bundles the program of the service, and builds the console. The latter two are made only when one of
-// their inputs has changed since: a stamp beside them holds their hash. Plain JavaScript, because it runs before anything is
-// compiled.
+// Compiles the sources, bundles the program of the service, and builds the console. The bundle and the console are built
+// only when one of their inputs has changed: a stamp file next to them holds the hash of the inputs. Plain JavaScript,
+// because it runs before anything is compiled.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -80,8 +80,8 @@ async function buildConsole() {
 }
 
 /**
- * Bundles dist/src/main.js: to find, read and link two thousand files takes a third of a start. Still nothing is evaluated
- * before its import. The engines stay packages: they are native, and may be absent.
+ * Bundles dist/src/main.js: to find, read and link two thousand files takes a third of the start time. A module in the bundle
+ * is still evaluated at its first import. The engines stay packages: they are native, and may be absent.
  */
 async function bundleService() {
   await onceFor(await hashOf('src', 'processors'), join(root, 'dist/src/main.stamp'), async () => {

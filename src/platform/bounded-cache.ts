@@ -9,7 +9,7 @@ interface Options<K, V> {
 
 /**
  * Keeps the `max` entries that were used last, and grows with them. The library itself allocates for `max` entries at once,
- * which would be a tenth of a start of the service.
+ * which takes a tenth of the start time of the service.
  */
 export class BoundedCache<K extends {}, V extends {}> extends LRUCache<K, V> {
   constructor({ max, ...options }: Options<K, V>) {

@@ -48,7 +48,7 @@ export function lasting<T extends Lasting>(
       ...thing,
       async close() {
         const replaced = replacedOf(functions, functionsOf(thing));
-        // With another clock, or on parts that are replaced, nothing comes to its end.
+        // With another clock, or on parts that are replaced, no work finishes.
         const rest = replaced.length > 0 ? replaced : await restOf(thing.platform);
         if (rest.length > 0) {
           await closeLasting();

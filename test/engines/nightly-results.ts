@@ -5,9 +5,9 @@ import type { Reporter, TestModule } from 'vitest/node';
 import { SEED } from './effort.ts';
 
 const PAGE = 'bench/RESULTS.md';
-const HEADING = '## The last night\n';
+const HEADING = '## Last run\n';
 
-/** Writes what a night gave into bench/RESULTS.md: `npm run nightly` names it as a reporter. */
+/** Writes the results of a nightly run into bench/RESULTS.md: `npm run nightly` names it as a reporter. */
 export default class NightlyResults implements Reporter {
   #started_ms = 0;
 

@@ -23,7 +23,7 @@ export async function sharedService(): Promise<TestService> {
 
 /** What of the service's work is not at its end, once it is at its end or has had its time. */
 async function settled(platform: Platform): Promise<string[]> {
-  let rest = ['something unknown'];
+  let rest = ['unknown leftovers'];
   const isDone = async () => (rest = await restOf(platform)).length === 0;
   await until('the file leaves nothing', isDone, SETTLE_MS).catch(() => undefined);
   return rest;

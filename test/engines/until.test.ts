@@ -6,10 +6,12 @@ it('gives the first value that is neither false nor undefined', async () => {
   expect(await until(() => values.shift())).toBe(0);
 });
 
-it('says what was not so, and what the last call saw', async () => {
+it('says what was still false, and what the last call saw', async () => {
   let calls = 0;
   const never = until('all are there', async (saw) => saw({ calls: ++calls }).calls > 99, 20);
-  await expect(never).rejects.toThrow(/^not so after 20 ms: all are there\nseen last: \{ calls: \d+ \}$/);
+  await expect(never).rejects.toThrow(
+    /^still false after 20 ms: all are there\nseen last: \{ calls: \d+ \}$/,
+  );
   await expect(until('it is there', () => false, 0)).rejects.toThrow('it is there\nseen last: false');
 });
 

@@ -38,7 +38,7 @@ export async function until<T>(
     if (Date.now() > deadline_ms) {
       const last = inspect(seen.length === 0 ? value : seen.length === 1 ? seen[0] : seen, { depth: 5 });
       throw new Error(
-        `not so after ${timeout_ms} ms: ${String(first)}\nseen last: ${last.slice(0, LONGEST_TEXT)}`,
+        `still false after ${timeout_ms} ms: ${String(first)}\nseen last: ${last.slice(0, LONGEST_TEXT)}`,
       );
     }
     await sleep(pause_ms);

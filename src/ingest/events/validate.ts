@@ -44,7 +44,7 @@ ajv.addFormat('date-or-time', (text: string) => parseDateOrTime(text) !== undefi
 const definitions = new Map(Object.entries(EVENTS));
 const validators = new Map<string, ValidateFunction>();
 
-/** The check of a canonical event's properties. It is compiled at the first such event: all of them are a tenth of a start. */
+/** The check of a canonical event's properties. It is compiled at the first such event: to compile all takes a tenth of the start time. */
 function validatorOf(name: string): ValidateFunction | undefined {
   const definition = definitions.get(name);
   if (definition === undefined) return undefined;

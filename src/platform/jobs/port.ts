@@ -15,7 +15,7 @@ export interface NewJob {
    * with this key continues but is not retried.
    */
   job_key?: string;
-  /** Jobs of one queue run one at a time, with up to 2 s between them. There are few queues, with fixed names. */
+  /** Jobs of one queue run one at a time, with up to 5 s between them. There are few queues, with fixed names. */
   queue?: string;
   /** Absent: now. */
   run_at?: Date;

@@ -19,7 +19,7 @@ import type { CronEntry, JobWorker, Task } from './port.ts';
 const CONCURRENCY = 4;
 /** One connection per job, one that listens for new jobs, and one for the crontab. */
 const POOL_SIZE = CONCURRENCY + 2;
-/** New jobs are notified of. A job that is to run later, or is tried again, starts at most so late. */
+/** A notification announces each new job. A job that is scheduled or repeated starts up to this late. */
 const POLL_MS = 5_000;
 /** How long running jobs may continue after `close` before they are aborted. */
 const ABORT_AFTER_MS = 5_000;

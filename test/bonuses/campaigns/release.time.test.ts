@@ -16,7 +16,7 @@ it('the release of a campaign that waits for the budget of its template stops no
   const template_id = await slow.template({ max_grants_per_player: 1 });
   const [taken = '', ...players] = await slow.client.players(3);
   const slow_id = await reserved(slow, [taken, ...players], { template_id, rate_per_second: 100 });
-  // Whoever has it already gives back what was held.
+  // A player who has the bonus already returns what was reserved.
   expect((await slow.grant(template_id, taken)).status).toBe(201);
   const others = await other.client.players(40);
   const other_id = await reserved(other, others, {

@@ -16,7 +16,7 @@ describe('the model detects', () => {
     ['identities that move before the players are locked', { identities_move_before_locks: true }],
     ['aliases that become chains', { aliases_stay_chained: true }],
     ['totals that were read before they were locked', { totals_are_read_before_locks: true }],
-    ['ordinals that are taken from whoever has them', { ordinals_are_not_claimed: true }],
+    ['ordinals that are taken from their owner', { ordinals_are_not_claimed: true }],
     ['positions that are not compared', { positions_are_not_compared: true }],
     ['a fold that repeats nothing after a crash', { nothing_is_replayed: true }],
     ['links to players that are gone', { links_are_not_checked: true }],
