@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { packageRoot } from '../src/package-root.ts';
 import { projectsOf } from '../vitest.config.ts';
-import type { Effort } from './engines/effort.ts';
+import { EFFORTS, type Effort } from './engines/effort.ts';
 import { AT_NIGHT, DEPENDS_ON_SERVERS, FROM_CI_ON, LONG, NEVER_ON_SERVERS } from './engines/suites.ts';
 import { readSources, type SourceFile } from './source-tree.ts';
 
@@ -205,15 +206,28 @@ describe('the lists of test files', () => {
 
   it('leave no project without files, so that no filter by project runs nothing', async () => {
     const nightly = filesByProject('nightly');
-    for (const effort of ['quick', 'ci', 'nightly'] as const)
+    for (const effort of EFFORTS)
       for (const [name, of_project] of filesByProject(effort)) expect(of_project, name).not.toEqual([]);
-    const texts = ['package.json', 'README.md', '.ci/run', '.github/workflows/ci.yml'].map((name) =>
-      readFile(join(packageRoot, name), 'utf8'),
-    );
+    const texts = [
+      'package.json',
+      'README.md',
+      'test/README.md',
+      '.ci/run',
+      '.github/workflows/ci.yml',
+      '.github/workflows/nightly.yml',
+    ].map((name) => readFile(join(packageRoot, name), 'utf8'));
     const filters = (await Promise.all(texts)).flatMap((text) => [
       ...text.matchAll(/--project[ =]'?([\w*-]+)/g),
     ]);
     expect(filters.flatMap(([, name = '']) => (nightly.has(name) ? [] : [name]))).toEqual([]);
+  });
+
+  it('let the workflow of the night run each of its projects', async () => {
+    const workflow = parse(await readFile(join(packageRoot, '.github/workflows/nightly.yml'), 'utf8')) as {
+      jobs: { test: { strategy: { matrix: { project: string[] } } } };
+    };
+    const names = projectsOf('nightly').map(({ name }) => name);
+    expect(workflow.jobs.test.strategy.matrix.project.toSorted()).toEqual(names.toSorted());
   });
 });
 

@@ -57,9 +57,12 @@ test('guessing keys costs Postgres next to nothing, and no good key behind the s
 });
 
 test('a Postgres that refuses connections holds up nobody whose key is known', async () => {
-  service.advance(61_000);
   service.proxy.refuse();
-  expect(heldUp(await timedOften(3))).toEqual([]);
+  // As long as what was known stays usable.
+  for (let minute = 2; minute <= 14; minute += 4) {
+    service.advance(4 * 60_000 - 30_000);
+    expect(heldUp(await timedOften(3)), `minute ${minute}`).toEqual([]);
+  }
 });
 
 test('a Postgres that loses packets holds up nobody whose key is known', async () => {

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { faultsInBothThemes, openConsole, show, type ConsoleBrowser } from './browser.ts';
 
@@ -6,6 +7,18 @@ beforeAll(async () => {
   console_ = await openConsole();
 });
 afterAll(() => console_.close());
+
+/** What is wrong in the list that a page comes to show. */
+async function faultsOfList(page: Page, path: string, come: () => Promise<unknown>): Promise<string[]> {
+  const empty = page.getByRole('heading', { level: 2 });
+  try {
+    await come();
+    await empty.or(page.getByRole('grid')).first().waitFor();
+  } catch (error) {
+    return [`${path}: ${String(error)}`];
+  }
+  return (await page.getByRole('alert').allTextContents()).map((text) => `${path}: ${text}`);
+}
 
 describe('the frame', () => {
   test('signs in by itself on this machine, and shows where one is and as whom', async () => {
@@ -52,6 +65,7 @@ describe('the frame', () => {
 
   test('lists everything without the filters that do not exist', async () => {
     const page = await console_.open('players');
+    const faults: string[] = [];
     for (const path of [
       'players?status=none',
       'templates?channel=none&status=none',
@@ -67,12 +81,26 @@ describe('the frame', () => {
       'developers?tab=webhooks&status=none',
       'settings?tab=suppressions&channel=none&reason=none',
       'events?tab=search&from=none&to=none',
+    ])
+      faults.push(...(await faultsOfList(page, path, () => show(page, path))));
+    expect(faults).toEqual([]);
+  });
+
+  test('opens screens by their addresses, with filters that do not exist', async () => {
+    const page = await console_.open('players');
+    const faults: string[] = [];
+    for (const path of [
+      'bonuses?tab=grants&status=none&player=none&template=none&campaign=none&review=none',
+      'campaigns?status=none',
+      'developers?tab=webhooks&status=none',
+      'settings?tab=suppressions&channel=none&reason=none',
+      'templates?channel=none&status=none',
+      'vip?tab=moves&from=none&to=none',
     ]) {
-      await show(page, path);
-      const empty = page.getByRole('heading', { level: 2 });
-      await empty.or(page.getByRole('grid')).first().waitFor();
-      expect([path, await page.getByRole('alert').count()]).toEqual([path, 0]);
+      const address = `${console_.service.base_url}/console/${path}`;
+      faults.push(...(await faultsOfList(page, path, () => page.goto(address))));
     }
+    expect(faults).toEqual([]);
   });
 
   test.each(['compliance?player=none', 'compliance?tab=blocked&player=none'])(

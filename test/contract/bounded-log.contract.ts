@@ -46,7 +46,7 @@ export function boundedLogContract(name: string, start: () => Promise<LogFixture
         await log.ensureTopics([TOPIC]);
         took_ms.push(performance.now() - started_ms);
       }
-      expect(took_ms.toSorted((a, b) => a - b)[1]).toBeLessThan(BOUND_MS);
+      expect(Math.max(...took_ms)).toBeLessThan(BOUND_MS);
     });
 
     test('without its engine an append is refused in bounded time, however many are asked for', async () => {

@@ -7,6 +7,9 @@ interface Lasting {
   close(): Promise<void>;
 }
 
+/** Says what a file left that would go on, or would stand in the way of the next file. */
+type RestOf = (platform: Platform) => Promise<string[]>;
+
 /** Closes what is kept open. */
 let closeKept: (() => Promise<void>) | undefined;
 let closings = 0;
@@ -20,14 +23,14 @@ export async function closeLasting(): Promise<void> {
 
 /**
  * Returns a function that gives each file of a worker the same thing: it starts it for the first file, and again after
- * a file that left something. `close` of what it gives checks that: `restOf` says what would go on or stand in the way
- * of the next file. A file that leaves a spy, fake timers or another replaced function fails.
+ * a file that left something. `close` of what it gives checks that by `restOf`, or by what the file gave. A file that
+ * leaves a spy, fake timers or another replaced function fails.
  */
 export function lasting<T extends Lasting>(
   name: string,
   start: () => Promise<T>,
-  restOf: (platform: Platform) => Promise<string[]>,
-): () => Promise<T> {
+  restOf: RestOf,
+): (restOf?: RestOf) => Promise<T> {
   let kept: Promise<{ thing: T; functions: Map<string, unknown> }> | undefined;
   const startKept = async () => {
     const thing = await start();
@@ -37,7 +40,7 @@ export function lasting<T extends Lasting>(
     };
     return { thing, functions: functionsOf(thing) };
   };
-  return async () => {
+  return async (restOfFile = restOf) => {
     // A promise: after a file that gave up waiting, the next one waits for the same start.
     kept ??= startKept().catch((error: unknown) => {
       kept = undefined;
@@ -49,7 +52,7 @@ export function lasting<T extends Lasting>(
       async close() {
         const replaced = replacedOf(functions, functionsOf(thing));
         // With another clock, or on parts that are replaced, no work finishes.
-        const rest = replaced.length > 0 ? replaced : await restOf(thing.platform);
+        const rest = replaced.length > 0 ? replaced : await restOfFile(thing.platform);
         if (rest.length > 0) {
           await closeLasting();
           const file = expect.getState().testPath ?? 'a file';

@@ -4,8 +4,8 @@ import { LONG } from './suites.ts';
 
 /** How files say that they share something that the worker keeps open. */
 const SHARED = [
-  /await (sharedFixture|open(Campaign|Callback|Journey)Fixture)\(\)/,
-  /await sharedService\(\)/,
+  /await (sharedFixture|open(Campaign|Journey)Fixture)\(\)/,
+  /await (sharedService|openSegmentFixture|openConsole)\(\)/,
 ];
 
 /**

@@ -1,21 +1,32 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
-import type { Reporter, TestModule } from 'vitest/node';
+import type { Reporter, TestModule, Vitest } from 'vitest/node';
 import { SEED } from './effort.ts';
 
 const PAGE = 'bench/RESULTS.md';
 const HEADING = '## Last run\n';
 
-/** Writes the results of a nightly run into bench/RESULTS.md: `npm run nightly` names it as a reporter. */
+/**
+ * Writes the results of a nightly run into bench/RESULTS.md, unless a project was left out: `npm run nightly` names it
+ * as a reporter.
+ */
 export default class NightlyResults implements Reporter {
+  #vitest: Vitest | undefined;
   #started_ms = 0;
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest;
+  }
 
   onTestRunStart(): void {
     this.#started_ms = Date.now();
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
+    const ran = new Set(modules.map(({ project }) => project.name));
+    const vitest = this.#vitest;
+    if (vitest?.config.project.length !== 0 || vitest.projects.some(({ name }) => !ran.has(name))) return;
     const minutes = ((Date.now() - this.#started_ms) / 60_000).toFixed(0);
     const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
     const day = new Date(this.#started_ms).toISOString().slice(0, 10);

@@ -27,7 +27,7 @@ it('gives each file a tenant of its own on one service', async () => {
 });
 
 it('is started anew after a file that leaves work, and says which', async () => {
-  const service = await sharedService();
+  const service = await sharedService(1_000);
   const { jobs, postgres } = service.platform;
   const run_at = new Date(Date.now() + 3_600_000);
   await jobs.add(postgres.service, { task: 'left-behind', payload: {}, max_attempts: 1, run_at });

@@ -6,26 +6,23 @@ import { lasting } from './lasting.ts';
 import { startTestService, type TestService } from './service.ts';
 import { until } from './until.ts';
 
-/** How long what a file began may take to end by itself. */
-const SETTLE_MS = 20_000;
-
 const take = lasting('shared service', startTestService, settled);
 
 /**
  * The whole service, which the files of a worker share one after the other, with a new tenant. It is for files that
  * observe only their own tenants: no rows, metrics or records of all tenants, and no clock, configuration, role or
- * processor that differs. `close` waits until what the file began has come to its end.
+ * processor that differs. `close` waits up to `settle_ms` until what the file began has come to its end.
  */
-export async function sharedService(): Promise<TestService> {
-  const service = await take();
+export async function sharedService(settle_ms?: number): Promise<TestService> {
+  const service = await take((platform) => settled(platform, settle_ms));
   return { ...service, ...(await service.newTenant()) };
 }
 
 /** What of the service's work is not at its end, once it is at its end or has had its time. */
-async function settled(platform: Platform): Promise<string[]> {
+async function settled(platform: Platform, settle_ms = 20_000): Promise<string[]> {
   let rest = ['unknown leftovers'];
   const isDone = async () => (rest = await restOf(platform)).length === 0;
-  await until('the file leaves nothing', isDone, SETTLE_MS).catch(() => undefined);
+  await until('the file leaves nothing', isDone, settle_ms).catch(() => undefined);
   return rest;
 }
 

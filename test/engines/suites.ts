@@ -74,6 +74,7 @@ export const FROM_CI_ON = {
     'test/contract/event-log.time.test.ts',
     'test/http/overload.time.test.ts',
     'test/platform/postgres/pipelined-reader.time.test.ts',
+    'test/segments/refresh.time.test.ts',
   ],
   'explains statements on many rows': [
     'test/platform/postgres/statement-plans.test.ts',
@@ -119,6 +120,7 @@ export const NEVER_ON_SERVERS = {
     'test/deploy/{compose,packages}.test.ts',
   ],
   'uses no engine': [
+    'test/app/scrape-limits.test.ts',
     'test/bonuses/grants/{call-order,transition}.test.ts',
     'test/auth/{remote-keys,sign-in,webhook-signature}.test.ts',
     'test/bonuses/adapters/{adapter-check,calls,departures,docs}.test.ts',

@@ -183,7 +183,7 @@ it('reports the lag of its consumers in records', async () => {
   eventLog.lag = lag;
 });
 
-it('reports its other metrics in bounded time when the log does not answer, and leaves out the lag', async () => {
+it('reports its other metrics when the log does not answer, and leaves out the lag', async () => {
   const { eventLog } = platform;
   const lag = eventLog.lag.bind(eventLog);
   const asked: string[] = [];

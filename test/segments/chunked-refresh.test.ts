@@ -8,6 +8,7 @@ import type { Platform } from '../../src/wiring/platform.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 import { openTestPlatform } from '../engines/wiring.ts';
+import { insertPlayers } from './inserted-players.ts';
 import { segmentClient, type SegmentClient } from './segment-client.ts';
 
 // Large refreshes. The tests insert players into Postgres and ClickHouse directly.
@@ -35,15 +36,7 @@ beforeEach(async () => {
   client = segmentClient({ ...service, ...tenant });
 });
 
-async function populate(count: number): Promise<void> {
-  const rows = await platform.postgres.service<{ player_id: string }[]>`
-    insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
-    select ${project.tenant_id}, ${project.project_id}, gen_random_uuid(), 'EUR', now(), now()
-    from generate_series(1, ${count}) returning player_id`;
-  const row = { email: 'anna@example.com', custom_attributes: {}, revision: 1 };
-  const lines = rows.map(({ player_id }) => JSON.stringify({ ...project, player_id, ...row }));
-  await platform.clickhouse.insertLines('players', lines, randomUUID());
-}
+const populate = (count: number) => insertPlayers(platform, project, count);
 
 const everybody = { type: 'trait', field: 'kyc_level', op: 'gte', value: 0 };
 const ref = (segment_id: string) => ({ ...project, segment_id });
@@ -97,7 +90,7 @@ async function committedWhileHeld(
   return most;
 }
 
-it('a refresh of 100,000 members commits them in small transactions, beside none that is held longer', async () => {
+it('a refresh of 100,000 members commits them in small transactions, while none is held longer', async () => {
   await populate(100_000);
   const segment_id = await client.make([everybody]);
   const { members, query } = await committedWhileHeld(segment_id, async () => {
@@ -115,9 +108,7 @@ it('a refresh of 100,000 members commits them in small transactions, beside none
 });
 
 it('no transaction is open while a refresh or an evaluation of a player asks ClickHouse', async () => {
-  await populate(1);
-  const [player] = await platform.postgres.service<{ player_id: string }[]>`
-    select player_id from players where project_id = ${project.project_id}`;
+  const [player_id = ''] = await populate(1);
   const segment_id = await client.make([everybody]);
   const open: unknown[] = [];
   const clickhouse: Platform['clickhouse'] = {
@@ -130,7 +121,7 @@ it('no transaction is open while a refresh or an evaluation of a player asks Cli
   await refreshSegment({ ...platform, clickhouse }, ref(segment_id));
   const { refreshPlayerSegments } = await import('../../src/segments/player-segments.ts');
   const { auditNothing } = await import('../../src/http/audit.ts');
-  const one = { ...project, player_id: player?.player_id ?? '' };
+  const one = { ...project, player_id };
   await refreshPlayerSegments({ ...platform, clickhouse }, one, auditNothing);
   expect(open).toEqual([]);
 });

@@ -11,6 +11,7 @@ import { sweepWindows } from '../../src/segments/sweep.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
+import { insertPlayers } from './inserted-players.ts';
 import { segmentClient, type SegmentClient } from './segment-client.ts';
 
 // Segments whose queries fail, beside good ones. The tests insert rows into Postgres and ClickHouse directly, drive the
@@ -69,18 +70,7 @@ async function newProject() {
   client = segmentClient({ ...service, ...tenant });
 }
 
-/** New players of the project, in Postgres and in ClickHouse; no processor knows that they are new. */
-async function players(count: number): Promise<string[]> {
-  const ids = Array.from({ length: count }, () => randomUUID()).sort();
-  await platform.postgres.service`
-    insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
-    select ${project.tenant_id}, ${project.project_id}, r::uuid, 'EUR', now(), now()
-    from unnest(${`{${ids.join(',')}}`}::text::text[]) as r`;
-  const row = { email: 'anna@example.com', custom_attributes: {}, revision: 1 };
-  const lines = ids.map((player_id) => JSON.stringify({ ...project, player_id, ...row }));
-  await platform.clickhouse.insertLines('players', lines, randomUUID());
-  return ids;
-}
+const players = (count: number) => insertPlayers(platform, project, count);
 
 async function happened(player_id: string, event: string, at_ms: number): Promise<void> {
   const occurred_at = new Date(at_ms).toISOString().replace('T', ' ').replace('Z', '');
@@ -304,33 +294,6 @@ it('a project whose queries hang holds up no other project', async () => {
     expect(await members(stuck_in)).toEqual([]);
   } finally {
     release(undefined);
-    await processor.close();
-  }
-});
-
-it('the windows of many projects are swept in one go', async () => {
-  const projects: string[] = [];
-  for (let i = 0; i < 5; i++) {
-    await realtime(did('login', { hours: 1 }));
-    projects.push(project.project_id);
-    await newProject();
-  }
-  ahead_ms = 60_000;
-  const processor = await startSegmentRefresh(platform, service.service.notifications);
-  try {
-    // Before the next regular turn, 15 s later.
-    await until(
-      'all projects are swept',
-      async (saw) => {
-        const swept = saw(
-          await platform.postgres.service`
-          select from segment_sweeps where project_id::text = any(${projects}::text[])`,
-        );
-        return swept.length === projects.length;
-      },
-      14_000,
-    );
-  } finally {
     await processor.close();
   }
 });

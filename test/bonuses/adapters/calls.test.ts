@@ -342,22 +342,25 @@ describe('the limits of calls', () => {
 
   it('begin no more than max_rps calls in any second, and refuse what would wait over a second', async () => {
     vi.useFakeTimers();
-    const gate = new Gate({ max_in_flight: 1_000, max_rps: 10 }, () => Date.now());
-    const begun: number[] = [];
-    const call = () => {
-      begun.push(Date.now());
-      return Promise.resolve('done');
-    };
-    const answering = Promise.all(Array.from({ length: 40 }, () => gate.run(call, SURE)));
-    await vi.advanceTimersByTimeAsync(2_000);
-    vi.useRealTimers();
-    const answers = await answering;
-    const refused = answers.filter((answer) => typeof answer === 'object');
-    expect(begun).toHaveLength(20);
-    expect(refused).toHaveLength(20);
-    expect(refused[0]).toMatchObject({ kind: 'unsent', reason: 'busy' });
-    for (const from of begun)
-      expect(begun.filter((at) => at >= from && at < from + 1_000).length).toBeLessThanOrEqual(10);
+    try {
+      const gate = new Gate({ max_in_flight: 1_000, max_rps: 10 }, () => Date.now());
+      const begun: number[] = [];
+      const call = () => {
+        begun.push(Date.now());
+        return Promise.resolve('done');
+      };
+      const answering = Promise.all(Array.from({ length: 40 }, () => gate.run(call, SURE)));
+      await vi.advanceTimersByTimeAsync(2_000);
+      const answers = await answering;
+      const refused = answers.filter((answer) => typeof answer === 'object');
+      expect(begun).toHaveLength(20);
+      expect(refused).toHaveLength(20);
+      expect(refused[0]).toMatchObject({ kind: 'unsent', reason: 'busy' });
+      for (const from of begun)
+        expect(begun.filter((at) => at >= from && at < from + 1_000).length).toBeLessThanOrEqual(10);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('pause after 20 unknown outcomes in a row for 30 s; then one call tries', async () => {
