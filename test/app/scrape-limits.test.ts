@@ -15,31 +15,34 @@ afterEach(() => {
 
 const ENGINES = ['event log', 'Postgres'] as const;
 
-it.each(ENGINES)('a scrape ends within 5 s while no answer comes: %s, and has what is known', async (hanging) => {
-  const registry = new Registry();
-  let unanswered = 0;
-  const ask = (engine: (typeof ENGINES)[number]) => () => {
-    if (engine !== hanging) return Promise.reject(new Error('away'));
-    unanswered++;
-    return new Promise<never>(() => undefined);
-  };
-  const clock = { now_ms: () => Date.now() };
-  const platform = {
-    clock,
-    logger: pino({ level: 'silent' }),
-    metrics: { registry },
-    eventLog: { lag: ask('event log') },
-    postgres: { service: { begin: ask('Postgres') } },
-  } as unknown as Platform;
-  exposeWaiting(platform, new RecordAges({ clock, receivedAt: () => undefined }), new Set(ROLES));
-  new Gauge({ name: 'known', help: 'Known', registers: [registry] }).set(1);
-  let text = '';
-  void registry.metrics().then((metrics) => {
-    text = metrics;
-  });
-  // No engine is asked after 4 s, and an answer is awaited for a second.
-  await vi.advanceTimersByTimeAsync(5_000);
-  const values = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  expect(values).toEqual(['known 1']);
-  expect(unanswered).toBeGreaterThan(0);
-});
+it.each(ENGINES)(
+  'a scrape ends within 5 s while no answer comes: %s, and has what is known',
+  async (hanging) => {
+    const registry = new Registry();
+    let unanswered = 0;
+    const ask = (engine: (typeof ENGINES)[number]) => () => {
+      if (engine !== hanging) return Promise.reject(new Error('away'));
+      unanswered++;
+      return new Promise<never>(() => undefined);
+    };
+    const clock = { now_ms: () => Date.now() };
+    const platform = {
+      clock,
+      logger: pino({ level: 'silent' }),
+      metrics: { registry },
+      eventLog: { lag: ask('event log') },
+      postgres: { service: { begin: ask('Postgres') } },
+    } as unknown as Platform;
+    exposeWaiting(platform, new RecordAges({ clock, receivedAt: () => undefined }), new Set(ROLES));
+    new Gauge({ name: 'known', help: 'Known', registers: [registry] }).set(1);
+    let text = '';
+    void registry.metrics().then((metrics) => {
+      text = metrics;
+    });
+    // No engine is asked after 4 s, and an answer is awaited for a second.
+    await vi.advanceTimersByTimeAsync(5_000);
+    const values = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    expect(values).toEqual(['known 1']);
+    expect(unanswered).toBeGreaterThan(0);
+  },
+);
