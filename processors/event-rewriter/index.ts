@@ -8,7 +8,7 @@ import {
   readMergesToAlias,
   readMergesToRewrite,
   repointEvents,
-  selectOpenWork,
+  rewriterWork,
   tryLockAsRewriter,
   writeAliases,
   type Correction,
@@ -54,7 +54,7 @@ export function newRewriteState(): RewriteState {
  * the batch is repeated, which only replaces rows by equal ones.
  */
 export function startEventRewriter(platform: Platform): PollLoop {
-  const work = platform.workWatch.watch(selectOpenWork, platform.clock);
+  const work = platform.workWatch.watch(rewriterWork, platform.clock);
   const pauses = { idle_pause_ms: 250, longest_pause_ms: 10_000, work };
   const state = newRewriteState();
   return startPolling({ name: 'event-rewriter', logger: platform.logger, ...pauses }, (stop) =>
@@ -74,7 +74,7 @@ export async function rewriteOnce(
   stop?: AbortSignal,
   state: RewriteState = newRewriteState(),
 ): Promise<boolean> {
-  if ((await selectOpenWork(platform.postgres.service)).length === 0) {
+  if ((await rewriterWork(platform.postgres.service)).length === 0) {
     state.max_merges = MAX_REWRITTEN;
     return false;
   }

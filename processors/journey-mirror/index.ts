@@ -1,7 +1,7 @@
 import { newEpochMemory } from '../../src/analytics/epoch.ts';
 import { readChangedJourneyRows } from '../../src/analytics/journey-mirror-queries.ts';
 import { readMirrorBlock } from '../../src/analytics/mirror-block.ts';
-import { changesToMirror, moveMirrorPosition } from '../../src/analytics/mirror-queries.ts';
+import { mirrorWork, moveMirrorPosition } from '../../src/analytics/mirror-queries.ts';
 import { JOURNEYS, JOURNEYS_MIRROR } from '../../src/analytics/mirrors.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
@@ -15,7 +15,7 @@ const MAX_BLOCK = 10_000;
  */
 export function startJourneyMirror(platform: Platform): PollLoop {
   const memory = newEpochMemory();
-  const work = platform.workWatch.watch(changesToMirror(JOURNEYS), platform.clock);
+  const work = platform.workWatch.watch(mirrorWork(JOURNEYS), platform.clock);
   const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000, work };
   return startPolling(
     { name: 'journey-mirror', logger: platform.logger, ...pauses },

@@ -1,6 +1,6 @@
-import { selectAlmostDue, TIMERS_CHANNEL } from '../../src/engage/journeys/runs/claim-queries.ts';
+import { timerWork, TIMERS_CHANNEL } from '../../src/engage/journeys/runs/claim-queries.ts';
 import { AudienceEntry, PLAN_EVERY_MS } from '../../src/engage/journeys/runs/audience-entry.ts';
-import { AUDIENCES_CHANNEL, selectOpenRange } from '../../src/engage/journeys/runs/audience-queries.ts';
+import { AUDIENCES_CHANNEL, audienceWork } from '../../src/engage/journeys/runs/audience-queries.ts';
 import { CHECKS_CHANNEL } from '../../src/engage/journeys/runs/entry-queries.ts';
 import { Matcher } from '../../src/engage/journeys/runs/matcher.ts';
 import { SegmentEntry } from '../../src/engage/journeys/runs/segment-entry.ts';
@@ -32,8 +32,8 @@ export async function startJourneyRunner(
   notifications: Notifications,
 ): Promise<RunningJourneyRunner> {
   const { logger, clock, workWatch } = platform;
-  const timers = workWatch.watch(selectAlmostDue, clock);
-  const ranges = workWatch.watch(selectOpenRange, clock);
+  const timers = workWatch.watch(timerWork, clock);
+  const ranges = workWatch.watch(audienceWork, clock);
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   const runner = new JourneyRunner(platform);
   const loop = startPolling(

@@ -1,7 +1,7 @@
 import type { Platforms } from '../../src/bonuses/adapters/platforms.ts';
 import { KycCaller } from '../../src/players/kyc/calls.ts';
 import { lapseOnce } from '../../src/players/kyc/lapse.ts';
-import { dueCalls } from '../../src/players/kyc/call-queries.ts';
+import { kycCallWork } from '../../src/players/kyc/call-queries.ts';
 import { publishDecisions } from '../../src/players/kyc/publish.ts';
 import { selectUnpublished } from '../../src/players/kyc/queries.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
@@ -21,7 +21,7 @@ export function startKyc(platform: Platform, platforms: Platforms): RunningKyc {
   const caller = new KycCaller({ ...platform, platforms });
   const pauses = { idle_pause_ms: 250, longest_pause_ms: 5_000 };
   const unpublished = workWatch.watch((sql) => selectUnpublished(sql, 1), clock);
-  const due = workWatch.watch(dueCalls, clock);
+  const due = workWatch.watch(kycCallWork, clock);
   const publisher = startPolling(
     { name: 'kyc-publisher', logger, ...pauses, work: unpublished },
     async () => (await publishDecisions(platform)) > 0,

@@ -13,10 +13,10 @@ import { applyPushFeedback } from '../../src/engage/messaging/push-feedback.ts';
 import { TriggerDecider } from '../../src/engage/triggers/decider.ts';
 import { recordTriggerEvents } from '../../src/engage/triggers/record.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
-import { selectAnyRange } from '../../src/engage/campaigns/fan-out-queries.ts';
-import { dueCampaigns } from '../../src/engage/campaigns/send-queries.ts';
-import { selectAnyMessage } from '../../src/engage/messaging/messenger-queries.ts';
-import { selectAnyUndecided } from '../../src/engage/triggers/trigger-queries.ts';
+import { fanOutWork } from '../../src/engage/campaigns/fan-out-queries.ts';
+import { campaignWork } from '../../src/engage/campaigns/send-queries.ts';
+import { messageWork } from '../../src/engage/messaging/messenger-queries.ts';
+import { triggerWork } from '../../src/engage/triggers/trigger-queries.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -45,11 +45,11 @@ export async function startMessenger(
   const { logger, clock, workWatch } = platform;
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   // Their turns also renew leases, find orphans, tidy and set metrics.
-  const with_duties = { longest_wait_ms: 5_000 };
-  const due = workWatch.watch(dueCampaigns, clock);
-  const ranges = workWatch.watch(selectAnyRange, clock);
-  const messages = workWatch.watch(selectAnyMessage, clock);
-  const undecided = workWatch.watch(selectAnyUndecided, clock);
+  const with_housekeeping = { longest_wait_ms: 5_000 };
+  const due = workWatch.watch(campaignWork, clock);
+  const ranges = workWatch.watch(fanOutWork, clock);
+  const messages = workWatch.watch(messageWork, clock);
+  const undecided = workWatch.watch(triggerWork, clock);
   const messenger = new Messenger(platform, settings);
   const loops: PollLoop[] = [];
   const wake = (queue_id?: string) => {
@@ -69,7 +69,7 @@ export async function startMessenger(
     ...Array.from({ length: FAN_OUT_LOOPS }, () =>
       startPolling({ name: 'fan-out', ...pauses, work: ranges }, () => fanOut.turn()),
     ),
-    startPolling({ name: 'messenger', ...pauses, ...with_duties, work: messages }, async (stop) => {
+    startPolling({ name: 'messenger', ...pauses, ...with_housekeeping, work: messages }, async (stop) => {
       const has_more = await messenger.turn(stop);
       // The last message of a campaign may have been sent: the loop of campaigns then ends the campaign.
       if (has_more) campaigns.wake();
@@ -78,8 +78,9 @@ export async function startMessenger(
   );
   const kinds = [campaignTriggers(platform), journeyTriggers(platform)];
   const decider = new TriggerDecider(platform, kinds);
-  const triggers = startPolling({ name: 'triggers', ...pauses, ...with_duties, work: undecided }, (stop) =>
-    decider.turn(stop),
+  const triggers = startPolling(
+    { name: 'triggers', ...pauses, ...with_housekeeping, work: undecided },
+    (stop) => decider.turn(stop),
   );
   const trigger = await platform.eventLog.consume({
     topic: TOPICS.playerEvents,

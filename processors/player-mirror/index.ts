@@ -2,7 +2,7 @@ import { newEpochMemory } from '../../src/analytics/epoch.ts';
 import { readMirrorBlock } from '../../src/analytics/mirror-block.ts';
 import {
   type ChangedPlayer,
-  changesToMirror,
+  mirrorWork,
   markKnownToSegments,
   moveMirrorPosition,
   readChangedPlayers,
@@ -23,7 +23,7 @@ const MAX_BLOCK = 20_000;
  */
 export function startPlayerMirror(platform: Platform): PollLoop {
   const memory = newEpochMemory();
-  const work = platform.workWatch.watch(changesToMirror(PLAYERS), platform.clock);
+  const work = platform.workWatch.watch(mirrorWork(PLAYERS), platform.clock);
   const pauses = { idle_pause_ms: 100, longest_pause_ms: 5_000, work };
   return startPolling(
     { name: 'player-mirror', logger: platform.logger, ...pauses },

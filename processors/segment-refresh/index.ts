@@ -9,7 +9,7 @@ import {
   DIRTY_PLAYERS_CHANNEL,
 } from '../../src/segments/dirty-player-queries.ts';
 import { countSetAside, type SegmentRef } from '../../src/segments/queries.ts';
-import { selectAnyChange } from '../../src/segments/membership-queries.ts';
+import { publisherWork } from '../../src/segments/membership-queries.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import { Turns } from '../../src/platform/turns.ts';
@@ -44,7 +44,7 @@ export async function startSegmentRefresh(
   // segment that is being refreshed are evaluated later.
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   const dirty = workWatch.watch(dirtyWork, clock);
-  const changes = workWatch.watch(selectAnyChange, clock);
+  const changes = workWatch.watch(publisherWork, clock);
   const turns = evaluationTurns(platform);
   const sweeps = sweepTurns(platform);
   const evaluation = startPolling({ name: 'segment-refresh', ...pauses, work: dirty }, async () => {

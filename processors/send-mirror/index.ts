@@ -1,7 +1,7 @@
 import { newEpochMemory } from '../../src/analytics/epoch.ts';
 import { readMirrorBlock } from '../../src/analytics/mirror-block.ts';
 import {
-  changesToMirror,
+  mirrorWork,
   isAfter,
   type MirrorPosition,
   moveMirrorPosition,
@@ -28,7 +28,7 @@ const MAX_BLOCK = 10_000;
  */
 export function startSendMirror(platform: Platform): PollLoop {
   const memory = newEpochMemory();
-  const work = platform.workWatch.watch(changesToMirror(SENDS), platform.clock);
+  const work = platform.workWatch.watch(mirrorWork(SENDS), platform.clock);
   const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000, work };
   return startPolling(
     { name: 'send-mirror', logger: platform.logger, ...pauses },

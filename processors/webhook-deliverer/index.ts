@@ -1,7 +1,7 @@
 import { Deliverer, type DelivererDeps } from '../../src/engage/webhooks/deliverer.ts';
 import { DELIVERIES_CHANNEL } from '../../src/engage/webhooks/delivery-queries.ts';
 import type { EncryptionKeys } from '../../src/platform/encryption.ts';
-import { selectAnyPending } from '../../src/engage/webhooks/claim-queries.ts';
+import { deliveryWork } from '../../src/engage/webhooks/claim-queries.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -21,7 +21,7 @@ export async function startWebhookDeliverer(
   credentials_keys: EncryptionKeys,
 ): Promise<RunningDeliverer> {
   const { logger, workWatch } = platform;
-  const pending = workWatch.watch(selectAnyPending, platform.clock);
+  const pending = workWatch.watch(deliveryWork, platform.clock);
   const deliverer = new Deliverer(platform, credentials_keys);
   const loop = startPolling(
     { name: 'webhook-deliverer', logger, idle_pause_ms: 250, longest_pause_ms: 5_000, work: pending },

@@ -18,8 +18,8 @@ export async function tryLockAsRewriter({ sql }: Session): Promise<boolean> {
   return row?.locked ?? false;
 }
 
-/** A row while a correction or a merge waits for a rewriter. */
-export function selectOpenWork(sql: Tx): PendingQuery<Row[]> {
+/** Returns a row while a correction or a merge waits for a rewriter. */
+export function rewriterWork(sql: Tx): PendingQuery<Row[]> {
   return sql`
     select where exists (select from event_corrections)
       or exists (select from player_merges where rewritten_at is null)`;

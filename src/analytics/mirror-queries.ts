@@ -130,7 +130,7 @@ export async function readIdsChangedAfter(
  * Whether rows have changed beyond the position of the mirror, also those of transactions as new as a running one. Under a
  * new epoch the position is set back, so then it has work, too.
  */
-export function changesToMirror(mirror: Mirror): WorkQuery {
+export function mirrorWork(mirror: Mirror): WorkQuery {
   return (sql) => {
     const at = sql`
       select coalesce(m.changed_xid, ${MIRROR_START.changed_xid}::text::xid8) as changed_xid,

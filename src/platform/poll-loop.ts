@@ -18,7 +18,7 @@ export interface PollOptions {
 }
 
 /** A loop looks for itself at least so often: work that its query misses is late, but is not lost. */
-export const LONGEST_WAIT_MS = 30_000;
+const LONGEST_WAIT_MS = 30_000;
 
 /** A polling loop that runs in the background. */
 export interface PollLoop {
@@ -29,8 +29,8 @@ export interface PollLoop {
 }
 
 /**
- * Calls `turn` again and again until the loop is closed: at once when `turn` returns true (there is more to do), else
- * after a pause, and when `work` is there. When `turn` rejects, the error is logged and `turn` is called again after a pause, so `turn` must be
+ * Calls `turn` again and again until the loop is closed: at once when `turn` returns true (there is more to do). Otherwise it
+ * waits for the pause, and then until `work` has work. When `turn` rejects, the error is logged and `turn` is called again after a pause, so `turn` must be
  * safe to repeat. When `stop` is aborted, `turn` should resolve or reject soon.
  */
 export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => Promise<boolean>): PollLoop {
@@ -59,7 +59,7 @@ export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => 
       // `wake` and `close` abort the same signal. A signal combined with `stop` per pause would leak: `stop` would
       // keep a reference to each of them.
       await sleep(pause_ms, undefined, { signal: woken.signal }).catch(() => undefined);
-      if (work !== undefined && !has_failed) await work.found(woken.signal, longest_wait_ms);
+      if (work !== undefined && !has_failed) await work.untilFound(woken.signal, longest_wait_ms);
     }
   }
 

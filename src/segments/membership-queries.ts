@@ -231,13 +231,13 @@ export async function readChangesOf(
     order by change_id limit ${limit}`;
 }
 
+/** Returns a row while a change waits to be published. */
+export const publisherWork: WorkQuery = (sql) => sql`select from segment_changes order by change_id limit 1`;
+
 /**
  * The oldest rows of the outbox, by change_id; of many projects as many of each, so that a project with a large refresh
  * does not hold up the others.
  */
-export const selectAnyChange: WorkQuery = (sql) =>
-  sql`select from segment_changes order by change_id limit 1`;
-
 export async function readChanges(sql: Tx, limit: number): Promise<PendingMembershipChange[]> {
   return sql<PendingMembershipChange[]>`
     select ${changeColumns(sql)} from (

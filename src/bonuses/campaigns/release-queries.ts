@@ -1,6 +1,6 @@
-import type { PendingQuery } from 'postgres';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { NewHistory } from '../grants/apply-queries.ts';
 import { grantPlayerColumns, type GrantPlayer, type NewGrant } from '../grants/issue-queries.ts';
 import type { BonusCampaignRef } from './queries.ts';
@@ -19,12 +19,12 @@ export interface ReleasingCampaign extends BonusCampaignRef {
  * Campaigns after `after`, in the order of their ids, that are being issued and have members to release, or grants that
  * were put off and may go on; none of a tenant that has paused its bonuses.
  */
-export function selectReleasing(
+export async function selectReleasing(
   sql: Tx,
   after: string,
   limit: number,
   now: Date,
-): PendingQuery<ReleasingCampaign[]> {
+): Promise<ReleasingCampaign[]> {
   return sql<ReleasingCampaign[]>`
     select c.tenant_id, c.project_id, c.campaign_id, c.rate_per_second, r.has_reserved, u.released_to,
       c.release_error is not null as has_error
@@ -47,6 +47,21 @@ export function selectReleasing(
         where t.tenant_id = c.tenant_id and t.config -> 'bonuses' -> 'paused' = 'true' offset 0)
     order by c.campaign_id limit ${limit}`;
 }
+
+/**
+ * Returns a row while a campaign that is being issued has members to release, or grants that were put off, due or not:
+ * whether one is due is not found without reading all of them.
+ */
+export const releaseWork: WorkQuery = (sql) => sql`
+  select from bonus_campaigns c
+  where c.status = 'issuing' and c.finished_at is null
+    and (exists (select from bonus_campaign_counts n
+        where n.tenant_id = c.tenant_id and n.project_id = c.project_id and n.campaign_id = c.campaign_id
+          and n.status = 'reserved' and n.members > 0 offset 0)
+      or exists (select from bonus_grants g
+        where g.campaign_id = c.campaign_id and g.tenant_id = c.tenant_id and g.project_id = c.project_id
+          and g.status = 'pending' and g.outcome = 'unsent' and g.put_off_to is not null offset 0))
+  order by c.campaign_id limit 1`;
 
 /** Released grants of a campaign that wait for a call. */
 export interface Waiting {

@@ -52,11 +52,11 @@ export function selectOpenCampaigns(sql: Tx, after: string, limit: number): Pend
     order by c.campaign_id`;
 }
 
-/** Open campaigns that {@link campaignsWithWork} looks at. */
+/** Open campaigns that {@link bonusCampaignWork} looks at. */
 const WATCHED_CAMPAIGNS = 100;
 
-/** A row while a campaign has work, or where there are so many open ones that it is not known. */
-export const campaignsWithWork: WorkQuery = (sql) => sql`
+/** Returns a row while a campaign has work, or where there are so many open ones that it is not known. */
+export const bonusCampaignWork: WorkQuery = (sql) => sql`
   select from (
     select count(*) as open, count(*) filter (where has_work) as working
     from (${selectOpenCampaigns(sql, NIL_ID, WATCHED_CAMPAIGNS)}) o) o

@@ -61,8 +61,8 @@ export function selectWaitingLanes(
       where a.slug = l.adapter_slug and a.tenant_id = l.tenant_id and a.project_id = l.project_id offset 0) a on true`;
 }
 
-/** A row while a grant is due to be called, also of a tenant that has paused its bonuses. */
-export const dueGrants: WorkQuery = (sql, now) =>
+/** Returns a row while a grant is due to be called, also of a tenant that has paused its bonuses. */
+export const senderWork: WorkQuery = (sql, now) =>
   dueLanes(sql, now, (limit) => selectWaitingLanes(sql, undefined, limit));
 
 /**

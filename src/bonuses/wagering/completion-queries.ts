@@ -29,8 +29,8 @@ export interface LiveGrant extends GrantRef {
   is_met: boolean;
 }
 
-/** A row while a grant has not ended. */
-export const selectAnyLive: WorkQuery = (sql) => sql`
+/** Returns a row while a grant has not ended. */
+export const completionWork: WorkQuery = (sql) => sql`
   select from bonus_grants where status in ('pending', 'active') order by grant_id limit 1`;
 
 /** Grants after `after`, in the order of their ids, that have not ended. */

@@ -1,6 +1,8 @@
 import type { PendingQuery } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
+import { NIL_ID } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { GrantRef } from '../grants/grant-row.ts';
 import type { BetName } from './count-queries.ts';
@@ -39,6 +41,11 @@ const bettorsOf = (sql: Tx) => sql`
 const dueColumns = (sql: Tx) => sql`
   g.tenant_id, g.project_id, g.grant_id, g.player_id, g.activated_at, g.recount_seq,
   least(g.expires_at, g.ended_at) as until`;
+
+/** Returns a row while a grant is to be counted, or while `hasMore`: there are further pages of another kind. */
+export function recountWork(hasMore: () => boolean): WorkQuery {
+  return (sql) => (hasMore() ? sql`select true` : selectDue(sql, NIL_ID, 1));
+}
 
 /** Grants to count, in the order of their ids. */
 export function selectDue(sql: Tx, after: string, limit: number): PendingQuery<GrantToCount[]> {

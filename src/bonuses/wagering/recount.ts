@@ -53,6 +53,11 @@ export class Recounter {
     this.#deps = deps;
   }
 
+  /** The walk over the bets without a rate has further pages: the next turn looks at the next one. */
+  get has_more_without_rate(): boolean {
+    return this.#rates_after !== undefined;
+  }
+
   /**
    * Counts for the next page of grants whose bets are recorded; false when there are no more. A grant that fails does not
    * stop the others.

@@ -135,8 +135,8 @@ export async function takeNextBatch(
   return (await takeBatch(tx, tx`${after} and ${others}`)) ?? takeBatch(tx, others);
 }
 
-/** A row while a range of members waits for its send rows. */
-export const selectAnyRange: WorkQuery = (sql) => sql`
+/** Returns a row while a range of members waits for its send rows. */
+export const fanOutWork: WorkQuery = (sql) => sql`
   select from campaign_batches order by tenant_id, project_id, campaign_id, from_player_id limit 1`;
 
 // The materialised CTE chooses the range once. The planner may run a plain subquery again for each row that it scans;

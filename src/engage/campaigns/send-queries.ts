@@ -3,6 +3,7 @@ import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Db, Tx } from '../../platform/postgres/port.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { CampaignRef } from './queries.ts';
+import { selectRetrying } from './retry-failed-queries.ts';
 
 /** The most campaigns that are marked as sent at once. */
 const MAX_FINISHED = 1_000;
@@ -61,18 +62,20 @@ function isDone(tx: Tx): PendingQuery<Row[]> {
   return tx`c.status = 'sending' and c.type <> 'triggered' and c.retry_failed_until is null
       and not exists (
         select from campaign_batches b
-        where b.tenant_id = c.tenant_id and b.project_id = c.project_id and b.campaign_id = c.campaign_id)
+        where b.tenant_id = c.tenant_id and b.project_id = c.project_id and b.campaign_id = c.campaign_id offset 0)
       and not exists (
         select from message_sends s
         where s.tenant_id = c.tenant_id and s.project_id = c.project_id
-          and coalesce(s.queue_id, s.campaign_id) = c.campaign_id and s.status in ('queued', 'sending'))`;
+          and coalesce(s.queue_id, s.campaign_id) = c.campaign_id and s.status in ('queued', 'sending') offset 0)`;
 }
 
-/** A row while a campaign is due, or is done and still marked as `sending`. */
-export const dueCampaigns: WorkQuery = (sql, now) => sql`
+/** Returns a row while a campaign is due, is retried, or is done and still marked as `sending`. */
+export const campaignWork: WorkQuery = (sql, now) => sql`
   (select true as is_found from campaigns c where ${isDone(sql)} order by c.campaign_id limit 1)
   union all
-  (select true from (${selectDueCampaigns(sql, now, [], 1)}) d)`;
+  (select true from (${selectDueCampaigns(sql, now, [], 1)}) d)
+  union all
+  (select true from (${selectRetrying(sql, [], 1)}) r)`;
 
 /**
  * Marks campaigns as `sent` that have no range left to fan out and no message left to send or to retry. Triggered campaigns go on

@@ -59,8 +59,8 @@ function firstOfQueues(sql: Tx): PendingQuery<Row[]> {
   return sql`order by s.tenant_id, s.project_id, coalesce(s.queue_id, s.campaign_id) limit 1`;
 }
 
-/** A row while a queue has a message. */
-export const selectAnyMessage: WorkQuery = (sql) => sql`${openMessages(sql)} ${firstOfQueues(sql)}`;
+/** Returns a row while a queue has a message. */
+export const messageWork: WorkQuery = (sql) => sql`${openMessages(sql)} ${firstOfQueues(sql)}`;
 
 /** Queues per page of {@link selectQueues}. */
 export const MAX_QUEUES = 200;

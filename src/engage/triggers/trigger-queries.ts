@@ -62,8 +62,8 @@ export async function insertTriggerEvents(
     on conflict (tenant_id, project_id, event_key, listener_id) do nothing`;
 }
 
-/** A row while an event waits for its decision. */
-export const selectAnyUndecided: WorkQuery = (sql) => sql`
+/** Returns a row while an event waits for its decision. */
+export const triggerWork: WorkQuery = (sql) => sql`
   select from trigger_events where decided_at is null order by listener_id limit 1`;
 
 /** A listener with events that wait. */

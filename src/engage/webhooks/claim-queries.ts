@@ -59,8 +59,8 @@ const LOST_AFTER_MS = 30_000;
 const MAX_LOST_AFTER_MS = 3_600_000;
 const MAX_DOUBLINGS = 10;
 
-/** A row while a delivery is pending, due or not. */
-export const selectAnyPending: WorkQuery = (sql) => sql`
+/** Returns a row while a delivery is pending, due or not. */
+export const deliveryWork: WorkQuery = (sql) => sql`
   select from webhook_deliveries where status = 'pending' order by tenant_id, host limit 1`;
 
 /** Lanes with pending deliveries after `after`, in the order of their keys. It hops from lane to lane in the index. */

@@ -113,7 +113,7 @@ export function describeHolder({ kind, pid, name, state }: HorizonHolder, age_ms
   };
 }
 
-/** Looks every five seconds. */
+/** Looks every ten seconds. */
 export function startHorizonWatch(options: WatchOptions): PollLoop {
   const watch = new HorizonWatch(options);
   const pauses = { idle_pause_ms: 10_000, longest_pause_ms: 10_000 };

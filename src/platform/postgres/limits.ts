@@ -24,12 +24,13 @@ export const API_READS: SessionLimits = {
   waiting: { max_waiting: 1_000, max_wait_ms: 3_000 },
 };
 
-/** The statement that asks whether work waits: while a table is locked, loops are to look for themselves soon. */
+/** The statement that asks whether work waits: while it is slow, or a table is locked, loops look for themselves. */
 export const WATCHING: SessionLimits = {
-  statement_ms: 2_000,
+  // Its plan, which is made once on each connection, takes the longer part.
+  statement_ms: 500,
   lock_ms: 100,
-  idle_in_transaction_ms: 2_000,
-  waiting: { max_waiting: 1, max_wait_ms: 2_000 },
+  idle_in_transaction_ms: 1_000,
+  waiting: { max_waiting: 1, max_wait_ms: 1_000 },
 };
 
 /** Reads of API requests that count or draw from millions of rows. */

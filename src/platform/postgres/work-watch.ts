@@ -2,6 +2,7 @@ import type { Fragment, PendingQuery, Row } from 'postgres';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
+import { withinTime } from '../time-limit.ts';
 import type { Db, Tx } from './port.ts';
 
 /**
@@ -32,10 +33,10 @@ export interface WatchedWork {
    * Resolves when work waits, when it cannot be known whether any does, after `longest_ms`, or when `signal` is aborted.
    * It never rejects.
    */
-  found(signal: AbortSignal, longest_ms: number): Promise<void>;
+  untilFound(signal: AbortSignal, longest_ms: number): Promise<void>;
 }
 
-/** Tells the loops of a process when work waits for them in Postgres. */
+/** Wakes the loops of a process when work waits for them in Postgres. */
 export interface WorkWatch {
   /** `clock`: by which the loop judges what is due. */
   watch(query: WorkQuery, clock: Clock): WatchedWork;
@@ -56,79 +57,101 @@ interface Watched {
 const BUSY_PAUSE_MS = 100;
 const IDLE_PAUSE_MS = 250;
 const BUSY_FOR_MS = 1_000;
+/** The longest wait for the answer, also when the connection is dead and the server cannot say so. */
+const ANSWER_MS = 2_000;
+/** After a failure nothing is asked for so long: each loop looks for itself at its own pause. */
+const UNKNOWN_FOR_MS = 5_000;
 /** A loop that begins to wait shortens the pause, but not below this: many loops may begin one after the other. */
 const SHORTEST_PAUSE_MS = 40;
 
 /**
  * Asks the queries of all loops of a process in one statement, as long as a loop waits. Without it, each of some thirty
  * loops asks on its own, several times a second. When the statement fails, every loop looks for itself, at its own
- * pause.
+ * pause. A query stays watched as long as the process runs.
  */
-export function openWorkWatch({ sql, logger }: Options): WorkWatch {
-  const watched: Watched[] = [];
-  /** What ends the wait, by the index of the query. */
-  const waiting = new Map<() => void, number>();
-  /** Ends the pause of the running watch: another loop waits. */
-  let joined = new AbortController();
-  let is_running = false;
-  let has_failed = false;
-  let found_ms = Number.NEGATIVE_INFINITY;
+export function openWorkWatch(options: Options): WorkWatch {
+  return new OneStatement(options);
+}
 
-  async function run(): Promise<void> {
-    is_running = true;
-    while (waiting.size > 0) {
-      joined = new AbortController();
-      const asked = new Map(waiting);
-      const found = await ask();
-      if (found.size > 0) found_ms = performance.now();
-      for (const [end, index] of asked) if (found.has(index)) end();
-      const pause_ms = performance.now() < found_ms + BUSY_FOR_MS ? BUSY_PAUSE_MS : IDLE_PAUSE_MS;
-      await sleep(SHORTEST_PAUSE_MS);
-      if (waiting.size > 0) {
-        await sleep(pause_ms - SHORTEST_PAUSE_MS, undefined, { signal: joined.signal }).catch(
-          () => undefined,
-        );
-      }
+class OneStatement implements WorkWatch {
+  readonly #options: Options;
+  readonly #watched: Watched[] = [];
+  /** What ends a wait, with the index of the query that is waited for. */
+  readonly #waiting = new Map<() => void, number>();
+  /** Ends the pause between two statements: another loop waits. */
+  #new_waiter = new AbortController();
+  #is_running = false;
+  #found_ms = Number.NEGATIVE_INFINITY;
+  #unknown_until_ms = Number.NEGATIVE_INFINITY;
+  #has_failed = false;
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  watch(query: WorkQuery, clock: Clock): WatchedWork {
+    const index = this.#watched.push({ query, clock }) - 1;
+    return { untilFound: (signal, longest_ms) => this.#untilFound(index, signal, longest_ms) };
+  }
+
+  #untilFound(index: number, signal: AbortSignal, longest_ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        this.#waiting.delete(end);
+        clearTimeout(longest);
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      const longest = setTimeout(end, longest_ms);
+      if (signal.aborted) return end();
+      signal.addEventListener('abort', end, { once: true });
+      this.#waiting.set(end, index);
+      this.#new_waiter.abort();
+      if (!this.#is_running) void this.#run();
+    });
+  }
+
+  /** Runs while a loop waits; never rejects. */
+  async #run(): Promise<void> {
+    this.#is_running = true;
+    while (this.#waiting.size > 0) {
+      this.#new_waiter = new AbortController();
+      const asked = [...this.#waiting];
+      const found = await this.#ask();
+      const ended = asked.filter(([, index]) => found.has(index));
+      for (const [end] of ended) end();
+      if (ended.length > 0) this.#found_ms = performance.now();
+      await this.#pause();
     }
-    is_running = false;
+    this.#is_running = false;
+  }
+
+  async #pause(): Promise<void> {
+    const { signal } = this.#new_waiter;
+    const is_busy = performance.now() < this.#found_ms + BUSY_FOR_MS;
+    await sleep(SHORTEST_PAUSE_MS);
+    if (this.#waiting.size === 0) return;
+    const rest_ms = (is_busy ? BUSY_PAUSE_MS : IDLE_PAUSE_MS) - SHORTEST_PAUSE_MS;
+    await sleep(rest_ms, undefined, { signal }).catch(() => undefined);
   }
 
   /** The indexes of the queries that find work; all of them when the statement fails. */
-  async function ask(): Promise<ReadonlySet<number>> {
+  async #ask(): Promise<ReadonlySet<number>> {
+    const { sql, logger } = this.#options;
+    if (performance.now() < this.#unknown_until_ms) return new Set(this.#watched.keys());
     try {
-      const found = await askAll(sql, watched);
-      has_failed = false;
+      const found = await withinTime(ANSWER_MS, askAll(sql, this.#watched));
+      this.#has_failed = false;
       return found;
     } catch (error) {
-      // Once for each row of failures. A query that Postgres refuses would else only be seen by what the service costs.
-      if (!has_failed) logger.warn({ err: error }, 'work cannot be watched; each loop looks for itself');
-      has_failed = true;
-      return new Set(watched.keys());
+      // Logged once per series of failures. Without it, only the higher cost would show a query that Postgres refuses.
+      if (!this.#has_failed)
+        logger.warn({ err: error }, 'work cannot be watched; each loop looks for itself');
+      this.#has_failed = true;
+      this.#unknown_until_ms = performance.now() + UNKNOWN_FOR_MS;
+      return new Set(this.#watched.keys());
     }
   }
-
-  return {
-    watch(query, clock) {
-      const index = watched.push({ query, clock }) - 1;
-      return {
-        found: (signal, longest_ms) =>
-          new Promise((resolve) => {
-            const end = () => {
-              waiting.delete(end);
-              clearTimeout(longest);
-              signal.removeEventListener('abort', end);
-              resolve();
-            };
-            const longest = setTimeout(end, longest_ms);
-            if (signal.aborted) return end();
-            signal.addEventListener('abort', end, { once: true });
-            waiting.set(end, index);
-            joined.abort();
-            if (!is_running) void run();
-          }),
-      };
-    },
-  };
 }
 
 /** The indexes of the queries that find work, by one statement. */

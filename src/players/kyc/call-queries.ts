@@ -94,8 +94,8 @@ export function selectWaitingProjects(
     select * from projects limit ${limit}`;
 }
 
-/** A row while a call is due. */
-export const dueCalls: WorkQuery = (sql, now) =>
+/** Returns a row while a call is due. */
+export const kycCallWork: WorkQuery = (sql, now) =>
   dueLanes(sql, now, (limit) => selectWaitingProjects(sql, undefined, limit));
 
 /** Claims due calls of a project until `until`, in the order in which they were made; of one player one at a time. */

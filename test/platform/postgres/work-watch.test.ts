@@ -85,7 +85,7 @@ it('nothing is asked while nobody waits', async () => {
   let asked = 0;
   const nothing = watch.watch((tx) => (asked++, tx`select where false`), systemClock);
   const over = new AbortController();
-  const waiting = nothing.found(over.signal, NEVER_MS);
+  const waiting = nothing.untilFound(over.signal, NEVER_MS);
   await until(() => asked >= 2);
   over.abort();
   await waiting;
@@ -94,7 +94,7 @@ it('nothing is asked while nobody waits', async () => {
   let others = 0;
   const other = openWatch().watch((tx) => (others++, tx`select where false`), systemClock);
   const end = new AbortController();
-  const waited = other.found(end.signal, NEVER_MS);
+  const waited = other.untilFound(end.signal, NEVER_MS);
   await until(() => others >= 3);
   end.abort();
   await waited;
@@ -111,7 +111,7 @@ it('the time of a query is that of the clock', async () => {
     (tx, now) => (times.push(now), tx`select where ${now} > '2030-12-31'::timestamptz`),
     clock,
   );
-  await work.found(new AbortController().signal, NEVER_MS);
+  await work.untilFound(new AbortController().signal, NEVER_MS);
   expect(times).toEqual([new Date(now_ms)]);
 });
 

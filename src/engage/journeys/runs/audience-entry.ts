@@ -11,7 +11,7 @@ import {
   hasOccasion,
   insertEntry,
   selectAudienceJourneys,
-  selectOpenRange,
+  audienceWork,
   selectRangeMembers,
   shortenRange,
   takeRange,
@@ -58,7 +58,7 @@ export class AudienceEntry {
       await this.#plan();
     }
     const now = new Date(clock.now_ms());
-    if ((await selectOpenRange(postgres.service, now)).length === 0) return false;
+    if ((await audienceWork(postgres.service, now)).length === 0) return false;
     const ranges = await Promise.allSettled(Array.from({ length: BESIDE }, () => this.#enterRange()));
     for (const range of ranges) if (range.status === 'rejected') throw range.reason;
     return ranges.some((range) => range.status === 'fulfilled' && range.value);

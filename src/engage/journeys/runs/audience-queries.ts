@@ -119,8 +119,8 @@ export interface Range extends JourneyKey {
   to_player_id: string;
 }
 
-/** A row while a range waits for a process that takes it. */
-export const selectOpenRange: WorkQuery = (sql) => sql`select from journey_batches limit 1`;
+/** Returns a row while a range waits for a process that takes it. */
+export const audienceWork: WorkQuery = (sql) => sql`select from journey_batches limit 1`;
 
 /** Locks an open range that no other transaction holds: of the journey after `last`, so that journeys take turns. */
 export async function takeRange(

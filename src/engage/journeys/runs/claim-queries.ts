@@ -21,8 +21,8 @@ export interface Timer extends RunRef {
 /** How long before a timer is due the runner is to wait for it itself, to the millisecond. */
 export const ALMOST_DUE_MS = 1_000;
 
-/** A row while a timer is due, or will be within {@link ALMOST_DUE_MS}. */
-export const selectAlmostDue: WorkQuery = (sql, now) => sql`
+/** Returns a row while a timer is due, or will be within {@link ALMOST_DUE_MS}. */
+export const timerWork: WorkQuery = (sql, now) => sql`
   select from journey_timers where due_at <= ${new Date(now.getTime() + ALMOST_DUE_MS)} order by due_at limit 1`;
 
 /** When the next timer is due; undefined: there is none. */
