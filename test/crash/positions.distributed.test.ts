@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
+import { inspect, promisify } from 'node:util';
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, inject, it } from 'vitest';
 import { readConfig, type Servers } from '../../src/config.ts';
@@ -81,7 +81,7 @@ async function playerOf({ platform }: TestService, anonymous_id: string): Promis
 
 /** Waits until the player is so. */
 async function becomes(of: TestService, anonymous_id: string, wanted: Partial<Player>): Promise<void> {
-  await until(`the player is ${JSON.stringify(wanted)}`, async (saw) => {
+  await until(`the player is ${inspect(wanted)}`, async (saw) => {
     const player = saw(await playerOf(of, anonymous_id));
     const names = Object.keys(wanted) as (keyof Player)[];
     return player !== undefined && names.every((name) => player[name] === wanted[name]);

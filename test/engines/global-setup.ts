@@ -1,13 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { clickHouseAnswers, startClickHouse } from './clickhouse.ts';
 import { newTemplate } from './installation.ts';
 import { answers, startKafka } from './kafka.ts';
 import { postgresAnswers, startPostgres } from './postgres.ts';
-import { RUN_FOLDER } from './run-folder.ts';
+import { makeRunFolder } from './run-folder.ts';
 import { redisAnswers, startRedis } from './redis.ts';
 
 /**
@@ -37,8 +35,7 @@ interface Stoppable {
  * after it.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const dir = await mkdtemp(join(tmpdir(), 'engagement-run-'));
-  process.env[RUN_FOLDER] = dir;
+  const dir = await makeRunFolder();
   const started: Stoppable[] = [];
   const stop = async () => {
     await Promise.all(started.map((engine) => engine.stop()));

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { appendFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
@@ -9,7 +8,7 @@ import { readConfig } from '../../src/config.ts';
 import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded-server.ts';
 import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
 import { NO_PROVIDERS } from './no-providers.ts';
-import { RUN_FOLDER } from './run-folder.ts';
+import { makeRunFolder } from './run-folder.ts';
 
 /** The variable with the folder of an initialised and migrated Postgres, which is not running. */
 const PREPARED_FOLDER = 'TEST_PREPARED_POSTGRES';
@@ -41,8 +40,9 @@ export interface TestPostgres {
  * Postgres takes longer than most tests.
  */
 export default async function setup(): Promise<() => Promise<void>> {
-  const dir = await mkdtemp(join(tmpdir(), 'engagement-run-'));
-  process.env[RUN_FOLDER] = dir;
+  // Vitest calls this for each project that names it; the first server serves all.
+  if (process.env[SHARED_URL] !== undefined) return () => Promise.resolve();
+  const dir = await makeRunFolder();
   const platform = await openEmbeddedPlatform(
     readConfig({ DATA_DIR: dir, LOG_LEVEL: 'error', ...NO_PROVIDERS }),
   );

@@ -2,6 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '../../src/config.ts';
+import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
+import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
 import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded-server.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
@@ -119,6 +121,12 @@ export async function openTestPostgres({ prepared = false, own = false } = {}): 
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** An embedded ClickHouse on the folder `path`; closes the one that the files of this worker share. */
+export async function openTestClickHouse(path: string): Promise<ClickHouse> {
+  await closeLasting();
+  return openEmbeddedClickHouse(path);
 }
 
 /** A database on the shared server; or a server on the folder `dir`, if `own` is set or no server is shared. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MIRRORED } from '../../src/analytics/mirrored-columns.ts';
-import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
+import { openTestClickHouse } from '../engines/wiring.ts';
 import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
 import { newId } from '../../src/platform/ids.ts';
@@ -36,7 +36,7 @@ beforeAll(async () => {
   postgres_dir = await mkdtemp(join(tmpdir(), 'engagement-schema-postgres-'));
   server = await startEmbeddedPostgres({ dir: postgres_dir });
   owner = connectPool(server.url);
-  clickhouse = await openEmbeddedClickHouse(join(dir, 'clickhouse'));
+  clickhouse = await openTestClickHouse(join(dir, 'clickhouse'));
   // Three processes start at the same time on empty databases: every test below sees their result.
   const processes = [owner, connectPool(server.url), connectPool(server.url)];
   await Promise.all(processes.map(migrate));

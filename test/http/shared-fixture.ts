@@ -1,3 +1,4 @@
+import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { lasting } from '../engines/lasting.ts';
 import { openFixture } from './api-fixture.ts';
 
@@ -13,6 +14,10 @@ export const sharedFixture = lasting(
       RATE_ADMIN_BURST: '100000',
       RATE_IDENTIFY_PER_SECOND: '100000',
     }),
-  // Nothing goes on without processors.
-  () => Promise.resolve([]),
+  // No processor runs. What waits for the fold would wait for these events for ever.
+  async ({ eventLog }) => {
+    const lag = await eventLog.lag(TOPICS.events, GROUPS.fold);
+    const waiting = lag.filter(({ next_offset, end_offset }) => next_offset < end_offset);
+    return waiting.map(({ partition }) => `events in partition ${partition}`);
+  },
 );

@@ -8,7 +8,7 @@ import { conditionPaths } from '../../src/segments/language/conditions.ts';
 import { readDefinition } from '../../src/segments/language/definition.ts';
 import { compileConditions, compileMembers } from '../../src/segments/sql/compile.ts';
 import { compileMatrix } from '../../src/segments/sql/matrix.ts';
-import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
+import { openTestClickHouse } from '../engines/wiring.ts';
 import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
 import { runs, SEED } from '../engines/effort.ts';
@@ -30,7 +30,7 @@ let clickhouse: ClickHouse;
 let dir: string;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'engagement-segments-'));
-  clickhouse = await openEmbeddedClickHouse(dir);
+  clickhouse = await openTestClickHouse(dir);
   await migrateClickHouse(clickhouse);
 });
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
+import { openTestClickHouse } from '../engines/wiring.ts';
 import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
 import {
@@ -29,7 +29,7 @@ let clickhouse: ClickHouse;
 let dir: string;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'engagement-examples-'));
-  clickhouse = await openEmbeddedClickHouse(dir);
+  clickhouse = await openTestClickHouse(dir);
   await migrateClickHouse(clickhouse);
 });
 afterAll(async () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countConversions, countRecipients } from '../../../src/engage/campaigns/conversion-queries.ts';
 import type { CampaignRef } from '../../../src/engage/campaigns/queries.ts';
 import { compareVariants, erfc, twoProportionP } from '../../../src/engage/campaigns/significance.ts';
-import { openEmbeddedClickHouse } from '../../../src/platform/clickhouse/embedded.ts';
+import { openTestClickHouse } from '../../engines/wiring.ts';
 import { migrateClickHouse } from '../../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../../src/platform/clickhouse/port.ts';
 import { runs } from '../../engines/effort.ts';
@@ -27,7 +27,7 @@ let clickhouse: ClickHouse;
 let dir: string;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'engagement-conversions-'));
-  clickhouse = await openEmbeddedClickHouse(dir);
+  clickhouse = await openTestClickHouse(dir);
   await migrateClickHouse(clickhouse);
 });
 afterAll(async () => {

@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openEmbeddedClickHouse } from '../../../src/platform/clickhouse/embedded.ts';
+import { openTestClickHouse } from '../../engines/wiring.ts';
 import type { ClickHouse } from '../../../src/platform/clickhouse/port.ts';
 
 let dir: string;
 let clickhouse: ClickHouse;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'embedded-sessions-'));
-  clickhouse = await openEmbeddedClickHouse(dir);
+  clickhouse = await openTestClickHouse(dir);
   await clickhouse.command('create table numbers_kept (n UInt64) engine = MergeTree order by n');
 });
 afterAll(async () => {

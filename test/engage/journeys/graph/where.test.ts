@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { jsonMomentMs } from '../../../../src/engage/journeys/graph/json-moment.ts';
 import { contextValue, matches, matchesContext } from '../../../../src/engage/journeys/graph/where.ts';
-import { openEmbeddedClickHouse } from '../../../../src/platform/clickhouse/embedded.ts';
+import { openTestClickHouse } from '../../../engines/wiring.ts';
 import type { ClickHouse } from '../../../../src/platform/clickhouse/port.ts';
 import { readComparison } from '../../../../src/segments/language/comparison.ts';
 import type { WhereClause } from '../../../../src/segments/language/conditions.ts';
@@ -24,7 +24,7 @@ let clickhouse: ClickHouse;
 let dir: string;
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'engagement-where-'));
-  clickhouse = await openEmbeddedClickHouse(dir);
+  clickhouse = await openTestClickHouse(dir);
 });
 afterAll(async () => {
   await clickhouse?.close();
