@@ -205,7 +205,9 @@ describe('the series', () => {
     const found = await until('the messages are in ClickHouse', async (saw) => {
       const { data } = saw(await series(campaign_id, '?interval=hour'));
       const sum = (name: string) => data.points.reduce((all, point) => all + (point[name] ?? 0), 0);
-      return sum('sent') === 3 && sum('delivered') === 2 && sum('opened') === 1 ? data : undefined;
+      // With the first times of a message still there, the series is too long and leaves points out.
+      const is_there = sum('sent') === 3 && sum('delivered') === 2 && sum('opened') === 1;
+      return is_there && data.is_complete ? data : undefined;
     });
     const none = { sent: 0, delivered: 0, opened: 0, clicked: 0, converted: 0 };
     expect(found).toEqual({
