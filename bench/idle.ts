@@ -8,8 +8,8 @@ import { cpuOfTrees } from './process-tree.ts';
 import { ENGINES, SERVICE, startProgram } from './program.ts';
 
 const ROUNDS = 3;
-/** After its start a service still tidies up. */
-const SETTLE_MS = 10_000;
+/** After its start a service still tidies up, and it is quiet only 10 s later. */
+const SETTLE_MS = 30_000;
 const WATCHED_MS = 30_000;
 const STATEMENTS_AT_MOST = 10;
 const CORES_AT_MOST = 0.02;

@@ -25,10 +25,13 @@ export function startPlayerMirror(platform: Platform): PollLoop {
   const memory = newEpochMemory();
   const work = platform.workWatch.watch(mirrorWork(PLAYERS), platform.clock);
   const pauses = { idle_pause_ms: 100, longest_pause_ms: 5_000, work };
-  return startPolling(
+  const loop = startPolling(
     { name: 'player-mirror', logger: platform.logger, ...pauses },
     async () => (await mirrorBlock(platform, memory)) === MAX_BLOCK,
   );
+  // The first turn also detects a restored or replaced database. The work query does not.
+  loop.wake();
+  return loop;
 }
 
 /** Mirrors one block of changes; returns how many. */

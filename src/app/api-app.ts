@@ -251,8 +251,13 @@ function buildHost(
   deps: ApiDeps,
   { endpoints, sheds_load }: { endpoints: readonly AnyEndpoint[]; sheds_load: boolean },
 ): FastifyInstance {
-  const { logger } = platform;
+  const { logger, workWatch } = platform;
   const app = fastify(serverOptions(logger, config.trusted_proxies));
+  app.addHook('onResponse', ({ method }, _reply, done) => {
+    // The request may have written work for a loop.
+    if (method !== 'GET') workWatch.wake();
+    done();
+  });
   if (sheds_load) redirectBrowsers(app);
   installErrorHandling(app, logger);
   installJsonBody(app);

@@ -1,6 +1,7 @@
 import type { Config, Role } from '../config.ts';
 import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
 import { receivedAtOf } from '../ingest/events/envelope.ts';
+import type { EventLog } from '../platform/event-log/port.ts';
 import { RecordAges } from '../platform/event-log/record-ages.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Platform } from '../wiring/platform.ts';
@@ -185,12 +186,15 @@ export async function startProcessors(
 ): Promise<void> {
   const { roles } = config;
   const ages = new RecordAges({ clock: platform.clock, receivedAt: receivedAtOf });
-  const watched = { ...platform, eventLog: ages.watch(platform.eventLog) };
+  const waking = { ...platform, eventLog: wakeAfterBatches(platform) };
+  const watched = { ...platform, eventLog: ages.watch(waking.eventLog) };
   exposeWaiting(platform, ages, roles);
   const wanted = PROCESSORS.filter(({ role }) => roles.has(role));
   // Concurrently, because each may wait until the log has admitted it to its consumer group.
   const outcomes = await Promise.allSettled(
-    wanted.map(({ start }) => start({ config, platform, watched, notifications, openBonusPlatforms })),
+    wanted.map(({ start }) =>
+      start({ config, platform: waking, watched, notifications, openBonusPlatforms }),
+    ),
   );
   shutdown.addAll(
     wanted.flatMap(({ name }, i) => {
@@ -200,4 +204,17 @@ export async function startProcessors(
   );
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
+}
+
+/** Wraps the log: `consume` also wakes the watch of work after each batch, because its writes can be work for loops. */
+function wakeAfterBatches({ eventLog, workWatch }: Platform): EventLog {
+  const consume: EventLog['consume'] = (options) =>
+    eventLog.consume({
+      ...options,
+      handle: async (batch) => {
+        await options.handle(batch);
+        workWatch.wake();
+      },
+    });
+  return Object.assign(Object.create(eventLog) as EventLog, { consume });
 }

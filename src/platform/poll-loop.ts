@@ -11,7 +11,7 @@ export interface PollOptions {
   idle_pause_ms: number;
   /** After each failure in a row the pause doubles, up to this. */
   longest_pause_ms: number;
-  /** After the pause the loop waits until this has work. Absent: it looks for itself after each pause. */
+  /** The loop waits for this before its first turn and after each pause. Absent: it looks for itself. */
   work?: WatchedWork;
   /** The longest wait for `work`. Absent: {@link LONGEST_WAIT_MS}; shorter where a turn does more than this work. */
   longest_wait_ms?: number;
@@ -29,9 +29,10 @@ export interface PollLoop {
 }
 
 /**
- * Calls `turn` again and again until the loop is closed: at once when `turn` returns true (there is more to do). Otherwise it
- * waits for the pause, and then until `work` has work. When `turn` rejects, the error is logged and `turn` is called again after a pause, so `turn` must be
- * safe to repeat. When `stop` is aborted, `turn` should resolve or reject soon.
+ * Calls `turn` again and again until the loop is closed: as soon as `work` has work, and at once when `turn` returns true
+ * (there is more to do). Otherwise it waits for the pause, and then until `work` has work. When `turn` rejects, the error
+ * is logged and `turn` is called again after a pause, so `turn` must be safe to repeat. When `stop` is aborted, `turn`
+ * should resolve or reject soon.
  */
 export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => Promise<boolean>): PollLoop {
   const { name, logger, idle_pause_ms, longest_pause_ms, work, longest_wait_ms = LONGEST_WAIT_MS } = options;
@@ -40,6 +41,8 @@ export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => 
 
   async function run(): Promise<void> {
     let pause_ms = idle_pause_ms;
+    // Without work there is no first turn: some twenty loops would each open a connection when the service starts.
+    if (work !== undefined) await work.untilFound(woken.signal, longest_wait_ms);
     while (!stop.signal.aborted) {
       woken = new AbortController();
       let has_failed = false;

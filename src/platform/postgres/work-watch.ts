@@ -40,6 +40,8 @@ export interface WatchedWork {
 export interface WorkWatch {
   /** `clock`: by which the loop judges what is due. */
   watch(query: WorkQuery, clock: Clock): WatchedWork;
+  /** Work may have come: this process was asked to write, or has read new events. Ends the pauses of a quiet service. */
+  wake(): void;
 }
 
 interface Options {
@@ -53,10 +55,13 @@ interface Watched {
   clock: Clock;
 }
 
-/** The pause between two statements while work comes, and when none has come for a second. */
-const BUSY_PAUSE_MS = 100;
-const IDLE_PAUSE_MS = 250;
-const BUSY_FOR_MS = 1_000;
+/** The pauses between two statements, by the time since the last activity. */
+const PAUSES = [
+  { below_ms: 1_000, pause_ms: 100 },
+  { below_ms: 10_000, pause_ms: 250 },
+];
+/** The pause after a longer time: what comes due then, or is written by another process, may be so late. */
+const QUIET_PAUSE_MS = 1_000;
 /** The longest wait for the answer, also when the connection is dead and the server cannot say so. */
 const ANSWER_MS = 2_000;
 /** After a failure nothing is asked for so long: each loop looks for itself at its own pause. */
@@ -78,10 +83,11 @@ class OneStatement implements WorkWatch {
   readonly #watched: Watched[] = [];
   /** What ends a wait, with the index of the query that is waited for. */
   readonly #waiting = new Map<() => void, number>();
-  /** Ends the pause between two statements: another loop waits. */
-  #new_waiter = new AbortController();
+  /** Ends the pause between two statements: another loop waits, or a wake came. */
+  #woken = new AbortController();
   #is_running = false;
-  #found_ms = Number.NEGATIVE_INFINITY;
+  /** When work was found, or a wake came. */
+  #last_activity_ms = performance.now();
   #unknown_until_ms = Number.NEGATIVE_INFINITY;
   #has_failed = false;
 
@@ -92,6 +98,17 @@ class OneStatement implements WorkWatch {
   watch(query: WorkQuery, clock: Clock): WatchedWork {
     const index = this.#watched.push({ query, clock }) - 1;
     return { untilFound: (signal, longest_ms) => this.#untilFound(index, signal, longest_ms) };
+  }
+
+  wake(): void {
+    // Otherwise the pause is short anyway, and a busy service wakes often.
+    if (this.#pauseMs() === QUIET_PAUSE_MS) this.#woken.abort();
+    this.#last_activity_ms = performance.now();
+  }
+
+  #pauseMs(): number {
+    const since_ms = performance.now() - this.#last_activity_ms;
+    return PAUSES.find(({ below_ms }) => since_ms < below_ms)?.pause_ms ?? QUIET_PAUSE_MS;
   }
 
   #untilFound(index: number, signal: AbortSignal, longest_ms: number): Promise<void> {
@@ -106,7 +123,7 @@ class OneStatement implements WorkWatch {
       if (signal.aborted) return end();
       signal.addEventListener('abort', end, { once: true });
       this.#waiting.set(end, index);
-      this.#new_waiter.abort();
+      this.#woken.abort();
       if (!this.#is_running) void this.#run();
     });
   }
@@ -114,24 +131,25 @@ class OneStatement implements WorkWatch {
   /** Runs while a loop waits; never rejects. */
   async #run(): Promise<void> {
     this.#is_running = true;
+    // When a service starts, its loops begin one after the other. Each further query makes another statement to plan.
+    await sleep(SHORTEST_PAUSE_MS);
     while (this.#waiting.size > 0) {
-      this.#new_waiter = new AbortController();
+      this.#woken = new AbortController();
       const asked = [...this.#waiting];
       const found = await this.#ask();
       const ended = asked.filter(([, index]) => found.has(index));
       for (const [end] of ended) end();
-      if (ended.length > 0) this.#found_ms = performance.now();
+      if (ended.length > 0) this.#last_activity_ms = performance.now();
       await this.#pause();
     }
     this.#is_running = false;
   }
 
   async #pause(): Promise<void> {
-    const { signal } = this.#new_waiter;
-    const is_busy = performance.now() < this.#found_ms + BUSY_FOR_MS;
+    const { signal } = this.#woken;
+    const rest_ms = this.#pauseMs() - SHORTEST_PAUSE_MS;
     await sleep(SHORTEST_PAUSE_MS);
     if (this.#waiting.size === 0) return;
-    const rest_ms = (is_busy ? BUSY_PAUSE_MS : IDLE_PAUSE_MS) - SHORTEST_PAUSE_MS;
     await sleep(rest_ms, undefined, { signal }).catch(() => undefined);
   }
 

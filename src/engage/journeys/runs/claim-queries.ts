@@ -18,8 +18,11 @@ export interface Timer extends RunRef {
   seq: number;
 }
 
-/** How long before a timer is due the runner is to wait for it itself, to the millisecond. */
-export const ALMOST_DUE_MS = 1_000;
+/**
+ * How long before a timer is due the runner is to wait for it itself, to the millisecond: longer than the watch of work
+ * pauses while nothing happens.
+ */
+export const ALMOST_DUE_MS = 2_000;
 
 /** Returns a row while a timer is due, or will be within {@link ALMOST_DUE_MS}. */
 export const timerWork: WorkQuery = (sql, now) => sql`
