@@ -8,18 +8,23 @@ const LATE_MS = 1_000;
 const TURNS = 3;
 const RETRY_AFTER_S = 2;
 
-/** Measures by a timer whether the event loop is late for several turns in a row. */
+/**
+ * Measures by a timer whether the event loop is late for several turns in a row. A request starts the timer. It stops
+ * after a tick without requests, because it would wake an idle process.
+ */
 class LoopWatch {
   #late_turns = 0;
   #due_ms = 0;
-  #timer: NodeJS.Timeout;
+  #has_request = false;
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor() {
-    this.#timer = setTimeout(() => this.#tick(), TICK_MS).unref();
-    this.#due_ms = performance.now() + TICK_MS;
-  }
-
-  get isOverloaded(): boolean {
+  /** Starts the timer if needed; returns whether the event loop is overloaded. */
+  noteRequest(): boolean {
+    this.#has_request = true;
+    if (this.#timer === undefined) {
+      this.#timer = setTimeout(() => this.#tick(), TICK_MS).unref();
+      this.#due_ms = performance.now() + TICK_MS;
+    }
     return this.#late_turns >= TURNS;
   }
 
@@ -30,8 +35,13 @@ class LoopWatch {
   #tick(): void {
     const now_ms = performance.now();
     this.#late_turns = now_ms - this.#due_ms > LATE_MS ? this.#late_turns + 1 : 0;
+    if (!this.#has_request && this.#late_turns === 0) {
+      this.#timer = undefined;
+      return;
+    }
+    this.#has_request = false;
     this.#due_ms = now_ms + TICK_MS;
-    this.#timer.refresh();
+    this.#timer?.refresh();
   }
 }
 
@@ -48,7 +58,7 @@ export function installLoadShedding(app: FastifyInstance, vital: readonly string
   });
   app.addHook('onRequest', ({ routeOptions }, _reply, done) => {
     const { url } = routeOptions;
-    if (!watch.isOverloaded || (url !== undefined && spared.has(url))) return done();
+    if (!watch.noteRequest() || (url !== undefined && spared.has(url))) return done();
     return done(
       new ApiError('SERVICE_UNAVAILABLE', 'the service is overloaded; try again later', {
         retry_after_s: RETRY_AFTER_S,

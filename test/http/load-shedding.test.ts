@@ -35,6 +35,7 @@ const statusOf = async (app: FastifyInstance, url: string, method: 'GET' | 'POST
 it('requests are refused while the event loop is late, except those of probes', async () => {
   // Without a credential a request that is taken is 401.
   expect(await statusOf(api, '/v1/players')).toBe(401);
+  expect(await statusOf(intake, '/healthz')).toBe(200);
   await occupy(1);
   expect(await statusOf(api, '/v1/players')).toBe(401);
   await occupy(4);
