@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { request as send } from 'undici';
 import type { TestService, TestTenant } from './service.ts';
 
 /** Loose, because tests read arbitrary answers: a wrong path fails the assertion. */
@@ -48,10 +49,9 @@ export async function call<T = Fields>(
   request: Call = {},
 ): Promise<Answer<T>> {
   const { method, headers, payload } = sentOf(token, request);
-  // Sent as bytes, because fetch sets its own content type for text.
-  const bytes = typeof payload === 'string' ? new TextEncoder().encode(payload) : payload;
-  const response = await fetch(url, { method, headers, ...(bytes === undefined ? {} : { body: bytes }) });
-  return answerOf(response.status, response.headers, await response.text());
+  // Not `fetch`, whose streams take five times as much CPU time.
+  const response = await send(url, { method: method as 'GET', headers, body: payload ?? null });
+  return answerOf(response.statusCode, headersOf(response.headers), await response.body.text());
 }
 
 /** Calls an app without a socket. */
@@ -70,11 +70,15 @@ export async function callApp<T = Fields>(
       ? {}
       : { payload: typeof payload === 'string' ? payload : Buffer.from(payload) }),
   });
-  const received = new Headers();
-  for (const [name, value] of Object.entries(response.headers)) {
-    for (const one of [value ?? []].flat()) received.append(name, String(one));
+  return answerOf(response.statusCode, headersOf(response.headers), response.body);
+}
+
+function headersOf(received: Record<string, string | string[] | number | undefined>): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(received)) {
+    for (const one of [value ?? []].flat()) headers.append(name, String(one));
   }
-  return answerOf(response.statusCode, received, response.body);
+  return headers;
 }
 
 /** Sends events of a tenant in one batch. */

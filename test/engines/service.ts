@@ -4,6 +4,7 @@ import { createApiKey } from '../../src/tenants/api-keys/create.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import { startService, type Service } from '../../src/app/service.ts';
 import { fetchRatesOfNewTenant } from '../../src/ledger/fx/fetch-job.ts';
+import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { createTenant } from '../../src/tenants/provision.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { call } from './http-client.ts';
@@ -116,26 +117,29 @@ export async function setKycModel(
   if (status !== 200) throw new Error(`the kyc_model was not set: ${text}`);
 }
 
-/** Resolves when the fold has processed every event accepted so far. */
+/** Resolves when the fold has processed every event accepted before the call. */
 export async function folded(platform: Platform, timeout_ms = 60_000): Promise<void> {
-  await until(
-    'the fold reaches the end of the log',
-    async (saw) => {
-      const lag = saw(await platform.eventLog.lag('events', 'player-fold'));
-      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset);
-    },
-    timeout_ms,
-  );
+  await untilRead(platform, { topic: TOPICS.events, group: GROUPS.fold }, timeout_ms);
 }
 
-/** Resolves when ClickHouse has every event accepted so far. */
+/** Resolves when ClickHouse has every event accepted before the call. */
 export async function sunk(platform: Platform, timeout_ms = 60_000): Promise<void> {
   await folded(platform, timeout_ms);
+  await untilRead(platform, { topic: TOPICS.playerEvents, group: GROUPS.sink }, timeout_ms);
+}
+
+/** Waits for the present end of the topic: where more comes all the time, a later end may never be reached. */
+async function untilRead(
+  { eventLog }: Platform,
+  { topic, group }: { topic: string; group: string },
+  timeout_ms: number,
+): Promise<void> {
+  const ends = await eventLog.endOffsets(topic);
   await until(
-    'the sink reaches the end of the log',
+    `${group} reaches the end of ${topic}`,
     async (saw) => {
-      const lag = saw(await platform.eventLog.lag('player-events', 'analytics-sink'));
-      return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset);
+      const lag = saw(await eventLog.lag(topic, group));
+      return lag.every(({ partition, next_offset }) => next_offset >= (ends.get(partition) ?? 0n));
     },
     timeout_ms,
   );

@@ -189,7 +189,8 @@ describe('during a repair', () => {
     const traffic = (async () => {
       for (; !stop.signal.aborted; rounds++) {
         seen.push({ others: await one.others(), timeline: await one.timeline(first) });
-        if (rounds < MAX_DEPOSITS) await one.client.deposit(first, 1);
+        if (rounds >= MAX_DEPOSITS) continue;
+        await one.client.deposit(first, 1);
         await two.client.deposit(two.players[1] ?? '', 1);
       }
     })();
