@@ -18,6 +18,8 @@ const shared = {
   // A worker imports the code once. Each file closes what it opened, and has databases and topics of its own, except for
   // files that share a service or an API (test/engines/lasting.ts): they have tenants of their own.
   isolate: false,
+  // As in the service. Otherwise the collector of garbage takes a tenth of a worker's time.
+  execArgv: ['--max-semi-space-size=64'],
   setupFiles: ['test/engines/seed-properties.ts'],
   // Large counts take longer.
   testTimeout: EFFORT === 'nightly' ? 1_200_000 : 120_000,
@@ -36,6 +38,13 @@ const onServers = {
   hookTimeout: 180_000,
 };
 
+/**
+ * The embedded, browser and distributed projects run at the same time (see longest-first.ts), with twice the processors
+ * of the smallest machine: files wait for time-outs, servers and processes for a third of their time. Vitest requires one
+ * number of workers for projects that run together.
+ */
+const WORKERS = 4;
+
 /** The projects of an effort: `quick` needs nothing but `npm ci`, `ci` a browser and servers as well. */
 export function projectsOf(effort: Effort) {
   const left_out = {
@@ -48,8 +57,7 @@ export function projectsOf(effort: Effort) {
     name: 'embedded',
     include: ['test/**/*.test.ts'],
     exclude: ['test/**/*.distributed.test.ts', IN_A_BROWSER, MEASURING_TIME, ...left_out],
-    // Twice the processors of the smallest machine: files wait for time-outs and processes for a third of their time.
-    maxWorkers: 4,
+    maxWorkers: WORKERS,
     globalSetup: ['test/engines/shared-postgres.ts'],
   };
   const browser = {
@@ -57,18 +65,16 @@ export function projectsOf(effort: Effort) {
     name: 'browser',
     include: [IN_A_BROWSER],
     exclude: left_out,
-    maxWorkers: 2,
+    maxWorkers: WORKERS,
     globalSetup: ['test/engines/shared-postgres.ts'],
-    sequence: { groupOrder: 1 },
   };
   const distributed = {
     ...onServers,
     name: 'distributed',
     include: DEPENDS_ON_SERVERS,
     exclude: [MEASURING_TIME_ON_SERVERS, ...left_out],
-    // They wait for servers most of the time. Files that kill one start one of their own.
-    maxWorkers: 3,
-    sequence: { groupOrder: 2 },
+    // Files that kill a server start one of their own.
+    maxWorkers: WORKERS,
   };
   const distributed_time = {
     ...onServers,
@@ -76,7 +82,7 @@ export function projectsOf(effort: Effort) {
     include: [MEASURING_TIME_ON_SERVERS],
     exclude: left_out,
     maxWorkers: 1,
-    sequence: { groupOrder: 3 },
+    sequence: { groupOrder: 1 },
   };
   const distributed_rest = {
     ...onServers,
@@ -91,7 +97,7 @@ export function projectsOf(effort: Effort) {
       ...Object.values(NEVER_ON_SERVERS).flat(),
     ],
     maxWorkers: 2,
-    sequence: { groupOrder: 4 },
+    sequence: { groupOrder: 2 },
   };
   const time = {
     ...shared,
@@ -100,7 +106,7 @@ export function projectsOf(effort: Effort) {
     exclude: left_out,
     maxWorkers: 1,
     globalSetup: ['test/engines/shared-postgres.ts'],
-    sequence: { groupOrder: 5 },
+    sequence: { groupOrder: 3 },
   };
   const quick = [embedded, time];
   const ci = [...quick, browser, distributed, distributed_time];

@@ -11,14 +11,17 @@ export interface Probe {
 }
 
 const PAUSE_MS = 100;
+/** The log gives up an append after 10 s and then also refuses the appends queued behind it; twice that is too long. */
+const LONGEST_ANSWER_MS = 30_000;
 
-/** Sends a batch of `size` page views; rejects without an answer. */
+/** Sends a batch of `size` page views; rejects without an answer in time. */
 export async function sendPageViews(ingest_url: string, api_key: string, size: number): Promise<Probe> {
   const event = { event: 'page_view', anonymous_id: 'a-browser', properties: { url: '/'.padEnd(200, 'x') } };
   const started_ms = performance.now();
   const response = await fetch(`${ingest_url}/v1/events/batch`, {
     method: 'POST',
     headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
+    signal: AbortSignal.timeout(LONGEST_ANSWER_MS),
     body: JSON.stringify({ events: Array.from({ length: size }, () => event) }),
   });
   const answer = (await response.json()) as { error?: { code: string; message: string } };

@@ -4,7 +4,7 @@ import { runs } from '../../engines/effort.ts';
 import { allComplaints, program } from './model-programs.ts';
 import { runProgram } from './model-run.ts';
 
-const RUNS = runs(10_000, { quick: 500 });
+const RUNS = runs(2_500, { nightly: 100_000 });
 
 describe('in any order of statements, with crashes at any of them,', () => {
   it(

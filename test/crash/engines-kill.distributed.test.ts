@@ -1,0 +1,3 @@
+import { enginesKill } from './engines-kill.ts';
+
+enginesKill({ judges_time: false });
