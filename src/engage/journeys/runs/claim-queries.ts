@@ -19,8 +19,8 @@ export interface Timer extends RunRef {
 }
 
 /**
- * How long before a timer is due the runner is to wait for it itself, to the millisecond: longer than the watch of work
- * pauses while nothing happens.
+ * So long before a timer is due, the runner begins to wait for it itself, to the millisecond. This is longer than the
+ * longest pause of the watch of work.
  */
 export const ALMOST_DUE_MS = 2_000;
 
