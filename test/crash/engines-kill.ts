@@ -52,7 +52,7 @@ export function enginesKill({ judges_time }: { judges_time: boolean }): void {
   /** Resolves when the load makes progress again. */
   const goesOn = (what: string) => {
     const before = accepted();
-    return until(what, async (saw) => saw(accepted()) > before + 500);
+    return until(what, async (saw) => saw(accepted()) > before + 500, 30_000);
   };
   /**
    * Kafka admits new group members only after the sessions of the killed ones have expired. The load pauses until then,

@@ -30,7 +30,6 @@ export const LONG = [
   'test/crash/bonus-campaign-kill.test.ts',
   'test/engage/triggers/undecided.test.ts',
   'test/engage/journeys/runs/audience.test.ts',
-  'test/platform/event-log/kafka-security.distributed.test.ts',
   'test/engage/triggers/event-included.test.ts',
   'test/analytics/sink-blocks.distributed.test.ts',
   'test/console/settings.browser.test.ts',
