@@ -9,10 +9,10 @@ import { EFFORT, runs, SEED } from '../engines/effort.ts';
 import { Random } from './random.ts';
 
 /** By night the process is killed every 2 s until all is granted, at most so often; otherwise at drawn moments. */
-const KILLS = runs(8, { nightly: 1_000 });
+const KILLS = runs(8, { nightly: 40 });
 const KILL_EVERY_MS = 2_000;
 const IS_NIGHT = EFFORT === 'nightly';
-const MEMBERS = runs(2_000, { quick: 2_000, nightly: 200_000 });
+const MEMBERS = runs(2_000, { quick: 2_000, nightly: 20_000 });
 const EXCLUDED = 20;
 /** Grants of EUR 10 that the campaign's limit has room for; half a grant is left. */
 const ROOM = MEMBERS / 2;

@@ -8,7 +8,7 @@ import { until } from '../engines/until.ts';
 import { BonusHarness } from './bonus-harness.ts';
 import { Random } from './random.ts';
 
-const KILLS = runs(4, { nightly: 100, nightly_on_servers: 8 });
+const KILLS = runs(4, { nightly: 40, nightly_on_servers: 8 });
 const PER_KILL = 60;
 
 let harness: BonusHarness;

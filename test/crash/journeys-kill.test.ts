@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { runs, SEED } from '../engines/effort.ts';
 import { tortureJourneys } from './journeys-harness.ts';
 
-const KILLS = runs(5, { nightly: 50, nightly_on_servers: 20 });
+const KILLS = runs(5, { nightly: 30, nightly_on_servers: 20 });
 
 it(
   'loses no run and does nothing twice, whenever runner, matcher, messenger and deliverer are killed',

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { runs, SEED } from '../engines/effort.ts';
 import { torture } from './harness.ts';
 
-const KILLS = runs(5, { nightly: 50 });
+const KILLS = runs(5, { nightly: 30 });
 
 it(
   'counts every accepted event exactly once, whenever the service and its Postgres are killed',

@@ -19,7 +19,7 @@ import { openTestPostgres } from '../engines/wiring.ts';
 import { startReceiver, type Receiver } from '../engage/webhooks/receiver.ts';
 import { Random } from './random.ts';
 
-const KILLS = runs(4, { nightly: 100, nightly_on_servers: 10 });
+const KILLS = runs(4, { nightly: 40, nightly_on_servers: 10 });
 const PER_KILL = 150;
 const CHILD = 'dist/test/engines/deliverer-child.js';
 const KEY = 'ab'.repeat(32);

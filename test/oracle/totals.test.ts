@@ -10,8 +10,8 @@ import { streamOf, toEvents, type Step } from './streams.ts';
 
 const PLAYERS = 250;
 const EVENTS = 1_500;
-const STREAMS = runs(6);
-const ORDERS = runs(3);
+const STREAMS = runs(6, { nightly: 30 });
+const ORDERS = runs(3, { nightly: 6 });
 const TIMEOUT_MS = 120_000 + STREAMS * 20_000;
 
 let service: TestService;

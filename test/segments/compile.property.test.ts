@@ -17,7 +17,7 @@ import { matches, type NaivePlayer, type WrittenGroup } from './naive.ts';
 import { storePopulation } from './population.ts';
 
 /** Number of pairs of a definition and a population. One statement checks a definition on every population. */
-const RUNS = runs(1_000, { nightly: 100_000 });
+const RUNS = runs(1_000, { nightly: 20_000 });
 const POPULATIONS = 4;
 const PLAYERS = 40;
 /** Number of definitions in one statement. */

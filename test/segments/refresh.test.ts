@@ -28,7 +28,7 @@ import { segmentClient, type SegmentClient } from './segment-client.ts';
 // Postgres and ClickHouse directly.
 
 const PLAYERS = 30;
-const DEFINITIONS = runs(20, { nightly: 400, nightly_on_servers: 40 });
+const DEFINITIONS = runs(20, { nightly: 200, nightly_on_servers: 40 });
 
 let service: TestService;
 let client: SegmentClient;

@@ -11,7 +11,7 @@ import { NO_FAULTS } from '../fake-platform.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
 /** Players; each is one interleaving of an exclusion with a grant. */
-const INTERLEAVINGS = runs(100, { nightly: 10_000, nightly_on_servers: 200 });
+const INTERLEAVINGS = runs(100, { nightly: 2_000, nightly_on_servers: 200 });
 const PLAYERS = 50;
 /** The ways on which a grant comes to the platform. */
 const WAYS = ['post', 'campaign', 'journey'] as const;

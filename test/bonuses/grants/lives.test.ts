@@ -8,7 +8,7 @@ import { NO_FAULTS, type FakeBonus } from '../fake-platform.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
 /** Grants that live through a platform with faults. */
-const LIVES = runs(400, { nightly: 100_000, nightly_on_servers: 100_000 });
+const LIVES = runs(400, { nightly: 10_000, nightly_on_servers: 2_000 });
 /** Lives of one tenant: the bonuses that stay active are asked about until all of its lives are over. */
 const LIVES_TOGETHER = 2_000;
 const AT_ONCE = 16;

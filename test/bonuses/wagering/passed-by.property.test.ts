@@ -21,7 +21,7 @@ import { owed, type ToldBet } from './wagering-oracle.ts';
 /** So many events of players without a bonus come with each request, so that the batch is larger than the set of players. */
 const OTHERS = 20;
 const MINUTE_MS = 60_000;
-const RUNS = runs(20, { nightly: 400, nightly_on_servers: 40 });
+const RUNS = runs(20, { nightly: 200, nightly_on_servers: 40 });
 
 let service: TestService;
 let on: Wagering;

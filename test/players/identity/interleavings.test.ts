@@ -22,7 +22,7 @@ import { eventOf } from './model-run.ts';
 import { Operator, type Sent } from './operator.ts';
 import { complaintsOf, type Outcome, type OutcomePlayer, type Sums } from './outcome.ts';
 
-const RUNS = runs(40, { nightly: 1_000, nightly_on_servers: 100 });
+const RUNS = runs(40, { nightly: 400, nightly_on_servers: 100 });
 const DEVICES = 5;
 const PERSONS = 2;
 const LANES_OF_FOLDS = 3;

@@ -6,7 +6,7 @@ import { Model, type Rules } from './model.ts';
 import { SHAPES } from './shapes.ts';
 import { newName, Stage } from './stage.ts';
 
-const RUNS = runs(12, { nightly: 1_000 });
+const RUNS = runs(12, { nightly: 120 });
 const MAX_COMMANDS = 50;
 /** Long enough for a failure to be shrunk, or for a long search. */
 const TIMEOUT_MS = 3_600_000;

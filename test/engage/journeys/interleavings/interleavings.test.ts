@@ -15,7 +15,7 @@ import { World } from './world.ts';
 
 // A failure prints a seed, with which it is the first of its scenario.
 
-const RUNS = runs(100, { nightly: 10_000, nightly_on_servers: 200 });
+const RUNS = runs(100, { nightly: 2_000, nightly_on_servers: 200 });
 /** After so many failures a scenario is not continued. */
 const MAX_FAILURES = 3;
 
