@@ -2,6 +2,7 @@ import { readConfig, ConfigError, type Config } from './config.ts';
 import { startService, type Service } from './app/service.ts';
 import { LogMisconfigured } from './platform/event-log/port.ts';
 import { StartupError } from './platform/startup-error.ts';
+import { isOldRelease, timeZoneRelease } from './platform/time-zone.ts';
 import type { Platform } from './wiring/platform.ts';
 
 const CLOSE_TIMEOUT_MS = 30_000;
@@ -51,6 +52,10 @@ async function main(): Promise<void> {
     });
     const { base_url, ingest_url, ops_url } = service;
     opened.logger.info({ base_url, ingest_url, ops_url, roles: [...config.roles] }, 'ready');
+    const release = timeZoneRelease();
+    if (isOldRelease(release, opened.clock.now_ms())) {
+      opened.logger.warn({ release }, 'the rules of time zones may be older than a year: update the service');
+    }
   } catch (error) {
     // The interrupted start has closed what it had opened.
     if (stopping.signal.aborted) process.exit(0);

@@ -289,6 +289,16 @@ describe('which code may use what', () => {
     expect(offenders(rest, ({ code }) => reads.test(code))).toEqual([]);
   });
 
+  it('rules of time zones: one file of platform, never those of Node or of Postgres', () => {
+    const asks =
+      /\bIANAZone\b|\bIntl\.DateTimeFormat\b|\.toLocale(Date|Time)?String\(|at time zone (?!'UTC')/i;
+    expect(offenders(isService, ({ code }) => asks.test(code))).toEqual(['src/platform/time-zone.ts']);
+    expect(offenders(isService, importing(/^(croner|moment-timezone)$/))).toEqual([
+      'src/platform/time-zone.ts',
+      'src/engage/journeys/graph/schedule-times.ts',
+    ]);
+  });
+
   it('randomness: ids, secrets and request ids only', () => {
     expect(offenders(isService, ({ code }) => /Math\.random/.test(code))).toEqual([]);
     const rest = (file: SourceFile) =>

@@ -14,6 +14,12 @@ export const systemResource = z.object({
     }),
   ),
   versions: z.object({ service: z.string(), node: z.string() }),
+  time_zones: z
+    .object({
+      release: z.string().describe('Of the IANA database, such as `2026f`'),
+      is_old: z.boolean().describe('It may be older than a year: update the service'),
+    })
+    .describe('The rules by which quiet hours, waits and schedules know local time'),
   consumers: z.array(
     z.object({
       name: z.string(),

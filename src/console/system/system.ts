@@ -2,6 +2,7 @@ import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { z } from 'zod';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import { withinTime } from '../../platform/time-limit.ts';
+import { isOldRelease, timeZoneRelease } from '../../platform/time-zone.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import {
   readClickHouseVersion,
@@ -63,6 +64,7 @@ export class Systems {
 async function readSystem(deps: SystemDeps, tenant_id: string): Promise<System> {
   const { platform, service_version, readBacklogs } = deps;
   const { postgres, clock } = platform;
+  const release = timeZoneRelease();
   const [engines, consumers, backlogs, jobs, [reconciliation]] = await Promise.all([
     readEngines(deps, tenant_id),
     Promise.all(CONSUMERS.map((consumer) => readConsumer(deps, consumer))),
@@ -74,6 +76,7 @@ async function readSystem(deps: SystemDeps, tenant_id: string): Promise<System> 
     at: iso(clock.now_ms()),
     engines,
     versions: { service: service_version, node: process.versions.node },
+    time_zones: { release, is_old: isOldRelease(release, clock.now_ms()) },
     consumers,
     queues: backlogs.map(({ queue, backlog }) => ({
       name: queue,

@@ -1,4 +1,4 @@
-import { Cron } from 'croner';
+import { ScheduleTimes } from '../journeys/graph/schedule-times.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import {
@@ -62,15 +62,15 @@ export async function calendarOf(
 
 /** The first times of the schedule in the span. */
 function timesOf({ cron, timezone }: ScheduledJourney, { from, to }: Span, limit: number): Date[] {
-  const schedule = new Cron(cron, { mode: '5-part', timezone, paused: true });
+  const schedule = new ScheduleTimes(cron, timezone);
   const times: Date[] = [];
   // A schedule comes after the moment that is asked about; one at the begin of the span belongs to it.
-  let after = new Date(from.getTime() - 1);
+  let after_ms = from.getTime() - 1;
   while (times.length < limit) {
-    const next = schedule.nextRun(after);
-    if (next === null || next >= to) break;
-    times.push(next);
-    after = next;
+    const next_ms = schedule.nextAfter(after_ms);
+    if (next_ms === undefined || next_ms >= to.getTime()) break;
+    times.push(new Date(next_ms));
+    after_ms = next_ms;
   }
   return times;
 }

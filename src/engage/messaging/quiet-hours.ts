@@ -1,4 +1,4 @@
-import { IANAZone } from 'luxon';
+import { TimeZone, UTC_ZONE } from '../../platform/time-zone.ts';
 
 /** A daily window in the player's local time, `HH:MM`: `start` is included, `end` is not. Equal: there is no window. */
 export interface QuietHours {
@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
 /**
  * Whether the local time in `time_zone` is within the window at `at_ms`; a window whose end is before its start goes
  * over midnight. When clocks are put back, an hour in the window is quiet twice; when they are put forward, the skipped
- * minutes do not occur. A zone that this machine does not know is taken as UTC.
+ * minutes do not occur. A zone that does not exist is taken as UTC.
  */
 export function isQuiet(rules: QuietHours, time_zone: string, at_ms: number): boolean {
   const start = minutesOf(rules.start);
@@ -34,11 +34,11 @@ export function quietZones(rules: QuietHours, at_ms: number, zones: readonly str
 export function quietUntilMs(rules: QuietHours, time_zone: string, at_ms: number): number {
   const from = Math.floor(at_ms / MINUTE_MS);
   const end = from + minutesLeft(rules, time_zone, from);
-  const changed = clockChange(time_zone, from, end);
-  if (changed === undefined) return end * MINUTE_MS;
+  const change_ms = zoneOf(time_zone).changeBetween(from * MINUTE_MS, end * MINUTE_MS);
+  if (change_ms === undefined) return end * MINUTE_MS;
   // The change may skip the end, or the whole pause between two days' windows; then the next day's window counts.
-  if (!isQuiet(rules, time_zone, changed * MINUTE_MS)) return changed * MINUTE_MS;
-  return (changed + minutesLeft(rules, time_zone, changed)) * MINUTE_MS;
+  if (!isQuiet(rules, time_zone, change_ms)) return change_ms;
+  return change_ms + minutesLeft(rules, time_zone, change_ms / MINUTE_MS) * MINUTE_MS;
 }
 
 /** Minutes from `minute` (since the epoch) to the end of the window, by the clock that is valid at that minute. */
@@ -47,30 +47,14 @@ function minutesLeft(rules: QuietHours, time_zone: string, minute: number): numb
   return (minutesOf(rules.end) - local + MINUTES_A_DAY) % MINUTES_A_DAY;
 }
 
-/** The first minute after `from`, up to `until`, at which another offset is valid; undefined when there is none. */
-function clockChange(time_zone: string, from: number, until: number): number | undefined {
-  const offsetAt = (minute: number) => offsetOf(time_zone, minute * MINUTE_MS);
-  if (offsetAt(from) === offsetAt(until)) return undefined;
-  let [before, after] = [from, until];
-  while (after - before > 1) {
-    const middle = Math.floor((before + after) / 2);
-    if (offsetAt(middle) === offsetAt(from)) before = middle;
-    else after = middle;
-  }
-  return after;
-}
-
 /** Minutes since midnight, local time of the zone. */
 function localMinutes(time_zone: string, at_ms: number): number {
-  const minutes = Math.floor(at_ms / MINUTE_MS + offsetOf(time_zone, at_ms));
+  const minutes = Math.floor(zoneOf(time_zone).localMs(at_ms) / MINUTE_MS);
   return ((minutes % MINUTES_A_DAY) + MINUTES_A_DAY) % MINUTES_A_DAY;
 }
 
-/** Minutes by which the zone is ahead of UTC. */
-function offsetOf(time_zone: string, at_ms: number): number {
-  // The library caches a formatter per spelling of a name; lower case limits the cache to one per zone.
-  const offset = IANAZone.create(time_zone.toLowerCase()).offset(at_ms);
-  return Number.isNaN(offset) ? 0 : offset;
+function zoneOf(name: string): TimeZone {
+  return TimeZone.named(name) ?? UTC_ZONE;
 }
 
 function minutesOf(time: string): number {

@@ -13,6 +13,7 @@ afterAll(() => service?.close());
 interface System {
   engines: { name: string; status: string; version: string | null }[];
   versions: Record<string, string>;
+  time_zones: { release: string; is_old: boolean };
   consumers: { name: string; events_behind: number | null }[];
   queues: { name: string; items: number | null; oldest_at: string | null }[];
   jobs_given_up: { task: string; attempts: number; last_error: string | null }[];
@@ -22,7 +23,7 @@ const system = async (tenant: TestTenant) =>
   (await messagingClient(service, tenant).api<System>('GET', '/v1/system')).data;
 
 it('says which engines answer, in which version, and how far consumers are behind', async () => {
-  const { engines, versions, consumers, last_reconcile } = await system(service);
+  const { engines, versions, time_zones, consumers, last_reconcile } = await system(service);
   expect(engines.map(({ name, status }) => [name, status])).toEqual([
     ['postgres', 'ok'],
     ['clickhouse', 'ok'],
@@ -30,6 +31,10 @@ it('says which engines answer, in which version, and how far consumers are behin
   ]);
   for (const { version } of engines.slice(0, 2)) expect(version).toMatch(/^\d+\.\d+/);
   expect(versions).toEqual({ service: '0.1.0', node: process.versions.node });
+  expect(time_zones).toEqual({
+    release: expect.stringMatching(/^20\d\d[a-z]$/),
+    is_old: expect.any(Boolean),
+  });
   expect(consumers.map(({ events_behind }) => events_behind)).not.toContain(null);
   expect(last_reconcile).toBeNull();
 });

@@ -2,8 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isQuiet, quietUntilMs, quietZones } from '../../../src/engage/messaging/quiet-hours.ts';
 import { runs } from '../../engines/effort.ts';
+import { NODE_ZONES } from '../../engines/time-zones.ts';
 
-const ZONES = Intl.supportedValuesOf('timeZone');
+const ZONES = NODE_ZONES;
 const WINDOWS = [
   { start: '22:00', end: '08:00' },
   { start: '01:00', end: '02:00' },

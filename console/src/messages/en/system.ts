@@ -8,6 +8,8 @@ export const system = {
   engines: 'Engines',
   engineNames: { postgres: 'Postgres', clickhouse: 'ClickHouse', event_log: 'Event log' },
   statuses: { ok: 'Answers', failed: 'Does not answer' },
+  timeZones: 'Time zone rules',
+  timeZonesOld: 'May be older than a year: update the service',
   serviceVersion: 'Service',
   nodeVersion: 'Node.js',
   consumers: 'Consumers of the event log',

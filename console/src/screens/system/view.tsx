@@ -104,7 +104,7 @@ function Part({ title, note, children }: { title: string; note: string; children
   );
 }
 
-function Engines({ of: { engines, versions } }: { of: SystemState }) {
+function Engines({ of: { engines, versions, time_zones } }: { of: SystemState }) {
   return (
     <Facts
       label={m.engines}
@@ -120,6 +120,12 @@ function Engines({ of: { engines, versions } }: { of: SystemState }) {
         ),
         [m.serviceVersion, versions.service],
         [m.nodeVersion, versions.node],
+        [
+          m.timeZones,
+          <span key="time_zones">
+            {time_zones.release} {time_zones.is_old && <Badge tone="warn">{m.timeZonesOld}</Badge>}
+          </span>,
+        ],
       ]}
     />
   );

@@ -1,7 +1,5 @@
 import { BoundedCache } from '../../../platform/bounded-cache.ts';
-import { IANAZone } from 'luxon';
-import { isTimeZone } from '../../../platform/time-zone.ts';
-import { LocalClock } from './local-clock.ts';
+import { TimeZone, UTC_ZONE } from '../../../platform/time-zone.ts';
 import type { WaitUntil } from './shapes.ts';
 
 /** A `wait_until` for a local time or a daily window. */
@@ -21,12 +19,12 @@ const DAYS = Array.from({ length: 10 }, (_, n) => n - 1);
  * after the gap. When they are put back, a local time that comes twice counts the first time only, and what is within a
  * window is within it both times.
  *
- * The zone is `own_zone` (the player's) if the wait is for the player's time, or if its own zone is unknown to this
- * machine; UTC where both are.
+ * The zone is `own_zone` (the player's) if the wait is for the player's time, or if its own zone does not
+ * exist; UTC where neither does.
  */
 export function nextLocalMs(wait: LocalWait, own_zone: string, now_ms: number): number {
-  const clock =
-    knownZone(wait.timezone === 'player' ? own_zone : wait.timezone) ?? knownZone(own_zone) ?? UTC;
+  const wanted = wait.timezone === 'player' ? own_zone : wait.timezone;
+  const clock = TimeZone.named(wanted) ?? TimeZone.named(own_zone) ?? UTC_ZONE;
   const minute_ms = Math.floor(now_ms / MINUTE_MS) * MINUTE_MS;
   const key = `${clock.name} ${wait.until} ${minutesOf(wait)} ${wait.days.join()} ${minute_ms}`;
   let next_ms = NEXT.get(key);
@@ -39,20 +37,6 @@ export function nextLocalMs(wait: LocalWait, own_zone: string, now_ms: number): 
 
 /** Thousands of runs of a batch ask for the same. */
 const NEXT = new BoundedCache<string, number>({ max: 10_000 });
-const UTC = new LocalClock(IANAZone.create('utc'));
-/** The library keeps every zone that it was asked for: this keeps unknown names from it. */
-const CLOCKS = new BoundedCache<string, { clock: LocalClock | undefined }>({ max: 1_000 });
-
-function knownZone(name: string): LocalClock | undefined {
-  // The library caches a formatter per spelling of a name.
-  const lower = name.toLowerCase();
-  let known = CLOCKS.get(lower);
-  if (known === undefined) {
-    known = { clock: isTimeZone(lower) ? new LocalClock(IANAZone.create(lower)) : undefined };
-    CLOCKS.set(lower, known);
-  }
-  return known.clock;
-}
 
 function minutesOf(wait: LocalWait): string {
   return wait.until === 'time' ? String(wait.minute) : `${wait.from_minute}-${wait.to_minute}`;
@@ -62,12 +46,12 @@ type TimeWait = Extract<WaitUntil, { until: 'time' }>;
 type WindowWait = Extract<WaitUntil, { until: 'window' }>;
 
 /** `minute_ms`, here and below: the beginning of the running minute. */
-function nextTime(clock: LocalClock, wait: TimeWait, minute_ms: number): number {
+function nextTime(clock: TimeZone, wait: TimeWait, minute_ms: number): number {
   const times = beginnings(clock, wait, wait.minute, minute_ms).map(({ first_ms }) => first_ms);
   return Math.min(...times.filter((at_ms) => at_ms >= minute_ms));
 }
 
-function nextInside(clock: LocalClock, wait: WindowWait, minute_ms: number): number {
+function nextInside(clock: TimeZone, wait: WindowWait, minute_ms: number): number {
   if (isInside(clock, wait, minute_ms)) return minute_ms;
   const openings = beginnings(clock, wait, wait.from_minute, minute_ms)
     .flatMap(({ first_ms, second_ms }) => [first_ms, second_ms])
@@ -82,7 +66,7 @@ function nextInside(clock: LocalClock, wait: WindowWait, minute_ms: number): num
 }
 
 /** Whether the local clock shows a minute of a window, or its beginning has been skipped just before. */
-function isInside(clock: LocalClock, wait: WindowWait, minute_ms: number): boolean {
+function isInside(clock: TimeZone, wait: WindowWait, minute_ms: number): boolean {
   const { from_minute, to_minute } = wait;
   const local_ms = clock.localMs(minute_ms);
   const midnight_ms = Math.floor(local_ms / DAY_MS) * DAY_MS;
@@ -96,7 +80,7 @@ function isInside(clock: LocalClock, wait: WindowWait, minute_ms: number): boole
 
 /** When a minute of the day comes on the allowed days from yesterday on. */
 function beginnings(
-  clock: LocalClock,
+  clock: TimeZone,
   wait: LocalWait,
   minute: number,
   minute_ms: number,

@@ -1,9 +1,9 @@
-import { Cron } from 'croner';
 import { z } from 'zod';
 import { isObject } from '../../../platform/json-object.ts';
 import { eventName, flag, safeText, segmentId, timeZone } from './fields.ts';
 import { quoted, type Place } from './issues.ts';
 import { readWhere } from './read-where.ts';
+import { ScheduleTimes } from './schedule-times.ts';
 import type { Trigger } from './shapes.ts';
 
 const MAX_CRON = 100;
@@ -68,8 +68,7 @@ function readSchedule(written: Record<string, unknown>, at: Place): Trigger | un
 /** Why the text is no schedule, or undefined. */
 function cronProblem(cron: string, timezone: string): string | undefined {
   try {
-    const schedule = new Cron(cron, { mode: '5-part', timezone, paused: true });
-    return schedule.nextRun() === null ? 'never comes' : undefined;
+    return new ScheduleTimes(cron, timezone).nextAfter(0) === undefined ? 'never comes' : undefined;
   } catch {
     return 'must be a crontab pattern: minute, hour, day of the month, month, day of the week';
   }

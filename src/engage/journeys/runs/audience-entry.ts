@@ -1,8 +1,8 @@
-import { Cron } from 'croner';
 import { BackOff } from '../../../platform/back-off.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { retryConflicts } from '../../../platform/postgres/retry.ts';
 import type { Platform } from '../../../wiring/platform.ts';
+import { ScheduleTimes } from '../graph/schedule-times.ts';
 import type { Definition, Trigger } from '../graph/shapes.ts';
 import {
   cutRange,
@@ -178,10 +178,9 @@ function occasionOf(
     return { occasion: `${EXISTING_MEMBERS} ${activated_at.toISOString()}` };
   }
   if (trigger.kind !== 'schedule') return undefined;
-  const cron = new Cron(trigger.cron, { timezone: trigger.timezone, paused: true });
-  const [at] = cron.previousRuns(1, new Date(now_ms + 1));
-  if (at === undefined || at < activated_at) return undefined;
-  return { occasion: `schedule ${at.toISOString()}` };
+  const at_ms = new ScheduleTimes(trigger.cron, trigger.timezone).latestUpTo(now_ms);
+  if (at_ms === undefined || at_ms < activated_at.getTime()) return undefined;
+  return { occasion: `schedule ${new Date(at_ms).toISOString()}` };
 }
 
 /** When the journey was activated whose existing members enter: later ones enter by the change of their membership. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { EFFORT } from '../../../engines/effort.ts';
+import { NODE_ZONES } from '../../../engines/time-zones.ts';
 import { nextLocalMs, type LocalWait } from '../../../../src/engage/journeys/graph/local-time.ts';
 import { goingOn, table, wallClock, weekday } from './wall-clock.ts';
 
@@ -65,7 +66,7 @@ describe('the next local time or window', () => {
     'is exact to the minute three hours around every change of clocks, in every zone',
     { timeout: 300_000 },
     () => {
-      const zones = [...Intl.supportedValuesOf('timeZone'), 'UTC', 'US/Eastern', 'Etc/GMT+12'];
+      const zones = [...NODE_ZONES, 'UTC', 'US/Eastern', 'Etc/GMT+12'];
       /** Many zones have the same clocks. */
       const answers = new Map<string, number[]>();
       const known = (clocks: string, shown: number[], wait: LocalWait) => {
@@ -116,7 +117,8 @@ describe('the next local time or window', () => {
         }
       }
       expect(zones.length).toBeGreaterThan(400);
-      expect(changes).toBeGreaterThan(250);
+      // Those of the zones that changed since are compared by example.
+      expect(changes).toBeGreaterThan(240);
       expect(compared).toBeGreaterThan(EFFORT === 'nightly' ? 100_000 : 30_000);
     },
   );
