@@ -15,6 +15,7 @@ import {
   type Liquid,
   type Template,
 } from 'liquidjs';
+import { Decimal } from './decimals.ts';
 import { chargeComparison, chargeElements, chargeSearch, chargeValue, keyCount, nodeCost } from './work.ts';
 
 type Operators = NonNullable<ConstructorParameters<typeof Liquid>[0]>['operators'];
@@ -86,7 +87,9 @@ export function boundOperators(): Operators {
     };
     return [name, compare] as const;
   });
-  return Object.fromEntries(bounded) as Operators;
+  const named = Object.fromEntries(bounded) as NonNullable<Operators>;
+  // Liquid has two names for it.
+  return { ...named, '<>': named['!='] } as Operators;
 }
 
 /** Charges for copying the list that a loop runs over; a range is charged when it is made. */
@@ -153,8 +156,8 @@ export function costOf(templates: readonly Template[]): number {
 const NOT_PARTS = new Set(['liquid', 'tokenizer', 'input', 'token', 'file', 'handler']);
 
 /**
- * Counts the parts of each node of a parsed template, from which its cost follows, and makes the bounds of ranges pass
- * through {@link BoundedContext}. Call it once, after the template was analysed.
+ * Counts the parts of each node of a parsed template, from which its cost follows, makes the bounds of ranges pass
+ * through {@link BoundedContext}, and numbers with a decimal point decimals. Call it once, after the template was analysed.
  */
 export function prepare(templates: readonly Template[]): void {
   const seen = new Set<object>();
@@ -166,6 +169,9 @@ export function prepare(templates: readonly Template[]): void {
       return 0;
     }
     const parts = (Array.isArray(value) ? 0 : 1) + fieldsOf(value);
+    if (TypeGuards.isNumberToken(value) && value.getText().includes('.')) {
+      value.content = new Decimal(value.content) as never;
+    }
     if (TypeGuards.isRangeToken(value)) {
       value.lhs = boundToken(value, LOW, value.lhs) as never;
       value.rhs = boundToken(value, HIGH, value.rhs) as never;

@@ -16,7 +16,7 @@ import {
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { TEMPLATE } from './read.ts';
 import { readsBonus } from './bonus-message.ts';
-import { compileTemplate, type CompiledTemplate, type TemplateSource } from './render.ts';
+import { checkTemplate, type CompiledTemplate, type TemplateSource } from './render.ts';
 import { templateResourceOf } from './template-json.ts';
 import type { CreateTemplateBody, PatchTemplateBody } from './schema.ts';
 
@@ -89,5 +89,5 @@ const auditTemplate = auditOf(TEMPLATE, templateResourceOf);
 /** The parsed template. Throws VALIDATION_ERROR or TEMPLATE_INVALID unless it can be rendered. */
 function requireUsable(source: TemplateSource): CompiledTemplate {
   requireChannelFields(source);
-  return compileTemplate(source);
+  return checkTemplate(source);
 }

@@ -1,4 +1,6 @@
 import { filters as ALL, toValue, type Context, type Liquid } from 'liquidjs';
+import { formatDate } from './dates.ts';
+import { decimalFilter, dividedBy } from './decimals.ts';
 import { MONEY, moneyText, type MoneyContext } from './money.ts';
 import { chargeElements, chargeSearch, chargeSort, chargeValue, type Work } from './work.ts';
 
@@ -184,12 +186,18 @@ export const FILTERS: readonly string[] = Object.keys(CHARGES);
 /** The width by which JSON is indented would multiply its length. */
 const WITHOUT_ARGUMENTS = new Set(['json', 'jsonify', 'inspect']);
 
-/** Filters that Liquid does not have. */
+/** Filters that the library does not have, or not as Liquid has them. */
 const OWN: Readonly<Record<string, Handler>> = {
   money(amount, currency, locale) {
     const { [MONEY]: context } = this.context.globals as { [MONEY]?: MoneyContext };
     return moneyText(context, amount, currency, locale);
   },
+  date: formatDate,
+  divided_by: dividedBy,
+  plus: decimalFilter('plus'),
+  minus: decimalFilter('minus'),
+  times: decimalFilter('times'),
+  modulo: decimalFilter('modulo'),
 };
 
 /** Leaves the engine with the allowed filters alone, each of which charges for its work before it begins. */

@@ -10,6 +10,8 @@ import {
 import { ApiError, type Issue } from '../../errors.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import { BoundedContext, prepare } from './bounds.ts';
+import { GrammarError } from './grammar/lexer.ts';
+import { requireLiquid } from './grammar/require-liquid.ts';
 import { localeOf, mentionsMoney, MONEY, type MoneyCatalogue, type MoneyContext } from './money.ts';
 import { plainText } from './plain-text.ts';
 import { chargePath } from './work.ts';
@@ -99,20 +101,36 @@ interface Code {
   marks: number;
 }
 
-/** Throws TEMPLATE_INVALID unless every field is usable Liquid; details name each field that is not. */
-export function parseTemplate(source: TemplateSource): void {
-  compileTemplate(source);
+/**
+ * Parses every field of a template that is about to be saved. Throws TEMPLATE_INVALID unless each is Liquid by the grammar;
+ * details name field, line, column and tag.
+ */
+export function checkTemplate(source: TemplateSource): CompiledTemplate {
+  return parseFields(source, requireLiquid);
 }
 
-/** Parses every field. Throws TEMPLATE_INVALID; details name field, line, column and tag. */
+/**
+ * Parses every field of a stored template. Templates that were saved before the grammar was checked are read as the library
+ * reads them. Throws TEMPLATE_INVALID.
+ */
 export function compileTemplate(source: TemplateSource): CompiledTemplate {
+  return parseFields(source, () => undefined);
+}
+
+function parseFields(
+  source: TemplateSource,
+  check: (text: string, tokens: readonly TopLevelToken[]) => void,
+): CompiledTemplate {
   const issues: TemplateIssue[] = [];
   const code: Code = { tags: 0, characters: 0, marks: 0 };
   const parse = (path: string, text: string, engine: Liquid): Field => {
     try {
-      return { path, engine, templates: engine.parser.parseTokens(tokensOf(text, engine, code)) };
+      const tokens = tokensOf(text, engine, code);
+      // Before the library parses them: it takes the tokens out of the list, and says less.
+      check(text, tokens);
+      return { path, engine, templates: engine.parser.parseTokens(tokens) };
     } catch (error) {
-      issues.push(issueOf(path, error));
+      issues.push(error instanceof GrammarError ? grammarIssue(path, text, error) : issueOf(path, error));
       return { path, engine, templates: [] };
     }
   };
@@ -249,6 +267,16 @@ const IN_OTHER_WORDS: readonly (readonly [RegExp, string])[] = [
   [/^.* limit exceeded$/s, 'takes more work than one message may cost'],
   [/^.*call stack.*$/is, 'is nested too deeply'],
 ];
+
+function grammarIssue(path: string, text: string, { at, message }: GrammarError): TemplateIssue {
+  const before = text.slice(0, at);
+  const line_begin = before.lastIndexOf('\n') + 1;
+  const line = before.split('\n').length;
+  // The code around the fault, on its line.
+  const begin = Math.max(line_begin, before.lastIndexOf('{'), at - MAX_TAG_LENGTH / 2);
+  const [tag = ''] = text.slice(begin, begin + MAX_TAG_LENGTH).split('\n', 1);
+  return { path, message, line, column: at - line_begin + 1, tag: tag.trim() || null };
+}
 
 function issueOf(path: string, error: unknown): TemplateIssue {
   if (!LiquidError.is(error)) return { path, message: messageOf(error), line: null, column: null, tag: null };

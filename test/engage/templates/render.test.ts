@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../src/errors.ts';
 import { playerScope, SYNTHETIC_PLAYER } from '../../../src/engage/templates/player-scope.ts';
 import {
+  checkTemplate,
   compileTemplate,
   isBlank,
-  parseTemplate,
   RenderFailed,
   renderMessage,
 } from '../../../src/engage/templates/render.ts';
@@ -82,7 +82,7 @@ describe('HTML', () => {
 
   it('has no filter that leaves a value unescaped', () => {
     for (const body of ['{{ a | raw }}', '{{ a | upcase | raw }}', '{% echo a | raw %}']) {
-      expect(thrownBy(() => parseTemplate(email(body)))).toMatchObject({ code: 'TEMPLATE_INVALID' });
+      expect(thrownBy(() => checkTemplate(email(body)))).toMatchObject({ code: 'TEMPLATE_INVALID' });
     }
     expect(thrownBy(() => html('{% cycle a | raw, a %}', { a: HOSTILE }))).toBeInstanceOf(RenderFailed);
   });
@@ -245,7 +245,7 @@ describe('limits', () => {
   });
 
   it.each(TOO_LARGE)('a template that is too large to parse is refused: %#', (body) => {
-    const error = thrownBy(() => parseTemplate(email(body)));
+    const error = thrownBy(() => checkTemplate(email(body)));
     expect(error).toBeInstanceOf(ApiError);
     expect(error).toMatchObject({ code: 'TEMPLATE_INVALID', status: 422 });
   });
@@ -265,13 +265,13 @@ it.each([
     'brings the template to 1001 tags, outputs and lines of liquid tags: give at most 1000',
   ],
 ])('a template that uses what is not offered is refused with the reason: %#', (body, reason) => {
-  expect(thrownBy(() => parseTemplate(email(body)))).toMatchObject({ code: 'TEMPLATE_INVALID', status: 422 });
-  expect((thrownBy(() => parseTemplate(email(body))) as ApiError).message).toContain(reason);
+  expect(thrownBy(() => checkTemplate(email(body)))).toMatchObject({ code: 'TEMPLATE_INVALID', status: 422 });
+  expect((thrownBy(() => checkTemplate(email(body))) as ApiError).message).toContain(reason);
 });
 
 it('errors name field, line, column and tag, and no data of the player', () => {
   const error = thrownBy(() =>
-    parseTemplate(email('ok\n  {{ x | nope }}', { preheader: '{% fo %}' })),
+    checkTemplate(email('ok\n  {{ x | nope }}', { preheader: '{% fo %}' })),
   ) as ApiError;
   expect(error.details?.issues).toEqual([
     { path: 'preheader', message: 'tag "fo" not found', line: 1, column: 1, tag: 'fo' },

@@ -3,7 +3,7 @@ import { isEventName } from '../../../ingest/events/validate.ts';
 import { destinationOf, EgressRefused } from '../../../platform/egress/egress.ts';
 import { isObject } from '../../../platform/json-object.ts';
 import { readPartialDefinition } from '../../../segments/language/definition.ts';
-import { parseTemplate } from '../../templates/render.ts';
+import { checkTemplate } from '../../templates/render.ts';
 import { quoted, type Place } from './issues.ts';
 import { NODE_SCHEMAS, NODE_TYPES, WAIT_UNTIL_SCHEMAS } from './node-schemas.ts';
 import { readWhere } from './read-where.ts';
@@ -219,7 +219,7 @@ function checkWebhook(
   const texts: Record<string, string> = {};
   collectTexts(data, [], texts);
   try {
-    parseTemplate({ channel: 'push', subject: null, preheader: null, body: 'x', data: texts });
+    checkTemplate({ channel: 'push', subject: null, preheader: null, body: 'x', data: texts });
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'TEMPLATE_INVALID') throw error;
     for (const { path, message } of error.details?.issues ?? []) {

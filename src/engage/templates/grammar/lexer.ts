@@ -1,0 +1,103 @@
+/** A part of a tag or output. `at` is its position in the field, counted from 0. */
+export interface Lexeme {
+  kind: 'name' | 'number' | 'text' | 'mark' | 'end';
+  text: string;
+  at: number;
+}
+
+/** Code that is not Liquid. `at` is the position in the field, counted from 0. */
+export class GrammarError extends Error {
+  override readonly name = 'GrammarError';
+  readonly at: number;
+
+  constructor(at: number, message: string) {
+    super(message);
+    this.at = at;
+  }
+}
+
+const BLANK = /[\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/uy;
+/** Names of Liquid, and of attributes in other scripts. */
+const NAME = /[\p{L}_][\p{L}\p{M}\p{N}_-]*\??/uy;
+const NUMBER = /[+-]?\d+(?:\.\d+)?(?![\p{L}\p{N}_])/uy;
+const TEXT = /"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*'/uy;
+const MARK = /==|!=|<>|<=|>=|\.\.|[<>|:,.[\]()=]/uy;
+const LETTERS = /[\p{L}\p{M}\p{N}_-]+/uy;
+
+/** Characters that look like another one, with what was meant. */
+const MEANT: Readonly<Record<string, string>> = {
+  '“': '"',
+  '”': '"',
+  '„': '"',
+  '«': '"',
+  '»': '"',
+  '‘': "'",
+  '’': "'",
+  '‚': "'",
+  '`': "'",
+  '´': "'",
+  '≥': '>=',
+  '≤': '<=',
+  '≠': '!=',
+  '＝': '==',
+  '–': '-',
+  '—': '-',
+  '−': '-',
+};
+
+/** The lexemes of the code between `begin` and `end` of a field, and one at the end. Throws {@link GrammarError}. */
+export function lexemesOf(field: string, begin: number, end: number): Lexeme[] {
+  const code = field.slice(0, end);
+  const lexemes: Lexeme[] = [];
+  const match = (pattern: RegExp, at: number) => {
+    pattern.lastIndex = at;
+    return pattern.exec(code)?.[0];
+  };
+  let at = begin;
+  while (at < end) {
+    const blank = match(BLANK, at);
+    if (blank !== undefined) {
+      at += blank.length;
+      continue;
+    }
+    const lexeme = lexemeAt(lexemes.at(-1), match, at) ?? unreadable(code, at);
+    lexemes.push(lexeme);
+    at += lexeme.text.length;
+  }
+  lexemes.push({ kind: 'end', text: '', at: end });
+  return lexemes;
+}
+
+type Match = (pattern: RegExp, at: number) => string | undefined;
+
+function lexemeAt(before: Lexeme | undefined, match: Match, at: number): Lexeme | undefined {
+  // A key may begin with a digit, as `orders.0` does.
+  const is_key = before?.kind === 'mark' && before.text === '.' && before.at + 1 === at;
+  const kinds = [
+    ['name', is_key ? LETTERS : NAME],
+    ['number', NUMBER],
+    ['text', TEXT],
+    ['mark', MARK],
+  ] as const;
+  for (const [kind, pattern] of kinds) {
+    const text = match(pattern, at);
+    if (text !== undefined) return { kind, text, at };
+  }
+  return undefined;
+}
+
+function unreadable(code: string, at: number): never {
+  const character = String.fromCodePoint(code.codePointAt(at) ?? 0);
+  if (character === '"' || character === "'") {
+    throw new GrammarError(at, `a text that begins with ${character} does not end`);
+  }
+  if (character === '&' || character === '|')
+    throw new GrammarError(at, `"${character}" is not Liquid: write and, or`);
+  const meant = MEANT[character];
+  if (meant !== undefined) throw new GrammarError(at, `"${character}" is not Liquid: write ${meant}`);
+  const point = `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`;
+  if (/[\p{C}\p{Z}]/u.test(character)) {
+    throw new GrammarError(at, `there is an invisible character (${point}): delete it`);
+  }
+  throw new GrammarError(at, `"${character}" (${point}) is not Liquid here`);
+}
