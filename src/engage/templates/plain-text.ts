@@ -1,3 +1,5 @@
+import { Tokenizer, type TokenizerCallbacks as Callbacks } from 'htmlparser2';
+
 /** What is read of the HTML, and written of the text: the work for one message is bounded. */
 const MAX_HTML = 96 * 1024;
 const MAX_TEXT = 100_000;
@@ -10,66 +12,114 @@ const PARAGRAPHS = new Set('p h1 h2 h3 h4 h5 h6 ul ol table blockquote pre hr'.s
 const LINES = new Set('br div tr li section article header footer main center form dl dt dd'.split(' '));
 const CELLS = new Set(['td', 'th']);
 
-const TAG_BEGIN = /<[a-z!?/]/g;
-const TAG_NAME = /^<(\/?)([a-z][a-z0-9]*)/;
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  apos: "'",
-  nbsp: ' ',
-  shy: '',
-  zwnj: '',
-  zwj: '',
-  euro: '€',
-  pound: '£',
-  yen: '¥',
-  copy: '©',
-  reg: '®',
-  trade: '™',
-  hellip: '…',
-  ndash: '–',
-  mdash: '—',
-  lsquo: '‘',
-  rsquo: '’',
-  ldquo: '“',
-  rdquo: '”',
-  bull: '•',
-  middot: '·',
-  times: '×',
-};
+/** Addresses that lead somewhere from a message. */
+const LINK = /^(?:https?|mailto|tel):/i;
+/** Invisible characters that pad the hidden beginning of a message, controls, and the sign for what is no character. */
+const UNSHOWN = /[\p{Cc}\p{Cf}\ufffd]/u;
 
 /**
  * The text of an email's HTML, for readers that show no HTML: paragraphs and lines, list items with a hyphen, links with
- * their address in brackets. One pass over the first 96 KiB, without searching any part twice; a library that builds a
- * tree takes many times as long.
+ * their address in brackets. One pass of a tokenizer over the first 96 KiB; a tree of elements, which a library would
+ * build, takes many times as long and more than linear time for some texts.
  */
 export function plainText(html: string): string {
-  const source = html.slice(0, MAX_HTML);
-  const lower = source.toLowerCase();
-  const writer = new Writer();
-  let at = 0;
-  while (at < source.length && writer.length < MAX_TEXT) {
-    // Any other `<` is text.
-    TAG_BEGIN.lastIndex = at;
-    const open = TAG_BEGIN.exec(lower)?.index;
-    writer.text(source.slice(at, open));
-    if (open === undefined) break;
-    const [, slash, name = ''] = TAG_NAME.exec(lower.slice(open, open + 32)) ?? [];
-    const closing = lower.startsWith('<!--', open) ? '-->' : '>';
-    const end = source.indexOf(closing, open);
-    // Nothing that is not closed is shown, nor what follows it.
-    if (end < 0) break;
-    at = end + closing.length;
-    if (slash === '' && HIDDEN.has(name)) {
-      const close = lower.indexOf(`</${name}`, at);
-      if (close < 0) break;
-      at = close;
-    } else writer.tag(name, slash === '/', source.slice(open, Math.min(at, open + MAX_TAG)));
+  const reader = new Reader(html.slice(0, MAX_HTML));
+  return reader.read();
+}
+
+/** Passes the text and tags of a page to a {@link Writer}. Its methods are called by the tokenizer. */
+class Reader implements Callbacks {
+  readonly #source: string;
+  readonly #writer = new Writer();
+  /** The element whose content is not shown. */
+  #hidden: string | undefined;
+  #text = '';
+  #tag = '';
+  #attribute = '';
+  #value = '';
+  #href: string | undefined;
+
+  constructor(source: string) {
+    this.#source = source;
   }
-  return writer.finished();
+
+  read(): string {
+    const tokenizer = new Tokenizer({ xmlMode: false, decodeEntities: true }, this);
+    tokenizer.write(this.#source);
+    tokenizer.end();
+    return this.#writer.finished();
+  }
+
+  ontext(start: number, end: number): void {
+    if (this.#hidden === undefined && this.#writer.length < MAX_TEXT)
+      this.#text += this.#source.slice(start, end);
+  }
+
+  ontextentity(code_point: number): void {
+    const character = String.fromCodePoint(code_point);
+    if (this.#hidden === undefined && !UNSHOWN.test(character)) this.#text += character;
+  }
+
+  onopentagname(start: number, end: number): void {
+    this.#tag = this.#name(start, end);
+    this.#href = undefined;
+  }
+
+  onattribname(start: number, end: number): void {
+    this.#attribute = this.#name(start, end);
+    this.#value = '';
+  }
+
+  onattribdata(start: number, end: number): void {
+    if (this.#attribute === 'href') this.#value += this.#source.slice(start, end);
+  }
+
+  onattribentity(code_point: number): void {
+    if (this.#attribute === 'href') this.#value += String.fromCodePoint(code_point);
+  }
+
+  onattribend(): void {
+    if (this.#attribute === 'href') this.#href ??= this.#value.slice(0, MAX_TAG).trim();
+  }
+
+  onopentagend(): void {
+    // A body ends a head that is not closed.
+    if (this.#tag === 'body' && this.#hidden === 'head') this.#hidden = undefined;
+    if (this.#hidden !== undefined) return;
+    this.#flush();
+    if (HIDDEN.has(this.#tag)) this.#hidden = this.#tag;
+    else this.#writer.open(this.#tag, this.#href);
+  }
+
+  onselfclosingtag(): void {
+    this.onopentagend();
+  }
+
+  onclosetag(start: number, end: number): void {
+    const name = this.#name(start, end);
+    if (this.#hidden === undefined) {
+      this.#flush();
+      this.#writer.close(name);
+    } else if (this.#hidden === name) this.#hidden = undefined;
+  }
+
+  onend(): void {
+    this.#flush();
+  }
+
+  oncdata(): void {}
+  oncomment(): void {}
+  ondeclaration(): void {}
+  onprocessinginstruction(): void {}
+
+  #name(start: number, end: number): string {
+    return this.#source.slice(start, Math.min(end, start + MAX_TAG)).toLowerCase();
+  }
+
+  #flush(): void {
+    this.#writer.text(this.#text);
+    this.#text = '';
+  }
 }
 
 /** Writes text and tags, with white space as a browser shows it. */
@@ -86,7 +136,7 @@ class Writer {
   }
 
   text(source: string): void {
-    const text = decoded(source).replace(/\s+/g, ' ');
+    const text = source.replace(/\s+/g, ' ');
     if (text === '') return;
     const words = text.trim();
     if (text.startsWith(' ')) this.#has_space = true;
@@ -100,13 +150,22 @@ class Writer {
     this.#has_space = text.endsWith(' ');
   }
 
-  tag(name: string, is_end: boolean, source: string): void {
-    if (name === 'a') this.#anchor(is_end ? undefined : hrefOf(source));
-    else if (PARAGRAPHS.has(name)) this.#newlines = 2;
+  open(name: string, href: string | undefined): void {
+    if (name === 'a') this.#anchor(href !== undefined && LINK.test(href) ? href : undefined);
+    else this.#breaks(name);
+    if (name === 'li') this.text('- ');
+  }
+
+  close(name: string): void {
+    if (name === 'a') this.#anchor(undefined);
+    else this.#breaks(name);
+  }
+
+  #breaks(name: string): void {
+    if (PARAGRAPHS.has(name)) this.#newlines = 2;
     else if (name === 'br') this.#newlines = Math.min(this.#newlines + 1, 2);
     else if (LINES.has(name)) this.#newlines = Math.max(this.#newlines, 1);
     else if (CELLS.has(name)) this.#has_space = true;
-    if (name === 'li' && !is_end) this.text('- ');
   }
 
   finished(): string {
@@ -123,25 +182,4 @@ class Writer {
     this.#has_space = true;
     this.text(`(${ended.href})`);
   }
-}
-
-/** The address of an `<a>`; undefined without one, and for one that leads nowhere outside the message. */
-function hrefOf(tag: string): string | undefined {
-  const [, double, single, bare] = /\shref\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i.exec(tag) ?? [];
-  const href = decoded(double ?? single ?? bare ?? '').trim();
-  return /^(?:https?|mailto|tel):/i.test(href) ? href : undefined;
-}
-
-function decoded(source: string): string {
-  return source.replace(
-    /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,8}));/gi,
-    (whole, decimal, hexadecimal, name) => {
-      if (name !== undefined) return ENTITIES[String(name).toLowerCase()] ?? whole;
-      const code = decimal === undefined ? parseInt(String(hexadecimal), 16) : Number(decimal);
-      // Control characters, and what is no character, would not arrive.
-      return code >= 0x20 && code <= 0x10ffff && !(code >= 0x7f && code < 0xa0)
-        ? String.fromCodePoint(code)
-        : '';
-    },
-  );
 }

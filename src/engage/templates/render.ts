@@ -223,9 +223,14 @@ export function renderMessage(
   return { ...rendered, text: template.channel === 'email' ? plainText(rendered.body) : null };
 }
 
-/** Whether the body is blank: such a message is not sent. */
-export function isBlank({ body }: Pick<Rendered, 'body'>): boolean {
-  return body.trim() === '';
+/** Whether the body shows nothing, or the subject of an email: such a message is not sent. */
+export function isBlank({ subject, body, text }: Pick<Rendered, 'subject' | 'body' | 'text'>): boolean {
+  const is_email = text !== null;
+  return !isVisible(body) || (is_email && !isVisible(subject ?? ''));
+}
+
+function isVisible(text: string): boolean {
+  return /[^\s\p{Cf}]/u.test(text);
 }
 
 /** 422 TEMPLATE_INVALID; the message contains the first issue and its position. */

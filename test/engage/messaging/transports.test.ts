@@ -58,6 +58,30 @@ describe('SendGrid', () => {
     expect(html('Hello')).toMatch(/^<div [^>]*>p<\/div>Hello$/);
   });
 
+  it.each([
+    ['<!doctype html><p>Hi', '<!doctype html>'],
+    ['<!DOCTYPE html>\n<html lang="en"><p>Hi', '<!DOCTYPE html>\n<html lang="en">'],
+    ['<html><head><title>&lt;body></title></head ><p>Hi', '<html><head><title>&lt;body></title></head >'],
+    ['<!-- <body> --><body><p>Hi', '<!-- <body> --><body>'],
+    [
+      '<!--[if mso]><body class="mso"><![endif]--><!--[if !mso]><!--><body class="o"><!--<![endif]-->Hi',
+      '<!--[if mso]><body class="mso"><![endif]--><!--[if !mso]><!--><body class="o">',
+    ],
+    [
+      '<head><style>/* <body> */ body > p {}</style></head><body data-x="a > b">Hi',
+      '<head><style>/* <body> */ body > p {}</style></head><body data-x="a > b">',
+    ],
+    ['<html data-x="<body>"><body>Hi<body>', '<html data-x="<body>"><body>'],
+    ['<bodyguard>Hi', ''],
+  ])(
+    'puts the preheader after the first real body, and never before the document type: %s',
+    (body, before) => {
+      const sent = emailHtml({ body, preheader: 'p' });
+      expect(sent.startsWith(`${before}<div style="display:none`)).toBe(true);
+      expect(sent.replace(/<div style="display:none[^>]*>p<\/div>/, '')).toBe(body);
+    },
+  );
+
   it('gets no extra header from player data', async () => {
     const { url, seen } = await serve(reply(202));
     const headers = { 'X-A\r\nBcc': 'x\r\nBcc: y@z.example' };

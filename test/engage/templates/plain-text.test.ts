@@ -20,6 +20,14 @@ it.each([
   ['cut <b', 'cut'],
   ['cut <!-- never', 'cut'],
   ['<img src="x.png">', ''],
+  ['<img alt="5 > 3" src="x.png">seen', 'seen'],
+  ['<a title="a > b" href="https://x.example">go</a>', 'go (https://x.example)'],
+  ['&Uuml;ber 5&thinsp;&frac12; &check; &hearts;', 'Über 5 ½ ✓ ♥'],
+  ['Hi&zwnj;&nbsp;&zwnj;&nbsp;&shy;there', 'Hi there'],
+  ['<head><title>x</title><body>a head that does not end', 'a head that does not end'],
+  ['<style>a > b { content: "</p>" }</style>styled', 'styled'],
+  ["<!-- a > b --><p title='<p>'>after</p>", 'after'],
+  ['<textarea><b>no tag</b></textarea>', '<b>no tag</b>'],
 ])('%s', (html, text) => {
   expect(plainText(html)).toBe(text);
 });

@@ -160,6 +160,10 @@ describe('the rendered text', () => {
   it('can be blank', () => {
     expect(isBlank(render(email(' {% if a %}x{% endif %}\n')))).toBe(true);
     expect(isBlank(render(email('{{ a }}'), { a: 'x' }))).toBe(false);
+    expect(isBlank(render(email('x', { subject: '{{ nobody }}\u200b ' })))).toBe(true);
+    expect(isBlank(render(email('\ufeff')))).toBe(true);
+    // A push may have no title.
+    expect(isBlank(render(email('x', { channel: 'push', subject: '{{ nobody }}' })))).toBe(false);
   });
 });
 

@@ -1,3 +1,4 @@
+import { Tokenizer } from 'htmlparser2';
 import type { Message, Outcome } from '../../providers/message.ts';
 
 /** A text that is safe in a header: control characters and line breaks become spaces. */
@@ -26,15 +27,50 @@ export function parseSender(from: string): { email: string; name?: string } {
 
 const HIDDEN = 'display:none;max-height:0;max-width:0;overflow:hidden;opacity:0;mso-hide:all';
 
+/** Characters in which the element `body` is looked for: a head with its styles comes before it. */
+const MAX_HEAD = 128 * 1024;
+
 /**
- * The body with the preheader as its first, hidden text: mail programs show the beginning of the body after the
- * subject.
+ * The body with the preheader as its first, hidden text: mail programs show the beginning of the body after the subject.
+ * Without an element `body` it comes after the head, `html` or the document type, whichever is last, and else first.
  */
 export function emailHtml({ body, preheader }: Pick<Message, 'body' | 'preheader'>): string {
   if (preheader === null || preheader === '') return body;
-  const hidden = `<div style="${HIDDEN}">${preheader}</div>`;
-  // Two searches, because one expression for both would try the rest of the text from every `<body`.
-  const opening = body.search(/<body/i);
-  const end = opening < 0 ? 0 : body.indexOf('>', opening) + 1;
-  return body.slice(0, end) + hidden + body.slice(end);
+  const begin = contentBegin(body.slice(0, MAX_HEAD));
+  return `${body.slice(0, begin)}<div style="${HIDDEN}">${preheader}</div>${body.slice(begin)}`;
+}
+
+/** Where the content of a page begins; text in comments, styles and attributes is no tag. */
+function contentBegin(html: string): number {
+  let begin = 0;
+  let tag = '';
+  const nameOf = (start: number, end: number) => html.slice(start, Math.min(end, start + 10)).toLowerCase();
+  const nothing = () => undefined;
+  const tokenizer: Tokenizer = new Tokenizer(
+    { xmlMode: false, decodeEntities: false },
+    {
+      onopentagname: (start, end) => (tag = nameOf(start, end)),
+      onopentagend: (end) => {
+        if (tag === 'html' || tag === 'body') begin = end + 1;
+        if (tag === 'body') tokenizer.pause();
+      },
+      onclosetag: (start, end) => {
+        if (nameOf(start, end) === 'head') begin = html.indexOf('>', end) + 1;
+      },
+      ondeclaration: (_start, end) => (begin = end + 1),
+      onselfclosingtag: nothing,
+      onattribname: nothing,
+      onattribdata: nothing,
+      onattribentity: nothing,
+      onattribend: nothing,
+      ontext: nothing,
+      ontextentity: nothing,
+      oncomment: nothing,
+      oncdata: nothing,
+      onprocessinginstruction: nothing,
+      onend: nothing,
+    },
+  );
+  tokenizer.write(html);
+  return begin;
 }

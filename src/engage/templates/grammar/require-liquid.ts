@@ -1,6 +1,6 @@
 import type { TopLevelToken } from 'liquidjs';
 import { TimeZone } from '../../../platform/time-zone.ts';
-import { unknownDirective } from '../dates.ts';
+import { unknownDirective } from './date-format.ts';
 import { GrammarError } from './lexer.ts';
 import { requireGrammar } from './tags.ts';
 
