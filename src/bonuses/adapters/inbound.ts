@@ -4,7 +4,6 @@ import { nameSchemas } from '../../http/schema-names.ts';
 import { isSigned, SIGNATURE_HEADER, TIMESTAMP_HEADER } from '../../auth/webhook-signature.ts';
 import { ApiError, signatureRefused, validationError, type ErrorCode } from '../../errors.ts';
 import { endpoint, type AnyEndpoint, type SignedRequest } from '../../http/endpoint.ts';
-import { envelope } from '../../http/envelope.ts';
 import { issuesOf } from '../../http/error-handler.ts';
 import { refuseUnstorable } from '../../http/json-body.ts';
 import type { LaneLimits } from '../../http/route-lane.ts';
@@ -37,7 +36,7 @@ export interface InboundDeclaration<
   summary: string;
   schema: z.ZodType<Event>;
   /** The shape of what `apply` resolves with, which is the answer; it must be JSON. */
-  response: z.ZodType<Result>;
+  response: z.ZodObject & z.ZodType<Result>;
   /** What `apply` throws beside NOT_FOUND, VALIDATION_ERROR and FORBIDDEN. */
   errors: readonly ErrorCode[];
 }
@@ -72,16 +71,26 @@ export function adapterWebhook<
     raw_types: ['application/json'],
     max_body_bytes: MAX_BODY_BYTES,
     status: 200,
-    response: z.union([response, replay]),
+    response: z.union([withData(response), withData(replay)]),
+    shape: 'raw',
     errors: [...new Set<ErrorCode>(['NOT_FOUND', 'VALIDATION_ERROR', ...errors])],
     handle: async ({ caller, params }) => {
       const received_at = new Date(deps.clock.now_ms());
       const { adapter, secrets } = await requireAdapter(signers, params['slug'] ?? '', received_at);
       requireSigned(deps.credentials_keys, secrets, caller, received_at);
       const event = readEvent(schema, caller.body);
-      return envelope(await applier.apply({ adapter, event, received_at, body: caller.body }));
+      const result = await applier.apply({ adapter, event, received_at, body: caller.body });
+      return JSON.stringify({ ...result, data: result });
     },
   });
+}
+
+/**
+ * An answer as the specification writes it (part 4), and in `data` as in every other answer (part 1): platforms read the one,
+ * clients of the API the other.
+ */
+function withData<Answer extends z.ZodObject>(answer: Answer) {
+  return answer.extend({ data: answer });
 }
 
 /** The adapter and its valid secrets, in one look-up. Rejects with NOT_FOUND. */

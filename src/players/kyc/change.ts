@@ -4,7 +4,7 @@ import { MAX_KYC_LEVEL } from '../../ingest/events/catalogue.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import { readTenantConfig } from '../../tenants/config/read.ts';
+import { selectChosenKycModel } from '../../tenants/config/queries.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { playerNotFound, withSurvivor } from '../profile/read.ts';
 import { applyDecision, type Applied, type LockedKyc } from './apply.ts';
@@ -107,9 +107,9 @@ async function changeOnce(
   one: PlayerRef,
   { plan, is_told }: { plan: (locked: LockedKyc) => Plan; is_told: boolean },
 ): Promise<{ row: KycRow; one: PlayerRef; call_id: string | undefined } | undefined> {
-  const { kyc_model } = await readTenantConfig(tx, one.tenant_id);
-  if (!mayOperatorDecide(kyc_model)) {
-    const message = `the tenant's kyc_model is ${kyc_model}: KYC is not decided here`;
+  const [{ kyc_model: chosen } = { kyc_model: null }] = await selectChosenKycModel(tx, one.tenant_id);
+  if (!mayOperatorDecide(chosen)) {
+    const message = `the tenant's kyc_model is ${chosen}: KYC is not decided here`;
     throw new ApiError('FORBIDDEN', message);
   }
   const now_ms = clock.now_ms();
@@ -126,7 +126,7 @@ async function changeOnce(
   if (applied === undefined || made === undefined) return undefined;
   const external_id = applied.player.external_id ?? one.player_id;
   const call = made.callOf(applied);
-  const call_id = is_told ? await queueCall(tx, one, external_id, call, now_ms) : undefined;
+  const call_id = is_told && chosen !== null ? await queueCall(tx, one, external_id, call, now_ms) : undefined;
   const [row] = await selectKyc(tx, one);
   if (row === undefined) return undefined;
   await audit(tx, {

@@ -1,6 +1,7 @@
 import type { PendingQuery } from 'postgres';
 import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { KycModel } from './catalogue.ts';
 import type { TenantSettings } from './schema.ts';
 
 /** A tenant's base currency and its settings, which are all null when it never configured anything. */
@@ -15,6 +16,17 @@ export function selectTenantConfig(sql: Tx, tenant_id: string): PendingQuery<Sto
     from tenants t
     left join tenant_configs c on c.tenant_id = t.tenant_id
     where t.tenant_id = ${tenant_id}`;
+}
+
+/** Which system keeps the KYC status, as somebody has chosen it; null or no row: nobody has. */
+export function selectChosenKycModel(
+  sql: Tx,
+  tenant_id: string,
+): PendingQuery<{ kyc_model: KycModel | null }[]> {
+  return sql<{ kyc_model: KycModel | null }[]>`
+    select case when is_kyc_model_chosen then kyc_model end as kyc_model
+    from tenant_configs
+    where tenant_id = ${tenant_id}`;
 }
 
 /** Inserts the tenant's row if it has none. Waits for a concurrent transaction that inserts it. */

@@ -122,7 +122,9 @@ async function send(body: string | Buffer, sent: Sent = {}) {
     },
     payload: body,
   });
-  const { data, error } = JSON.parse(response.body) as { data?: object; error?: { code: string } };
+  const answer = JSON.parse(response.body) as { data?: object; error?: { code: string } };
+  const { data, error, ...as_specified } = answer;
+  if (data !== undefined) expect(as_specified).toEqual(data);
   return { status: response.statusCode, data, code: error?.code };
 }
 

@@ -130,6 +130,23 @@ describe('an operator', () => {
     });
   });
 
+  it('decides while nobody has chosen a model, and no platform is told', async () => {
+    const client = on.undecided;
+    const { id } = await person(client);
+    expect(await client.decide(id, 'request')).toMatchObject({
+      status: 202,
+      data: { kyc_status: 'pending', sync: 'done' },
+    });
+    expect(await client.decide(id, 'approve', { level: 1 })).toMatchObject({
+      status: 200,
+      data: { kyc_status: 'approved', kyc_level: 1, sync: 'done' },
+    });
+    expect(await client.decide(id, 'revoke', { reason: 'x' })).toMatchObject({
+      status: 200,
+      data: { kyc_status: 'revoked', sync: 'done' },
+    });
+  });
+
   it.each([['platform_owns'], ['none']] as const)('may not decide under %s', async (model) => {
     const { id } = await person(on[model]);
     for (const [decision, body] of [

@@ -633,7 +633,7 @@ webhooks: {
  *
  * Errors: 400 BODY_MALFORMED; 401 FORBIDDEN; 403 FORBIDDEN; 404 NOT_FOUND, PLAYER_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-kycEvents(slug: string, options?: CallOptions): Promise<S.KycEventAnswer | S.RepeatedEvent>;
+kycEvents(slug: string, options?: CallOptions): Promise<{ "received": true; "applied": boolean; "new_status": "none" | "pending" | "approved" | "rejected" | "expired" | "revoked"; "data": S.KycEventAnswer; } | { "applied": false; "replay": true; "data": S.RepeatedEvent; }>;
 /**
  * Events of bonuses from the casino platform; a repeat of an event_id has no further effect.
  *
@@ -643,7 +643,7 @@ kycEvents(slug: string, options?: CallOptions): Promise<S.KycEventAnswer | S.Rep
  *
  * Errors: 400 BODY_MALFORMED; 401 FORBIDDEN; 404 NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-bonusEvents(slug: string, options?: CallOptions): Promise<S.BonusEventAnswer | S.RepeatedEvent>;
+bonusEvents(slug: string, options?: CallOptions): Promise<{ "received": true; "applied": boolean; "new_status": "pending" | "active" | "completed" | "forfeited" | "expired" | "lost" | "cancelled" | "failed"; "data": S.BonusEventAnswer; } | { "applied": false; "replay": true; "data": S.RepeatedEvent; }>;
 };
 /**
  * Lists the adapters to casino platforms, the newest first.

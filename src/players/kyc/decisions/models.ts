@@ -13,7 +13,10 @@ export function mayPlatformDecide(model: KycModel): boolean {
   return model === 'platform_owns' || model === 'dual';
 }
 
-/** Whether operators decide, and the platform is told. */
-export function mayOperatorDecide(model: KycModel): boolean {
-  return model === 'crm_owns' || model === 'dual';
+/**
+ * Whether operators decide. They do until somebody chooses a model (null); the platform is told only of what operators decide
+ * under a chosen one.
+ */
+export function mayOperatorDecide(chosen: KycModel | null): boolean {
+  return chosen === null || chosen === 'crm_owns' || chosen === 'dual';
 }
