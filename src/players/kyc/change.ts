@@ -126,7 +126,8 @@ async function changeOnce(
   if (applied === undefined || made === undefined) return undefined;
   const external_id = applied.player.external_id ?? one.player_id;
   const call = made.callOf(applied);
-  const call_id = is_told && chosen !== null ? await queueCall(tx, one, external_id, call, now_ms) : undefined;
+  const call_id =
+    is_told && chosen !== null ? await queueCall(tx, one, external_id, call, now_ms) : undefined;
   const [row] = await selectKyc(tx, one);
   if (row === undefined) return undefined;
   await audit(tx, {
