@@ -1453,6 +1453,7 @@ create table public.messaging_providers (
   created_at timestamp with time zone not null,
   updated_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
+  credentials_refused jsonb,
   constraint messaging_providers_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint messaging_providers_kind_check CHECK ((kind = ANY (ARRAY['smtp'::text, 'sendgrid'::text, 'twilio'::text, 'fcm'::text, 'sandbox'::text]))),
   constraint messaging_providers_pkey PRIMARY KEY (tenant_id, provider_id),

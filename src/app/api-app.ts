@@ -47,6 +47,7 @@ import { suppressionEndpoints } from '../engage/messaging/suppressions/routes.ts
 import { playerMessageEndpoints } from '../engage/messaging/routes.ts';
 import { testMessageEndpoints } from '../engage/messaging/test-messages/routes.ts';
 import { unsubscribeEndpoints } from '../engage/messaging/unsubscribe/routes.ts';
+import { notifyQueuesOf } from '../engage/messaging/wake-queries.ts';
 import { reencryptEndpoints } from '../engage/providers/reencrypt-routes.ts';
 import { messagingProviderEndpoints } from '../engage/providers/routes.ts';
 import { kycEndpoints } from '../players/kyc/routes.ts';
@@ -166,7 +167,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...bonusCampaignEndpoints({ ...platform, platforms: deps.platforms }),
     bonusEventsEndpoint(messaging),
     ...wageringEndpoints(platform),
-    ...messagingProviderEndpoints(messaging),
+    ...messagingProviderEndpoints({ ...messaging, wakeQueuesOf: notifyQueuesOf }),
     ...reencryptEndpoints({ ...messaging, further: [reencryptWebhookSecrets, reencryptAdapterSecrets] }),
     ...webhookSecretEndpoints(messaging),
     ...webhookDeliveryEndpoints(platform),

@@ -18,6 +18,7 @@ export interface TimedAttempt extends Attempt {
 /**
  * The result to write for the outcome of an attempt. A message that certainly did not go out is retried after a pause,
  * its own or the one that the provider asks for if that is longer, until `give_up_at`; then it is PROVIDER_UNAVAILABLE.
+ * After refused credentials it has no pause: no message is at fault, and all go out as soon as the credentials are mended.
  */
 export function resultOf(attempt: TimedAttempt, outcome: Outcome, now_ms: number): SendResultRow {
   const { send_id, attempts, give_up_at } = attempt;
@@ -34,13 +35,14 @@ export function resultOf(attempt: TimedAttempt, outcome: Outcome, now_ms: number
         ...failed,
         status: 'failed',
         error_code: 'PROVIDER_REJECTED',
-        is_dead_address: outcome.is_dead_address === true,
+        suppresses: outcome.suppresses ?? null,
       };
     case 'unknown':
       return { ...failed, status: 'failed', error_code: 'OUTCOME_UNKNOWN', counts: true };
     case 'retry': {
       const until_ms = give_up_at.getTime();
       if (now_ms >= until_ms) return { ...failed, status: 'failed', error_code: 'PROVIDER_UNAVAILABLE' };
+      if (outcome.is_of_credentials === true) return { ...failed, status: 'queued', error_code: null };
       const retry_at = new Date(Math.min(now_ms + pauseMs(attempts, outcome.retry_after_ms), until_ms));
       return { ...failed, status: 'queued', error_code: null, retry_at };
     }
@@ -69,5 +71,5 @@ const NOTHING_LEFT = {
   provider_message: null,
   retry_at: null,
   counts: false,
-  is_dead_address: false,
+  suppresses: null,
 } as const;

@@ -4,6 +4,7 @@ import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
+import type { Suppression } from '../providers/message.ts';
 import type { ScopePlayer } from '../templates/player-scope.ts';
 import { scopeColumns, withTotals } from '../templates/scope-queries.ts';
 import {
@@ -309,8 +310,8 @@ export interface SendResultRow extends Attempt {
   provider_code: string | null;
   provider_message: string | null;
   retry_at: Date | null;
-  /** The provider said that the address can no longer be reached: it is suppressed. */
-  is_dead_address: boolean;
+  /** Why the provider's refusal suppresses the address; null: it does not. */
+  suppresses: Suppression | null;
   /** Whether the message may have gone out, and so counts for the frequency caps. */
   counts: boolean;
 }
@@ -339,8 +340,9 @@ export async function recordResults(
       ${textArray(results.map((r) => r.provider_message))}::text::text[],
       ${plainArray(results.map((r) => r.retry_at?.getTime() ?? null))}::text::bigint[],
       ${plainArray(results.map((r) => r.counts))}::text::boolean[],
-      ${plainArray(results.map((r) => r.is_dead_address))}::text::boolean[]
-    ) as g (send_id, attempts, status, error_code, provider_message_id, provider_code, provider_message, retry_ms, counts, is_dead)`;
+      ${plainArray(results.map((r) => r.suppresses))}::text::text[]
+    ) as g (send_id, attempts, status, error_code, provider_message_id, provider_code, provider_message, retry_ms, counts,
+      suppresses)`;
   // The row is of the claim while it has its attempt and its lease. A callback and giving up end the lease, but make no
   // new attempt.
   const found = tx`
@@ -374,13 +376,13 @@ export async function recordResults(
   const suppressed = tx`
     insert into suppressions (tenant_id, channel, address, reason, detail, created_at)
     select distinct on (o.channel, lower(o.recipient))
-      ${tenant_id}::uuid, o.channel, lower(o.recipient), 'bounce', g.provider_code, ${now}::timestamptz
+      ${tenant_id}::uuid, o.channel, lower(o.recipient), g.suppresses, g.provider_code, ${now}::timestamptz
     from ${given} cross join lateral (${found}) o
-    where g.is_dead and o.recipient is not null
-    order by o.channel, lower(o.recipient)
+    where g.suppresses is not null and o.recipient is not null
+    order by o.channel, lower(o.recipient), g.suppresses desc
     on conflict do nothing`;
-  const has_dead = results.some(({ is_dead_address }) => is_dead_address);
-  await Promise.all([locked, ...(has_dead ? [suppressed] : []), written]);
+  const has_any = results.some(({ suppresses }) => suppresses !== null);
+  await Promise.all([locked, ...(has_any ? [suppressed] : []), written]);
 }
 
 /** The most messages that {@link giveUpLate} looks at. */

@@ -5,7 +5,7 @@ import { auditOf, type Auditing } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
-import type { Postgres } from '../../platform/postgres/port.ts';
+import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import type { Egress } from '../../platform/egress/egress.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
 import { requireUsableDestinations } from './destinations.ts';
@@ -38,6 +38,8 @@ export interface ChangeDeps {
   clock: Clock;
   egress: Egress;
   credentials_keys: EncryptionKeys;
+  /** A provider was changed: its messages are tried at once when the transaction commits. */
+  wakeQueuesOf: (tx: Tx, ref: ProviderRef) => Promise<void>;
 }
 
 /**
@@ -45,7 +47,7 @@ export interface ChangeDeps {
  * or when a host in it may not be sent to.
  */
 export async function createProvider(
-  { postgres, clock, egress, credentials_keys, audit }: ChangeDeps & Auditing,
+  { postgres, clock, egress, credentials_keys, audit }: Omit<ChangeDeps, 'wakeQueuesOf'> & Auditing,
   { tenant_id }: Pick<ProviderRef, 'tenant_id'>,
   { config, ...body }: CreateProviderBody,
 ): Promise<ProviderRow> {
@@ -57,7 +59,8 @@ export async function createProvider(
   const now = new Date(clock.now_ms());
   const stored = storedConfig(credentials_keys, owner, checkedConfig(body.kind, config));
   await requireUsableDestinations(egress, config);
-  const row = { ...owner, ...body, ...stored, created_at: now, updated_at: now, deleted_at: null };
+  const times = { created_at: now, updated_at: now, deleted_at: null };
+  const row = { ...owner, ...body, ...stored, credentials_refused: null, ...times };
   await postgres.asTenant(tenant_id, (tx) =>
     Promise.all([insertProvider(tx, row), auditProvider(audit, tx, row, null, row)]),
   );
@@ -65,11 +68,11 @@ export async function createProvider(
 }
 
 /**
- * Changes a provider. Fields that `config` does not name are kept, secrets too. Rejects with PROVIDER_NOT_FOUND or
+ * Changes a provider. Fields that `config` does not name are kept, secrets too. Its messages are tried at once. Rejects with PROVIDER_NOT_FOUND or
  * VALIDATION_ERROR.
  */
 export async function changeProvider(
-  { postgres, clock, egress, credentials_keys, audit }: ChangeDeps & Auditing,
+  { postgres, clock, egress, credentials_keys, wakeQueuesOf, audit }: ChangeDeps & Auditing,
   ref: ProviderRef,
   { config, ...patch }: PatchProviderBody,
 ): Promise<ProviderRow> {
@@ -81,13 +84,17 @@ export async function changeProvider(
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     const row = requireRow(PROVIDER, ref, await lockProvider(tx, ref));
+    // What was refused is not known of a changed config.
     const { credentials_changed = false, ...stored } =
-      config === undefined ? {} : changedConfig(credentials_keys, row, config);
+      config === undefined
+        ? {}
+        : { ...changedConfig(credentials_keys, row, config), credentials_refused: null };
     const { name = row.name, status = row.status, rate_per_second = row.rate_per_second } = patch;
     const changed = { ...row, name, status, rate_per_second, ...stored, updated_at: now };
     await Promise.all([
       updateProvider(tx, changed),
       auditProvider(audit, tx, ref, row, { ...changed, credentials_changed }),
+      wakeQueuesOf(tx, ref),
     ]);
     return changed;
   });
@@ -95,7 +102,7 @@ export async function changeProvider(
 
 /** Soft delete, which also erases the secrets. Idempotent. Rejects with PROVIDER_NOT_FOUND. */
 export async function deleteProvider(
-  { postgres, clock, audit }: Omit<ChangeDeps, 'credentials_keys' | 'egress'> & Auditing,
+  { postgres, clock, audit }: Pick<ChangeDeps, 'postgres' | 'clock'> & Auditing,
   ref: ProviderRef,
 ): Promise<ProviderRow> {
   const now = new Date(clock.now_ms());

@@ -28,6 +28,9 @@ export interface Fault {
   text: string | null;
 }
 
+/** Why the address of a refused message is suppressed: nothing can reach it, or its owner wants no messages. */
+export type Suppression = 'bounce' | 'unsubscribe';
+
 /**
  * The outcome of an attempt. After `rejected` and `retry` the message certainly did not go out. After `unknown` it may
  * have gone out, so it is never tried again.
@@ -36,14 +39,22 @@ export type Outcome =
   | { kind: 'sent'; provider_message_id: string | null }
   /**
    * The provider refused permanently: `PROVIDER_REJECTED`. `reason` is for the log, without personal data.
-   * `is_dead_address`: no message can reach the recipient's address any more, so it is suppressed.
+   * `suppresses`: the recipient's address is suppressed for this reason.
    */
-  | { kind: 'rejected'; reason: string; is_dead_address?: true; fault?: Fault }
+  | { kind: 'rejected'; reason: string; suppresses?: Suppression; fault?: Fault }
   /**
    * The provider is unavailable (429, 5xx, no connection, or its address is not public at present). `retry_after_ms`: the pause that it asked for.
    * `is_of_recipient`: the retry concerns this recipient only; the provider accepts messages to others.
+   * `is_of_credentials`: the provider refuses the credentials, and no message is at fault; there is no pause to ask for.
    */
-  | { kind: 'retry'; reason: string; retry_after_ms: number | null; is_of_recipient?: true; fault?: Fault }
+  | {
+      kind: 'retry';
+      reason: string;
+      retry_after_ms: number | null;
+      is_of_recipient?: true;
+      is_of_credentials?: true;
+      fault?: Fault;
+    }
   /** No answer after the request left, or one that leaves it open whether the message went out: `OUTCOME_UNKNOWN`. */
   | { kind: 'unknown'; reason: string; fault?: Fault };
 

@@ -12,6 +12,7 @@ export function providerResourceOf(row: ProviderRow): Record<string, unknown> {
     status: row.status,
     config: row.config,
     rate_per_second: row.rate_per_second,
+    credentials_refused: row.credentials_refused,
     created_at: row.created_at,
     updated_at: row.updated_at,
     deleted_at: row.deleted_at,

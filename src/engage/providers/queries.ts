@@ -23,14 +23,23 @@ export interface ProviderRow extends ProviderRef {
   /** The encrypted secrets; null for a provider without secrets. */
   credentials: Buffer | null;
   rate_per_second: number | null;
+  /** Null: the provider accepts the credentials, or was not asked since they changed. */
+  credentials_refused: CredentialsRefusal | null;
   created_at: Date;
   updated_at: Date;
   deleted_at: Date | null;
 }
 
+/** What a provider said when it first refused the present credentials, and when, in ISO-8601. */
+export interface CredentialsRefusal {
+  code: string | null;
+  message: string | null;
+  at: string;
+}
+
 function columns(tx: Tx) {
-  return tx`tenant_id, provider_id, name, kind, channel, status, config, credentials, rate_per_second, created_at,
-    updated_at, deleted_at`;
+  return tx`tenant_id, provider_id, name, kind, channel, status, config, credentials, rate_per_second,
+    credentials_refused, created_at, updated_at, deleted_at`;
 }
 
 function itself(tx: Tx, { tenant_id, provider_id }: ProviderRef) {
@@ -132,8 +141,28 @@ export async function updateProvider(tx: Tx, row: ProviderRow): Promise<void> {
   await tx`
     update messaging_providers set
       name = ${row.name}, status = ${row.status}, config = ${JSON.stringify(row.config)}::text::jsonb,
-      credentials = ${row.credentials}, rate_per_second = ${row.rate_per_second}, updated_at = ${row.updated_at}
+      credentials = ${row.credentials}, rate_per_second = ${row.rate_per_second},
+      credentials_refused = ${jsonOf(row.credentials_refused)}::text::jsonb, updated_at = ${row.updated_at}
     where ${itself(tx, row)}`;
+}
+
+/**
+ * Notes that the provider refuses the credentials of the row, or with null that it accepts them. A row that was changed
+ * since stays as it is: the outcome is of its old credentials.
+ */
+export async function noteCredentials(
+  sql: Tx,
+  row: ProviderRow,
+  refused: CredentialsRefusal | null,
+): Promise<void> {
+  await sql`
+    update messaging_providers set credentials_refused = ${jsonOf(refused)}::text::jsonb
+    where ${itself(sql, row)} and deleted_at is null and updated_at = ${row.updated_at}
+      and (credentials_refused is null) = ${refused !== null}`;
+}
+
+function jsonOf(refused: CredentialsRefusal | null): string | null {
+  return refused === null ? null : JSON.stringify(refused);
 }
 
 /** Soft delete, which also erases the secrets; a provider that was deleted before keeps its time. */

@@ -56,7 +56,14 @@ export const listMessagesQuery = z.strictObject({
 export type ListMessagesQuery = z.infer<typeof listMessagesQuery>;
 
 /** Fields that only the service sets: a caller that sends one gets FIELD_NOT_WRITABLE. */
-export const COMPUTED_FIELDS = new Set(['id', 'tenant_id', 'created_at', 'updated_at', 'deleted_at']);
+export const COMPUTED_FIELDS = new Set([
+  'id',
+  'tenant_id',
+  'credentials_refused',
+  'created_at',
+  'updated_at',
+  'deleted_at',
+]);
 /** Fields that cannot change after creation: kind and channel too, because messages may be on their way. */
 export const FIXED_FIELDS = new Set([...COMPUTED_FIELDS, 'kind', 'channel']);
 
@@ -72,6 +79,16 @@ export const providerResource = z.object({
   status: z.enum(PROVIDER_STATUSES),
   config: z.record(z.string(), z.unknown()),
   rate_per_second: z.int().nullable(),
+  credentials_refused: z
+    .object({
+      code: z.string().nullable().describe("The provider's own code"),
+      message: z.string().nullable().describe("The provider's own text"),
+      at: timestamp.describe('Since when'),
+    })
+    .nullable()
+    .describe(
+      'The provider refuses its credentials: messages stay queued until they are mended, for 24 hours; null: it does not',
+    ),
   created_at: timestamp,
   updated_at: timestamp,
   deleted_at: timestamp.nullable(),

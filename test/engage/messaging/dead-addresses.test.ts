@@ -4,15 +4,19 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { plainArray } from '../../../src/platform/postgres/arrays.ts';
 import { messengerOf, openMessengerFixture, urlOf, type MessengerFixture } from './messenger-fixture.ts';
 
 let fixture: MessengerFixture;
 let push_account: Record<string, string>;
-/** FCM's answer to a message. */
+/** The provider's answer to a message; of FCM to those to a bad token, where there are others. */
 let answer: readonly [status: number, body: object];
 const server = createServer((request, response) => {
-  request.resume().on('end', () => {
-    const [status, body] = request.url === '/token' ? [200, { access_token: 'ya29' }] : answer;
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    const is_good = request.url === '/token' || Buffer.concat(chunks).includes('"token":"good');
+    const [status, body] = is_good ? [200, { access_token: 'ya29', name: 'sent' }] : answer;
     response.writeHead(status).end(JSON.stringify(body));
   });
 });
@@ -117,6 +121,53 @@ it.each([
     expect(await suppressions(players)).toEqual(suppressed);
   },
 );
+
+it('a push token of an app that Firebase has no key for is refused alone, and no other message waits', async () => {
+  answer = fcmError(401, 'UNAUTHENTICATED', 'Auth error from APNS', [ofFcm('THIRD_PARTY_AUTH_ERROR')]);
+  const { client, sending } = await fixture.newTenant();
+  const players = await client.players(80);
+  const { service } = fixture.service.platform.postgres;
+  await service`
+    update players p set custom_attributes = jsonb_build_object('push_token', case when n % 4 = 0 then 'bad' else 'good' end || n)
+    from unnest(${plainArray(players)}::text::uuid[]) with ordinality as u (player_id, n) where p.player_id = u.player_id`;
+  const config = { service_account: push_account, base_url: urlOf(server) };
+  const provider_id = await client.provider({ kind: 'fcm', channel: 'push', config });
+  const campaign_id = await sending(players, { provider_id, channel: 'push' });
+  // Its clock stands still: a provider that rests would be probed no more.
+  const now_ms = Date.now() + 60_000;
+  const { messenger, turnsUntil } = messengerOf(fixture.service, { clock: { now_ms: () => now_ms } });
+  try {
+    const statuses = async () => (await client.recipients(campaign_id)).map(({ status }) => status);
+    await turnsUntil('all are decided', async () =>
+      (await statuses()).every((one) => /sent|failed/.test(one)),
+    );
+    expect((await statuses()).filter((one) => one === 'sent')).toHaveLength(60);
+  } finally {
+    await messenger.close();
+  }
+  expect(
+    (await client.api('GET', `/v1/messaging-providers/${provider_id}`)).data['credentials_refused'],
+  ).toBeNull();
+});
+
+it.each([
+  [21610, 'unsubscribe'],
+  [21211, 'bounce'],
+  [21614, 'bounce'],
+  [21408, null],
+])('a number that Twilio refuses with %i is suppressed: %s', async (code, reason) => {
+  answer = [400, { code, message: 'no', status: 400 }];
+  const operator = await fixture.newTenant();
+  const players = await operator.client.players(1, { phone: '+35699000001' });
+  const config = { account_sid: 'AC1', auth_token: 'x', from: '+15550000000', base_url: urlOf(server) };
+  const rows = await sendTwice(operator, players, { kind: 'twilio', channel: 'sms', config });
+  const refused = ['PROVIDER_REJECTED', String(code)];
+  expect(rows).toEqual([[refused], [reason === null ? refused : ['SKIPPED_SUPPRESSED', null]]]);
+  const found = await fixture.service.platform.postgres.service`
+    select x.reason, x.detail from suppressions x join players p using (tenant_id)
+    where p.player_id = ${players[0] ?? ''} and x.channel = 'sms' and x.address = p.phone`;
+  expect(found).toEqual(reason === null ? [] : [{ reason, detail: String(code) }]);
+});
 
 it.each([
   ['550 5.1.1 User unknown', '5.1.1', true],

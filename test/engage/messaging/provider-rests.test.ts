@@ -6,6 +6,8 @@ import { FailedRetries } from '../../../src/engage/campaigns/retry-failed.ts';
 import { Schedule } from '../../../src/engage/campaigns/send.ts';
 import { Deliveries } from '../../../src/engage/messaging/deliveries.ts';
 import { giveUpLate, selectQueues } from '../../../src/engage/messaging/messenger-queries.ts';
+import { MESSAGES_CHANNEL } from '../../../src/engage/messaging/wake-queries.ts';
+import { until } from '../../engines/until.ts';
 import { messengerOf, openMessengerFixture, urlOf, type MessengerFixture } from './messenger-fixture.ts';
 
 const MINUTE_MS = 60_000;
@@ -123,6 +125,61 @@ it('honours Retry-After, and works at once when its settings were changed', asyn
   const { service } = fixture.service.platform.postgres;
   await service`update message_sends set retry_at = null where campaign_id = ${campaign_id}`;
   await running.turnsUntil('it is sent', async () => (await countOf(campaign_id, 'sent null')) === 1);
+});
+
+it.each([401, 403])(
+  'keeps its messages while it refuses its credentials (%i), until they are mended',
+  async (status) => {
+    const campaign_id = await operator.sending(70, { provider_id });
+    const { client } = operator;
+    const path = `/v1/messaging-providers/${provider_id}`;
+    const refused = async () => (await client.api('GET', path)).data['credentials_refused'];
+    expect(await refused()).toBeNull();
+    replies(status, JSON.stringify({ errors: [{ message: 'The key is revoked', field: null }] }));
+    await running.turnsUntil('it fails', async () => (await rest_s()) !== undefined);
+    await running.turnsUntil(
+      'none is on its way',
+      async () => (await countOf(campaign_id, 'queued null')) === 70,
+    );
+    const since = { code: String(status), message: 'The key is revoked', at: expect.any(String) as string };
+    await running.turnsUntil('its row says so', async () => (await refused()) !== null);
+    const said = await refused();
+    expect(said).toEqual(since);
+    // Each probe is one message.
+    const before = asked;
+    ahead_ms += 3_000;
+    await running.turnsUntil('it is probed', () => asked > before);
+    await someTurns();
+    expect(asked).toBe(before + 1);
+    expect(await refused()).toEqual(said);
+    // A new name does not mend it; new credentials do, without any pause.
+    await client.api('PATCH', path, { name: 'renamed' });
+    expect(await refused()).toEqual(said);
+    replies(202);
+    const woken: string[] = [];
+    await fixture.service.platform.postgres.service.listen(MESSAGES_CHANNEL, (id) => woken.push(id));
+    expect((await client.api('PATCH', path, { config: { api_key: 'mended' } })).status).toBe(200);
+    await until('the queue is woken', () => Promise.resolve(woken.includes(campaign_id)));
+    running.messenger.wake(campaign_id);
+    expect(await refused()).toBeNull();
+    await running.turnsUntil('all are sent', async () => (await countOf(campaign_id, 'sent null')) === 70);
+    expect(await refused()).toBeNull();
+  },
+);
+
+it('says that its credentials are accepted again, also when they were mended elsewhere', async () => {
+  const { client } = operator;
+  const template_id = await client.template();
+  const test = () =>
+    client.api('POST', `/v1/templates/${template_id}/send-test`, { recipient: 'a@b.example', provider_id });
+  const refused = async () =>
+    (await client.api('GET', `/v1/messaging-providers/${provider_id}`)).data['credentials_refused'];
+  replies(401);
+  expect((await test()).data).toMatchObject({ error_code: 'PROVIDER_UNAVAILABLE' });
+  expect(await refused()).toMatchObject({ code: '401', message: null });
+  replies(202);
+  expect((await test()).data).toMatchObject({ error_code: null });
+  expect(await refused()).toBeNull();
 });
 
 it('is reported no more once it was deleted, or nothing waits for it', async () => {

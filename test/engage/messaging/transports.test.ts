@@ -94,7 +94,9 @@ describe('SendGrid', () => {
   });
 
   it.each([
-    [401, { kind: 'rejected', reason: 'HTTP 401' }],
+    // Refused credentials are the provider's fault: no message is to blame.
+    [401, { kind: 'retry', reason: 'HTTP 401', retry_after_ms: null, is_of_credentials: true }],
+    [403, { kind: 'retry', reason: 'HTTP 403', retry_after_ms: null, is_of_credentials: true }],
     [400, { kind: 'rejected', reason: 'HTTP 400' }],
     [302, { kind: 'rejected', reason: 'HTTP 302' }],
     // It takes no idempotency key, so a message after these may have gone out.
@@ -258,7 +260,13 @@ describe('Twilio', () => {
     [201, 'garbage', { kind: 'sent', provider_message_id: null }],
     [201, '[]', { kind: 'sent', provider_message_id: null }],
     [201, '{"sid":7}', { kind: 'sent', provider_message_id: null }],
-    [401, '{}', { kind: 'rejected', reason: 'HTTP 401' }],
+    [401, '{}', { kind: 'retry', reason: 'HTTP 401', is_of_credentials: true }],
+    [401, '{"code":20003,"message":"Authenticate"}', { kind: 'retry', is_of_credentials: true }],
+    [403, '{"code":20005,"message":"Account is not active"}', { kind: 'retry', is_of_credentials: true }],
+    // An account that does not exist.
+    [404, '{"code":20404,"message":"Not found"}', { kind: 'retry', is_of_credentials: true }],
+    // What is wrong is the country of this number.
+    [403, '{"code":21408,"message":"No permission"}', { kind: 'rejected', reason: 'HTTP 403' }],
     [
       400,
       `{"code":21211,"message":"${'long '.repeat(200)}"}`,
@@ -353,13 +361,14 @@ describe('FCM', () => {
   });
 
   it.each([
-    [reply(401, '{}'), { kind: 'rejected', reason: 'token: HTTP 401' }],
+    [reply(401, '{}'), { kind: 'retry', reason: 'token: HTTP 401', is_of_credentials: true }],
     // A second token does no harm.
     [reply(502), { kind: 'retry', reason: 'token: HTTP 502', retry_after_ms: null }],
     [
       reply(400, '{"error":"invalid_grant","error_description":"Invalid JWT Signature."}'),
       {
-        kind: 'rejected',
+        kind: 'retry',
+        is_of_credentials: true,
         reason: 'token: HTTP 400',
         fault: { code: 'invalid_grant', text: 'Invalid JWT Signature.' },
       },
@@ -404,10 +413,42 @@ describe('FCM', () => {
       reply(answers.shift() ?? 500, '{"name":"x"}')(response),
     );
     // When a new token is refused as well, another one would not help.
-    expect(await transport.send(push)).toMatchObject({ kind: 'rejected' });
+    expect(await transport.send(push)).toMatchObject({ kind: 'retry', is_of_credentials: true });
     expect(await transport.send(push)).toMatchObject({ kind: 'sent' });
-    expect(await transport.send(push)).toMatchObject({ kind: 'retry' });
+    expect(await transport.send(push)).toEqual({ kind: 'retry', reason: 'HTTP 401', retry_after_ms: null });
     expect(await transport.send(push)).toMatchObject({ kind: 'sent' });
     expect(paths().filter((path) => path === '/token')).toHaveLength(3);
+  });
+
+  const refusal = (status: string, errorCode: string) =>
+    JSON.stringify({ error: { status, message: 'no', details: [{ errorCode }] } });
+
+  it('refuses one message, whose token belongs to an app without its own credentials', async () => {
+    const answers = [
+      [401, refusal('UNAUTHENTICATED', 'THIRD_PARTY_AUTH_ERROR')],
+      [403, refusal('PERMISSION_DENIED', 'SENDER_ID_MISMATCH')],
+      [200, '{"name":"x"}'],
+      [403, '{"error":{"status":"PERMISSION_DENIED","message":"The API is disabled"}}'],
+    ] as const;
+    let sent = 0;
+    const { transport, paths } = await fcm(reply(200, JSON.stringify(TOKEN)), (response) => {
+      const [status, body] = answers[sent++] ?? [500, ''];
+      reply(status, body)(response);
+    });
+    const fault = { code: 'THIRD_PARTY_AUTH_ERROR', text: 'no' };
+    expect(await transport.send(push)).toEqual({ kind: 'rejected', reason: 'HTTP 401', fault });
+    expect(await transport.send(push)).toMatchObject({ kind: 'rejected', reason: 'HTTP 403' });
+    expect(await transport.send(push)).toMatchObject({ kind: 'sent' });
+    expect(await transport.send(push)).toMatchObject({ kind: 'retry', is_of_credentials: true });
+    // The service's own token was good all the time.
+    expect(paths().filter((path) => path === '/token')).toHaveLength(1);
+  });
+
+  it('sends nothing with a key that cannot sign', async () => {
+    const server = await serve(reply(200, '{"name":"x"}'));
+    const service_account = { ...account(server.url), private_key: 'no key' };
+    const transport = opened(openFcm({ service_account, base_url: server.url }, { clock, egress }));
+    expect(await transport.send(push)).toMatchObject({ kind: 'retry', is_of_credentials: true });
+    expect(server.seen).toEqual([]);
   });
 });

@@ -85,6 +85,7 @@ describe.each(KINDS)('$kind', ({ kind, channel, shown, secrets }) => {
       status: 'active',
       config: shown,
       rate_per_second: 5,
+      credentials_refused: null,
       updated_at: created_at,
       deleted_at: null,
     });

@@ -25,6 +25,7 @@ describe('the sandbox', () => {
         config: {},
         credentials: null,
         rate_per_second: null,
+        credentials_refused: null,
         created_at: now,
         updated_at: now,
         deleted_at: null,

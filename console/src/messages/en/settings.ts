@@ -101,6 +101,11 @@ export const settings = {
   rateHint: 'Plain digits with a point, at most 40 on either side',
 
   perSecond: 'Per second',
+  credentialsRefused: 'Credentials refused',
+  credentialsRefusedText:
+    'The provider refuses these credentials, so nothing is sent through it. Its messages stay queued for 24 hours, and go out as soon as the credentials are right.',
+  refusedSince: 'Refused since',
+  providerSaid: 'The provider says',
   newProvider: 'New provider',
   newProviderText: 'It is made paused. Test it, then activate it.',
   createProvider: 'Make the provider',

@@ -1,8 +1,10 @@
+import type { ReactNode } from 'react';
 import { useDraft } from '../../api/draft.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
 import { atPaths, patchAt, textsOf, valuesOf, type Texts } from '../../format/record-texts.ts';
+import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { AuditTab } from '../../ui/audit.tsx';
@@ -14,6 +16,7 @@ import { Input, SecretInput, Select, type RecordForm } from '../../ui/record-fie
 import { Answered } from '../../ui/states.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { providerFields, type ProviderField } from './provider-fields.ts';
+import { ProviderState } from './provider-state.tsx';
 import { useProvider, type ProviderRecord } from './queries.ts';
 
 const m = t.settings;
@@ -41,7 +44,7 @@ export function ProviderPage({ id, onBack }: { id: string; onBack: () => void })
 }
 
 function Editor({ provider, etag }: { provider: ProviderRecord; etag: string | undefined }) {
-  const { id, name, kind, channel, status } = provider;
+  const { id, name, kind, channel, credentials_refused } = provider;
   const { role } = usePlace();
   const may_edit = roleAllows(role, 'admin');
   const save = useChange('messagingProviders.update');
@@ -69,9 +72,11 @@ function Editor({ provider, etag }: { provider: ProviderRecord; etag: string | u
         facts={[
           [m.kind, kind],
           [m.channel, m.channels[channel]],
-          [m.state, status === 'active' ? m.active : m.paused],
+          [m.state, <ProviderState key="state" of={provider} />],
+          ...refusalOf(credentials_refused),
         ]}
       />
+      {credentials_refused === null ? null : <p role="alert">{m.credentialsRefusedText}</p>}
       {may_edit ? null : <Badge>{t.form.viewer(role)}</Badge>}
       <SaveFailure
         save={save}
@@ -97,6 +102,16 @@ function Editor({ provider, etag }: { provider: ProviderRecord; etag: string | u
       ) : null}
     </>
   );
+}
+
+/** What the provider said when it refused its credentials, and since when. */
+function refusalOf(refused: ProviderRecord['credentials_refused']): [string, ReactNode][] {
+  if (refused === null) return [];
+  const said = [refused.code, refused.message].filter((part) => part !== null).join(': ');
+  return [
+    [m.refusedSince, <Time key="since" at={refused.at} />],
+    [m.providerSaid, <bdi key="said">{said}</bdi>],
+  ];
 }
 
 /** The values of the form; secrets are exactly what was typed, spaces included. */

@@ -5,7 +5,6 @@ import { useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
 import { formatInt } from '../../format/number.ts';
 import { t } from '../../messages/t.ts';
-import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
 import type { Column } from '../../ui/grid.tsx';
@@ -13,6 +12,7 @@ import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { NewProvider, TestProvider } from './provider-dialogs.tsx';
 import { ProviderPage } from './provider-page.tsx';
+import { ProviderState } from './provider-state.tsx';
 import { useProviders, type ProviderRecord } from './queries.ts';
 
 const route = getRouteApi('/settings');
@@ -54,12 +54,8 @@ function List({ onOpen }: { onOpen: (id: string) => void }) {
     {
       key: 'status',
       title: m.state,
-      width: '110px',
-      cell: ({ status }) => (
-        <Badge tone={status === 'active' ? 'good' : 'warn'}>
-          {status === 'active' ? m.active : m.paused}
-        </Badge>
-      ),
+      width: '180px',
+      cell: (row) => <ProviderState of={row} />,
     },
     {
       key: 'rate',

@@ -5,6 +5,7 @@ import { gateAt } from '../gate-at.ts';
 import type { Auditing } from '../../../http/audit.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { Message, Outcome } from '../../providers/message.ts';
+import { noteOutcomes } from '../../providers/note-credentials.ts';
 import { SKIP_CODES, type FailureCode, type SkipCode } from '../send-row.ts';
 import { isAddress } from '../transports/email.ts';
 import { openTransport } from '../transports/open.ts';
@@ -238,7 +239,12 @@ async function hand(
   const transport = openTransport(provider, secrets, deps);
   try {
     await onOpen();
-    return await transport.send(message);
+    const outcome = await transport.send(message);
+    // The message has gone out, or not: that is the answer, also when this cannot be written.
+    await deps.postgres
+      .asTenant(provider.tenant_id, (tx) => noteOutcomes(tx, provider, [outcome], deps.clock.now_ms()))
+      .catch((err: unknown) => deps.logger.warn({ err }, 'the outcome of a test was not noted'));
+    return outcome;
   } finally {
     await transport.close();
   }

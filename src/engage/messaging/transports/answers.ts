@@ -1,4 +1,4 @@
-import type { Fault } from '../../providers/message.ts';
+import type { Fault, Suppression } from '../../providers/message.ts';
 
 /** What the answers of one provider mean that are no success. */
 export interface AnswerRules {
@@ -9,6 +9,10 @@ export interface AnswerRules {
   uncertain: ReadonlySet<number>;
   /** The provider's code and text, from the parsed body of an answer; what is not there is left out. */
   faultOf(body: unknown): Said;
+  /** Whether a refusal with this status and code is of the credentials: it would meet every other message too. */
+  ofCredentials(status: number, code: string | null): boolean;
+  /** Why the recipient's address is suppressed after a refusal with this code and body; undefined: it is not. */
+  suppressionOf?(code: string | null, text: string | null): Suppression | undefined;
 }
 
 /** A provider's own words, as it sent them. */
@@ -20,6 +24,28 @@ interface Said {
 /** 408, 502 and 504, and Cloudflare's statuses for an origin that took the request and did not answer properly. */
 const IN_BETWEEN: ReadonlySet<number> = new Set([408, 502, 504, 520, 524]);
 const NONE: ReadonlySet<number> = new Set();
+
+const isUnauthorized = (status: number) => status === 401 || status === 403;
+/** Twilio's code for an account, in the URL, that does not exist. */
+const TWILIO_NOT_FOUND = '20404';
+/** Twilio's codes about one message, also with status 403, such as 21408: no messages to this country. */
+const TWILIO_OF_MESSAGE = /^(?:21|30)\d{3}$/;
+/** The codes of Twilio that say that its recipient can or wants to get no message, here and in its callbacks. */
+const TWILIO_SUPPRESSIONS: ReadonlyMap<string, Suppression> = new Map([
+  // The recipient has answered STOP.
+  ['21610', 'unsubscribe'],
+  // No telephone number; not a mobile number; no such handset.
+  ['21211', 'bounce'],
+  ['21614', 'bounce'],
+  ['30005', 'bounce'],
+]);
+/** FCM's codes about one message: its token is of an app for which Firebase has no APNs key, or of another sender. */
+const FCM_OF_MESSAGE: ReadonlySet<string | null> = new Set(['THIRD_PARTY_AUTH_ERROR', 'SENDER_ID_MISMATCH']);
+
+/** Why Twilio's code of a failure suppresses the recipient's number; undefined: it does not. */
+export function twilioSuppression(code: string | null): Suppression | undefined {
+  return code === null ? undefined : TWILIO_SUPPRESSIONS.get(code);
+}
 
 /**
  * Per provider: none of SendGrid, Twilio and FCM takes an idempotency key that would drop a repeated message. A second
@@ -34,11 +60,15 @@ export const ANSWERS = {
       const [first] = listOf(fieldOf(body, 'errors'));
       return { code: fieldOf(first, 'field'), text: fieldOf(first, 'message') };
     },
+    ofCredentials: isUnauthorized,
   },
   /** `{code, message, more_info, status}` */
   twilio: {
     uncertain: IN_BETWEEN,
     faultOf: (body) => ({ code: fieldOf(body, 'code'), text: fieldOf(body, 'message') }),
+    ofCredentials: (status, code) =>
+      code === TWILIO_NOT_FOUND || (isUnauthorized(status) && !TWILIO_OF_MESSAGE.test(code ?? '')),
+    suppressionOf: twilioSuppression,
   },
   /** `{error: {code, message, status, details: [{errorCode}]}}` */
   fcm: {
@@ -47,11 +77,15 @@ export const ANSWERS = {
       const error = fieldOf(body, 'error');
       return { code: fcmCodeOf(error) ?? fieldOf(error, 'status'), text: fieldOf(error, 'message') };
     },
+    ofCredentials: (status, code) => isUnauthorized(status) && !FCM_OF_MESSAGE.has(code),
+    suppressionOf: (_code, text) => (isDeadToken(text) ? 'bounce' : undefined),
   },
   /** `{error, error_description}` */
   fcm_token: {
     uncertain: NONE,
     faultOf: (body) => ({ code: fieldOf(body, 'error'), text: fieldOf(body, 'error_description') }),
+    // A request for a token is about the service account alone.
+    ofCredentials: () => true,
   },
 } as const satisfies Record<string, AnswerRules>;
 
@@ -67,7 +101,7 @@ export function faultFrom(code: unknown, text: unknown): Fault {
 }
 
 /** Whether an answer of FCM says that its token addresses no device, now or later. */
-export function isDeadToken(text: string | null): boolean {
+function isDeadToken(text: string | null): boolean {
   const error = fieldOf(parsed(text), 'error');
   const code = fcmCodeOf(error) ?? fieldOf(error, 'status');
   if (code === 'UNREGISTERED') return true;

@@ -4,7 +4,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Egress } from '../../../platform/egress/egress.ts';
 import type { FcmConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
-import { ANSWERS, isDeadToken } from './answers.ts';
+import { ANSWERS } from './answers.ts';
 import { egressFaultOf, jsonText, outcomeOf, post, type HttpAnswer } from './http-call.ts';
 
 const BASE_URL = 'https://fcm.googleapis.com';
@@ -40,10 +40,10 @@ export function openFcm(
       const answer = await post({ egress, url, headers, body: JSON.stringify(requestOf(message)) });
       const outcome = outcomeOf(answer, ANSWERS.fcm, clock.now_ms(), (text) => jsonText(text, 'name'));
       if (!('status' in answer)) return outcome;
-      if (answer.status !== 401) {
+      // A refusal of one message has this status too; then the token was accepted.
+      if (answer.status !== 401 || outcome.kind === 'rejected') {
         granted.is_proven = true;
-        const is_dead = outcome.kind === 'rejected' && isDeadToken(answer.text);
-        return is_dead ? { ...outcome, is_dead_address: true } : outcome;
+        return outcome;
       }
       token.drop(granted);
       return granted.is_proven ? { kind: 'retry', reason: 'HTTP 401', retry_after_ms: null } : outcome;
@@ -118,7 +118,9 @@ async function fetchToken(
       .setExpirationTime(now_s + ASSERTION_SECONDS)
       .sign(key);
   } catch {
-    return { failed: { kind: 'rejected', reason: 'the private key of the service account cannot sign' } };
+    const reason = 'the private key of the service account cannot sign';
+    const fault = { code: 'private_key', text: reason };
+    return { failed: { kind: 'retry', reason, fault, retry_after_ms: null, is_of_credentials: true } };
   }
   const grant_type = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
   const body = String(new URLSearchParams({ grant_type, assertion }));

@@ -77,8 +77,9 @@ export function egressFaultOf(reason: string): { fault?: { code: string; text: n
 /**
  * The outcome that an answer stands for. A 2xx is a success, whatever the text contains; `idOf` reads the provider's id
  * from it, if there is one. After a status that is uncertain by the provider's rules the outcome is unknown. Otherwise
- * 408, 429 and 5xx may be retried; any other status is a refusal. What the egress guard refuses was not sent and
- * concerns the provider, so it is retried too, with that reason as the fault.
+ * 408, 429 and 5xx may be retried; any other status is a refusal: of the credentials by the provider's rules, or else of
+ * the message. What the egress guard refuses was not sent and concerns the provider, so it is retried too, with that
+ * reason as the fault.
  */
 export function outcomeOf(
   answer: HttpAnswer | NoAnswer,
@@ -102,7 +103,10 @@ export function outcomeOf(
   if (status === 408 || status === 429 || status >= 500) {
     return { kind: 'retry', reason, fault, retry_after_ms: retryAfterMs(headers.get('retry-after'), now_ms) };
   }
-  return { kind: 'rejected', reason, fault };
+  if (rules.ofCredentials(status, fault.code))
+    return { kind: 'retry', reason, fault, retry_after_ms: null, is_of_credentials: true };
+  const suppresses = rules.suppressionOf?.(fault.code, text);
+  return { kind: 'rejected', reason, fault, ...(suppresses && { suppresses }) };
 }
 
 /** The pause that a provider asks for in Retry-After, in milliseconds, at most a day; null without a valid header. */

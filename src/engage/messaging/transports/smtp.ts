@@ -153,6 +153,9 @@ const SESSION_COMMANDS = new Set(['CONN', 'EHLO', 'HELO', 'LHLO', 'STARTTLS', 'A
  */
 const RECIPIENT_WAITS = new Set([450, 451, 452]);
 
+/** Replies that ask for other credentials, or for any (RFC 4954), to whichever command. */
+const OF_CREDENTIALS = new Set([530, 534, 535, 538]);
+
 /** Nodemailer's error; `response`: the server's reply, such as `550 5.1.1 No such user`. */
 interface SmtpError {
   code?: string;
@@ -193,19 +196,20 @@ function failureOf(error: unknown, has_begun: boolean): Outcome {
     return { kind: 'retry', reason: `${reason}: ${says}`, fault, retry_after_ms: null };
   }
   const retry: Outcome = { kind: 'retry', reason, fault, retry_after_ms: null };
+  // Without a reply nodemailer itself misses a part of the credentials; a reply of 4xx is a temporary failure.
+  const of_login = code === 'EAUTH' && (responseCode === undefined || responseCode >= 500);
+  if (of_login || OF_CREDENTIALS.has(responseCode ?? 0)) return { ...retry, is_of_credentials: true };
   if (responseCode !== undefined && responseCode >= 400) {
-    const is_final = responseCode >= 500 && !(code !== 'EAUTH' && SESSION_COMMANDS.has(command ?? ''));
+    const is_final = responseCode >= 500 && !SESSION_COMMANDS.has(command ?? '');
     if (is_final) {
       const is_dead = command === 'RCPT TO' && isDeadMailbox(responseCode, response ?? '');
-      return { kind: 'rejected', reason, fault, ...(is_dead && { is_dead_address: true }) };
+      return { kind: 'rejected', reason, fault, ...(is_dead && { suppresses: 'bounce' }) };
     }
     const is_of_recipient = command === 'RCPT TO' && RECIPIENT_WAITS.has(responseCode);
     return is_of_recipient ? { ...retry, is_of_recipient } : retry;
   }
   if (code === EGRESS_REFUSED) return retry;
   if (has_begun) return { kind: 'unknown', reason, fault };
-  // Errors without a reply: nodemailer refuses the address or the credentials before it sends them.
-  return code === 'EENVELOPE' || code === 'EMESSAGE' || code === 'EAUTH'
-    ? { kind: 'rejected', reason, fault }
-    : retry;
+  // Errors without a reply: nodemailer refuses the address or the message before it sends them.
+  return code === 'EENVELOPE' || code === 'EMESSAGE' ? { kind: 'rejected', reason, fault } : retry;
 }

@@ -2,6 +2,7 @@ import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import { selectExistingProviders, type ProviderRow } from '../../providers/queries.ts';
 import type { Platform } from '../../../wiring/platform.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
+import { noteOutcomes } from '../../providers/note-credentials.ts';
 import { openTransport } from './open.ts';
 import { Places, type HeldPlaces } from './places.ts';
 import { ProviderRests } from './provider-rests.ts';
@@ -103,11 +104,23 @@ export class Transports {
           throw error;
         }
       },
-      deliver: (messages, held) => {
+      deliver: async (messages, held) => {
         const begun_ms = this.#deps.clock.now_ms();
-        return handOver(transport, messages, held, (outcome) => this.#rests.note(row, outcome, begun_ms));
+        const note = (outcome: Outcome) => this.#rests.note(row, outcome, begun_ms);
+        const outcomes = await handOver(transport, messages, held, note);
+        await this.#noteCredentials(row, outcomes);
+        return outcomes;
       },
     };
+  }
+
+  /** Without an answer of Postgres the next batch notes it. */
+  async #noteCredentials(row: ProviderRow, outcomes: readonly Outcome[]): Promise<void> {
+    const { postgres, clock, logger } = this.#deps;
+    const { provider_id } = row;
+    await noteOutcomes(postgres.service, row, outcomes, clock.now_ms()).catch((error: unknown) =>
+      logger.warn({ err: error, provider_id }, 'whether a provider refuses its credentials was not noted'),
+    );
   }
 
   /** The places of a provider stay the same when its row changes: what it works on under the old row still counts. */
