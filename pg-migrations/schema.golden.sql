@@ -1682,6 +1682,23 @@ create policy own_tenant on projects for all to engagement_api using ((tenant_id
 grant delete, insert, select, update on public.projects to engagement_api;
 grant delete, insert, select, update on public.projects to engagement_service;
 
+create table public.push_receipts (
+  tenant_id uuid not null,
+  receipt_id bigint not null generated as identity,
+  project_id uuid not null,
+  player_id uuid not null,
+  send_id uuid not null,
+  step text not null,
+  at timestamp with time zone not null,
+  constraint push_receipts_pkey PRIMARY KEY (tenant_id, receipt_id),
+  constraint push_receipts_step_check CHECK ((step = ANY (ARRAY['opened'::text, 'clicked'::text])))
+);
+-- row-level security of public.push_receipts: enabled, forced
+create policy every_tenant on push_receipts for all to engagement_service using (true);
+create policy own_tenant on push_receipts for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.push_receipts to engagement_api;
+grant delete, insert, select, update on public.push_receipts to engagement_service;
+
 create table public.reconciliations (
   tenant_id uuid not null,
   ended_at timestamp with time zone not null,

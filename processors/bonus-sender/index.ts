@@ -29,7 +29,7 @@ const IDLE_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 5_000;
 /** The pause of the release of campaigns: with the wait for work it is below the 250 ms for which a rate is kept. */
 const RELEASE_PAUSE_MS = 50;
-/** How long the sweep rests after it has seen all grants. */
+/** How long the sweep rests after it has seen all grants; between pages it rests by itself. */
 const SWEEP_PAUSE_MS = 5_000;
 /** How long the look for grants whose wagering is met without a new bet rests after each page. */
 const COMPLETION_PAUSE_MS = 500;
@@ -82,7 +82,7 @@ export async function startBonusSender(
         idle_pause_ms: SWEEP_PAUSE_MS,
         longest_pause_ms: LONGEST_PAUSE_MS,
       },
-      () => sweep.turn(),
+      (stop) => sweep.turn(stop),
     ),
     poll('bonus-recount', uncounted, (stop) => recounter.turn(stop)),
     poll('bonus-look-up', unrecorded, (stop) => recounter.lookUp(stop), 500),

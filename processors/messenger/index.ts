@@ -9,7 +9,8 @@ import {
   type MessengerDeps,
   type MessengerSettings,
 } from '../../src/engage/messaging/messenger.ts';
-import { applyPushFeedback } from '../../src/engage/messaging/push-feedback.ts';
+import { PushReceipts, recordPushFeedback } from '../../src/engage/messaging/push-feedback.ts';
+import { receiptWork } from '../../src/engage/messaging/push-receipt-queries.ts';
 import { TriggerDecider } from '../../src/engage/triggers/decider.ts';
 import { recordTriggerEvents } from '../../src/engage/triggers/record.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
@@ -17,7 +18,7 @@ import { fanOutWork } from '../../src/engage/campaigns/fan-out-queries.ts';
 import { campaignWork } from '../../src/engage/campaigns/send-queries.ts';
 import { messageWork } from '../../src/engage/messaging/messenger-queries.ts';
 import { triggerWork } from '../../src/engage/triggers/trigger-queries.ts';
-import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
+import { startPolling, type PollLoop, type PollOptions } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
@@ -33,7 +34,7 @@ export interface RunningMessenger {
 
 /**
  * messenger: due campaigns → sending; members → send rows; events that may fire campaigns → recorded → decided → send
- * rows; queued rows → gate → providers; players' feedback on push messages → their send rows. After a crash each step is found again. Several
+ * rows; queued rows → gate → providers; players' feedback on push messages → recorded → their send rows. After a crash each step is found again. Several
  * messengers may run: only one at a time handles a range of members, and only one at a time takes the messages of a
  * project through the gate.
  */
@@ -82,25 +83,44 @@ export async function startMessenger(
     { name: 'triggers', ...pauses, ...with_housekeeping, work: undecided },
     (stop) => decider.turn(stop),
   );
+  const receipts = startReceipts(platform, pauses);
   const trigger = await platform.eventLog.consume({
     topic: TOPICS.playerEvents,
     group: GROUPS.trigger,
     max_records: MAX_EVENTS,
     linger_ms: 0,
     async handle(batch) {
-      await applyPushFeedback(platform, batch.records);
+      if ((await recordPushFeedback(platform, batch.records)) > 0) receipts.wake();
       if ((await recordTriggerEvents(platform, kinds, batch)) > 0) triggers.wake();
     },
   });
   return {
     async close() {
       await trigger.close();
+      await receipts.close();
       await triggers.close();
       await decider.close();
       const closed = loops.map((loop) => loop.close());
       messenger.wake();
       await Promise.all(closed);
       await messenger.close();
+    },
+  };
+}
+
+/** Writes what devices report on pushes to the messages. */
+function startReceipts(
+  platform: Pick<Platform, 'postgres' | 'clock' | 'logger' | 'workWatch'>,
+  pauses: Pick<PollOptions, 'logger' | 'idle_pause_ms' | 'longest_pause_ms'>,
+): PollLoop {
+  const pushes = new PushReceipts(platform);
+  const work = platform.workWatch.watch(receiptWork, platform.clock);
+  const loop = startPolling({ name: 'push-receipts', ...pauses, work }, (stop) => pushes.turn(stop));
+  return {
+    wake: () => loop.wake(),
+    async close() {
+      await loop.close();
+      await pushes.close();
     },
   };
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { NIL_ID } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
@@ -14,6 +15,19 @@ import { isLive } from './transition.ts';
 
 /** Grants that one turn looks at. */
 const PAGE = 2_000;
+/** After a page it rests so many times as long as the page took, but no longer than this: it takes a tenth of a core. */
+const REST = 9;
+const LONGEST_REST_MS = 2_000;
+
+/** How a sweep goes; tests look at fewer grants, and see its rests. */
+interface SweepPace {
+  page: number;
+  rest: (ms: number, stop: AbortSignal | undefined) => Promise<unknown>;
+}
+const PACE: SweepPace = {
+  page: PAGE,
+  rest: (ms, signal) => sleep(ms, undefined, { ...(signal && { signal }) }).catch(() => undefined),
+};
 
 /**
  * Looks at the players of all live grants, a page at a time, again and again. Of a player who was excluded, banned or
@@ -22,17 +36,30 @@ const PAGE = 2_000;
  */
 export class ProtectionSweep {
   readonly #deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
+  readonly #pace: SweepPace;
   #after = NIL_ID;
 
-  constructor(deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
+  constructor(deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>, pace = PACE) {
     this.#deps = deps;
+    this.#pace = pace;
   }
 
-  /** Looks at the next page; false at the end of the grants, when the next turn begins with the first ones. */
-  async turn(): Promise<boolean> {
+  /**
+   * Looks at the next page, and rests before another one; false at the end of the grants, when the next turn begins with
+   * the first ones.
+   */
+  async turn(stop?: AbortSignal): Promise<boolean> {
+    const begun_ms = performance.now();
+    await this.#page();
+    if (this.#after === NIL_ID) return false;
+    await this.#pace.rest(Math.min(REST * (performance.now() - begun_ms), LONGEST_REST_MS), stop);
+    return true;
+  }
+
+  async #page(): Promise<void> {
     const { postgres, clock, logger } = this.#deps;
-    const page = await selectLiveGrants(postgres.service, this.#after, PAGE);
-    this.#after = page.length === PAGE ? (page.at(-1)?.grant_id ?? NIL_ID) : NIL_ID;
+    const page = await selectLiveGrants(postgres.service, this.#after, this.#pace.page);
+    this.#after = page.length === this.#pace.page ? (page.at(-1)?.grant_id ?? NIL_ID) : NIL_ID;
     const now = new Date(clock.now_ms());
     const found = page.length === 0 ? [] : await selectProtected(postgres.service, page, now);
     const grants = new Map(page.map((grant) => [grant.grant_id, grant]));
@@ -53,7 +80,6 @@ export class ProtectionSweep {
         );
       }
     }
-    return this.#after !== NIL_ID;
   }
 
   async #protect(tx: Tx, seen: GrantRef, { reason }: Protected, is_protected: boolean): Promise<void> {

@@ -1,10 +1,25 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { groupByEvent, type PlayerEvent } from '../../ingest/events/envelope.ts';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 import { isUuid } from '../../platform/ids.ts';
-import { retryConflicts } from '../../platform/postgres/retry.ts';
+import { limitTransaction } from '../../platform/postgres/limits.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { applyReceipts } from './callbacks/callback-queries.ts';
 import type { Receipt } from './callbacks/callback.ts';
+import { insertReceipts, selectTenantsWithReceipts, takeReceipts } from './push-receipt-queries.ts';
+
+/** Receipts per statement and per transaction. */
+const MAX_RECEIPTS = 1_000;
+/** Tenants that are looked at in one turn, and those whose receipts are written at the same time. */
+const MAX_TENANTS = 1_000;
+const MAX_RUNNING = 4;
+/** The longest statement, and the longest wait for one lock; after a failure a tenant rests. */
+const LONGEST_MS = 5_000;
+const LONGEST_LOCK_MS = 250;
+const REST_MS = 2_000;
+/** The pause of a turn in which nothing ends. */
+const PAUSE_MS = 50;
 
 /** The events that report on a push, and the status that each reports. */
 const STEPS: ReadonlyMap<string, Receipt['step']> = new Map([
@@ -13,30 +28,82 @@ const STEPS: ReadonlyMap<string, Receipt['step']> = new Map([
 ]);
 
 /**
- * Applies the events `push_opened` and `push_clicked` of the client SDK (spec part 6) to the pushes that their
- * `send_id` names, if the push went to the event's player. Idempotent, and independent of the order. Without such
- * events it costs no query.
+ * Records what the events `push_opened` and `push_clicked` of the client SDK (spec part 6) report, for
+ * {@link PushReceipts}; returns how many there were. It waits for nobody's messages. Without such events it costs no query.
  */
-export async function applyPushFeedback(
-  { postgres, clock }: Pick<Platform, 'postgres' | 'clock'>,
+export async function recordPushFeedback(
+  { postgres }: Pick<Platform, 'postgres'>,
   records: readonly LogRecord[],
-): Promise<void> {
-  const byTenant = new Map<string, Receipt[]>();
+): Promise<number> {
+  const found: (Receipt & { tenant_id: string })[] = [];
   for (const { name, places } of groupByEvent(records)) {
     const step = STEPS.get(name.event);
     if (step === undefined) continue;
-    const receipts = byTenant.get(name.tenant_id) ?? [];
     for (const place of places) {
       const receipt = receiptOf(JSON.parse(records[place]?.value ?? '') as PlayerEvent, step);
-      if (receipt !== undefined) receipts.push(receipt);
+      if (receipt !== undefined) found.push({ ...receipt, tenant_id: name.tenant_id });
     }
-    if (receipts.length > 0) byTenant.set(name.tenant_id, receipts);
   }
-  const now = new Date(clock.now_ms());
-  for (const [tenant_id, receipts] of byTenant)
-    await retryConflicts(() =>
-      postgres.asTenant(tenant_id, (tx) => applyReceipts(tx, tenant_id, receipts, now)),
-    );
+  for (let from = 0; from < found.length; from += MAX_RECEIPTS) {
+    await insertReceipts(postgres.service, found.slice(from, from + MAX_RECEIPTS));
+  }
+  return found.length;
+}
+
+/**
+ * Writes recorded receipts to the pushes that their `send_id` names, if the push went to the event's player. Idempotent,
+ * and independent of the order. Each tenant has a transaction of its own, and one whose messages are locked rests, while
+ * those of others go on.
+ */
+export class PushReceipts {
+  readonly #deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
+  /** Tenants whose receipts are being written. */
+  readonly #running = new Map<string, Promise<void>>();
+  /** Until when a tenant rests, in milliseconds of the process's monotonic clock. */
+  readonly #resting = new BoundedCache<string, number>({ max: MAX_TENANTS });
+
+  constructor(deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
+    this.#deps = deps;
+  }
+
+  /** Begins to write receipts of tenants that have some, then pauses; false when none has. */
+  async turn(stop: AbortSignal): Promise<boolean> {
+    const tenants = await selectTenantsWithReceipts(this.#deps.postgres.service, MAX_TENANTS);
+    for (const tenant_id of tenants) {
+      if (this.#running.size >= MAX_RUNNING) break;
+      const rests = (this.#resting.get(tenant_id) ?? 0) > performance.now();
+      if (!rests && !this.#running.has(tenant_id)) this.#run(tenant_id);
+    }
+    if (tenants.length === 0 && this.#running.size === 0) return false;
+    const pause = sleep(PAUSE_MS, undefined, { signal: stop }).catch(() => undefined);
+    await Promise.race([...this.#running.values(), pause]);
+    return true;
+  }
+
+  /** Resolves when what runs has ended. */
+  async close(): Promise<void> {
+    await Promise.all(this.#running.values());
+  }
+
+  #run(tenant_id: string): void {
+    const { postgres, clock, logger } = this.#deps;
+    const now = new Date(clock.now_ms());
+    const written = postgres.service
+      .begin(async (tx) => {
+        await limitTransaction(tx, LONGEST_MS, LONGEST_LOCK_MS);
+        const receipts = await takeReceipts(tx, tenant_id, MAX_RECEIPTS);
+        if (receipts.length > 0) await applyReceipts(tx, tenant_id, receipts, now);
+      })
+      .catch((error: unknown) => {
+        this.#resting.set(tenant_id, performance.now() + REST_MS);
+        logger.warn(
+          { err: error, tenant_id },
+          'reports on pushes could not be written; they are tried again',
+        );
+      })
+      .finally(() => this.#running.delete(tenant_id));
+    this.#running.set(tenant_id, written);
+  }
 }
 
 function receiptOf(event: PlayerEvent, step: Receipt['step']): Receipt | undefined {

@@ -32,7 +32,10 @@ const LONGEST_WAIT_MS = 24 * 3_600_000;
 const FAILED_KEPT_MS = 30 * LONGEST_WAIT_MS;
 /** The pause of an event after a failed attempt doubles up to this. */
 const LONGEST_PAUSE_S = 30;
-/** How often decided events are removed and the metrics set, how often late events are looked for, how many at once. */
+/**
+ * How often decided events are removed and the metrics set, how often late events are looked for, how many at once. While
+ * there are more to remove, every turn removes so many.
+ */
 const TIDY_EVERY_MS = 5_000;
 const LATE_EVERY_MS = 10_000;
 const MAX_TIDIED = 5_000;
@@ -56,6 +59,8 @@ export class TriggerDecider {
   readonly #looked_late = new BoundedCache<string, true>({ max: 10 * MAX_LISTENERS, ttl: LATE_EVERY_MS });
   #after = NIL_ID;
   #tidied_ms = Number.NEGATIVE_INFINITY;
+  /** The last removal left some behind. */
+  #has_old = false;
 
   constructor(deps: Deps, kinds: readonly TriggerKind[]) {
     this.#deps = deps;
@@ -65,7 +70,7 @@ export class TriggerDecider {
   /** Starts decisions of the next listeners that have waiting events, then pauses; false when no event waits. */
   async turn(stop: AbortSignal): Promise<boolean> {
     const { service } = this.#deps.postgres;
-    await this.#tidy();
+    const has_old = await this.#tidy();
     const listeners = await selectWaitingListeners(service, this.#after, MAX_LISTENERS);
     await this.#giveUpLate(listeners);
     // While all places are taken, these listeners have not had their turn.
@@ -73,7 +78,7 @@ export class TriggerDecider {
       this.#after = listeners.length < MAX_LISTENERS ? NIL_ID : (listeners.at(-1)?.listener_id ?? NIL_ID);
       this.#turns.begin(listeners, (listener) => this.#serve(listener));
     }
-    if (listeners.length === 0 && this.#turns.running === 0) return false;
+    if (listeners.length === 0 && this.#turns.running === 0 && !has_old) return false;
     await Promise.race([this.#turns.next(), sleep(POLL_MS, undefined, { signal: stop })]);
     return true;
   }
@@ -166,16 +171,20 @@ export class TriggerDecider {
     }
   }
 
-  /** Removes what need not be kept, and sets the metrics; at most every 5 s. */
-  async #tidy(): Promise<void> {
+  /** Removes what need not be kept, and sets the metrics, at most every 5 s; returns whether there is more to remove. */
+  async #tidy(): Promise<boolean> {
     const { postgres, clock, metrics } = this.#deps;
     const now_ms = clock.now_ms();
-    if (now_ms < this.#tidied_ms + TIDY_EVERY_MS) return;
-    this.#tidied_ms = now_ms;
-    await pruneTriggerEvents(postgres.service, new Date(now_ms), MAX_TIDIED);
-    const { waiting, oldest_ms } = await countWaiting(postgres.service, MAX_COUNTED);
-    metrics.triggerWaiting.set(waiting);
-    metrics.triggerWaitingAge.set(oldest_ms === undefined ? 0 : Math.max(now_ms - oldest_ms, 0) / 1_000);
+    const is_due = now_ms >= this.#tidied_ms + TIDY_EVERY_MS;
+    if (!is_due && !this.#has_old) return false;
+    this.#has_old = (await pruneTriggerEvents(postgres.service, new Date(now_ms), MAX_TIDIED)) === MAX_TIDIED;
+    if (is_due) {
+      this.#tidied_ms = now_ms;
+      const { waiting, oldest_ms } = await countWaiting(postgres.service, MAX_COUNTED);
+      metrics.triggerWaiting.set(waiting);
+      metrics.triggerWaitingAge.set(oldest_ms === undefined ? 0 : Math.max(now_ms - oldest_ms, 0) / 1_000);
+    }
+    return this.#has_old;
   }
 
   /** Gives up what waits too long for these listeners, each of them at most every 10 s. */

@@ -159,6 +159,20 @@ it('one bonus that cannot be read holds up no other of the sweep of protected pl
   }
 });
 
+it('the sweep of protected players rests between its pages', async () => {
+  await casino.fake.control({ answer: BUSY });
+  const template_id = await on.template();
+  for (const player_id of await on.client.players(2)) await on.grant(template_id, player_id);
+  const rests: number[] = [];
+  const rest = (ms: number) => Promise.resolve(rests.push(ms));
+  const sweep = new ProtectionSweep(service.platform, { page: 1, rest });
+  let pages = 1;
+  while (await sweep.turn()) pages += 1;
+  expect(pages).toBeGreaterThanOrEqual(3);
+  expect(rests).toHaveLength(pages - 1);
+  for (const ms of rests) expect(ms).toBeGreaterThan(0);
+});
+
 it('a loss that cannot be read is an error, not a loss of nothing', async () => {
   const template_id = await on.template({
     type: 'cashback',

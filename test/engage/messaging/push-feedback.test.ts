@@ -74,6 +74,10 @@ async function settled(): Promise<void> {
       const lag = saw(await service.platform.eventLog.lag('player-events', 'campaign-trigger'));
       return lag.every(({ next_offset, end_offset }) => next_offset >= end_offset);
     });
+    await until('what was reported is written', async (saw) => {
+      const { service: sql } = service.platform.postgres;
+      return saw(await sql`select from push_receipts where tenant_id = ${service.tenant_id}`).length === 0;
+    });
     await waitUntilCaughtUp(service.platform, 90_000);
   }
 }
@@ -196,4 +200,41 @@ it('without a known hand-over, feedback times are not before the message was enq
   const [row] = await sql`select * from message_sends where send_id = ${send_id}`;
   const times = { sent_at: ago(11), counted_at: ago(11), opened_at: ago(11), clicked_at: ago(11) };
   expect(row).toMatchObject({ status: 'clicked', ...times });
+});
+
+it('a message that another transaction holds delays no report on those of other tenants', async () => {
+  const other = await service.newTenant();
+  const [player_id = ''] = await messagingClient(service, other).players(1);
+  const { service: sql } = service.platform.postgres;
+  const send_id = randomUUID();
+  const { tenant_id, project_id } = other;
+  const sent = {
+    enqueued_at: ago(11),
+    counted_at: ago(10),
+    sent_at: ago(10),
+    status: 'sent',
+    channel: 'push',
+  };
+  await sql`insert into message_sends ${sql({ tenant_id, project_id, send_id, player_id, ...sent })}`;
+  const statusOf = async (id: string) =>
+    (await sql<Row[]>`select status from message_sends where send_id = ${id}`)[0]?.status;
+  await sql.begin(async (tx) => {
+    await tx`select from message_sends where send_id = ${mine.send_id} for update`;
+    await tell(mine.player_id, 'push_opened', { send_id: mine.send_id }, ago(1));
+    await until('the report waits', async (saw) => {
+      const waiting = await sql`select from push_receipts where send_id = ${mine.send_id}`;
+      return saw(waiting).length > 0;
+    });
+    const body = {
+      event: 'push_opened',
+      player_id,
+      properties: { send_id },
+      timestamp: ago(1).toISOString(),
+    };
+    const answer = await call(`${service.ingest_url}/v1/events`, other.api_key, { body });
+    expect(answer.status, answer.text).toBe(202);
+    await until('theirs is opened', async (saw) => saw(await statusOf(send_id)) === 'opened');
+    expect(await statusOf(mine.send_id)).toBe('sent');
+  });
+  await until('mine is opened', async (saw) => saw(await statusOf(mine.send_id)) === 'opened');
 });
