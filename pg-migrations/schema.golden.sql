@@ -1421,6 +1421,7 @@ create table public.message_sends (
   defers_quiet_hours boolean not null default false,
   merged_from uuid,
   gated_at timestamp with time zone,
+  machine_opened_at timestamp with time zone,
   constraint message_sends_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint message_sends_pkey PRIMARY KEY (send_id, tenant_id, project_id),
   constraint message_sends_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text, 'failed'::text, 'capped'::text])))
@@ -1889,6 +1890,20 @@ create table public.sink_positions (
   constraint sink_positions_whole_block CHECK (((block_end IS NULL) = (block_token IS NULL)))
 );
 grant delete, insert, select, update on public.sink_positions to engagement_service;
+
+create table public.sms_replies (
+  tenant_id uuid not null,
+  provider_id uuid not null,
+  message_id text not null,
+  wants_messages boolean not null,
+  received_at timestamp with time zone not null,
+  constraint sms_replies_pkey PRIMARY KEY (tenant_id, provider_id, message_id)
+);
+-- row-level security of public.sms_replies: enabled, forced
+create policy every_tenant on sms_replies for all to engagement_service using (true);
+create policy own_tenant on sms_replies for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.sms_replies to engagement_api;
+grant delete, insert, select, update on public.sms_replies to engagement_service;
 
 create table public.suppressions (
   tenant_id uuid not null,

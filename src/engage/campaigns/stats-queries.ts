@@ -13,6 +13,8 @@ export interface Counters {
   opened: bigint;
   clicked: bigint;
   bounced: bigint;
+  /** Fetched by a mail program by itself, whether or not a person opened them. */
+  machine_opened: bigint;
   /** Includes skipped messages, except the capped ones. */
   failed: bigint;
   /** Skipped because of a frequency cap. */
@@ -36,6 +38,7 @@ export function countSends(
       count(*) filter (where opened_at is not null or clicked_at is not null
         or status in ('opened', 'clicked')) as opened,
       count(*) filter (where clicked_at is not null or status = 'clicked') as clicked,
+      count(machine_opened_at) as machine_opened,
       count(*) filter (where bounced_at is not null or status = 'bounced') as bounced,
       count(*) filter (where status = 'failed') as failed,
       count(*) filter (where status = 'capped') as capped

@@ -50,6 +50,9 @@ export const campaignStats = z.object({
     click_rate: fraction,
     bounce_rate: fraction,
   }),
+  machine_opened: counter.describe(
+    'Messages that a mail program fetched by itself; no rate and no counter of opened messages has them',
+  ),
 });
 
 /** `GET /v1/campaigns/:id/conversion-stats` (spec part 4). */

@@ -20,7 +20,7 @@ export function statsOf({ campaign_id, status }: CampaignRow, counted: Counters)
     click_rate: rate(clicked, delivered),
     bounce_rate: rate(bounced, sent),
   };
-  return { campaign_id, status, counters, rates };
+  return { campaign_id, status, counters, rates, machine_opened: Number(counted.machine_opened) };
 }
 
 /** `part` / `whole`; 0 when `whole` is 0. */

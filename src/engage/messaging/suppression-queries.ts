@@ -1,4 +1,5 @@
 import type { PendingQuery, Row } from 'postgres';
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { SuppressionReason } from './suppressions/schema.ts';
@@ -15,6 +16,37 @@ export async function suppress(
     values (${tenant_id}, ${channel}, lower(${address}), ${reason}, ${now})
     on conflict do nothing`;
   return count > 0;
+}
+
+/** An address whose owner wanted messages again at a moment. */
+export interface Resubscription {
+  address: string;
+  at_ms: number;
+}
+
+/**
+ * Lifts the unsubscriptions of these addresses from a channel, as far as they are not later than the moment; other
+ * suppressions stay. Returns how many it has lifted.
+ */
+export async function liftUnsubscriptions(
+  tx: Tx,
+  tenant_id: string,
+  channel: Channel,
+  wanted: readonly Resubscription[],
+): Promise<number> {
+  const { count } = await tx`
+    delete from suppressions d where d.tenant_id = ${tenant_id} and d.ctid = any(array(
+      select o.ctid
+      from unnest(
+        ${textArray(wanted.map(({ address }) => address))}::text::text[],
+        ${plainArray(wanted.map(({ at_ms }) => at_ms))}::text::bigint[]
+      ) as w (address, at_ms)
+      cross join lateral (
+        select x.ctid from suppressions x
+        where x.tenant_id = ${tenant_id} and ${isSameAddressSql(tx, channel, tx`w.address`)}
+          and x.reason = 'unsubscribe' and x.created_at <= 'epoch'::timestamptz + w.at_ms * interval '1 millisecond'
+        offset 0) o))`;
+  return count;
 }
 
 /** Whether the row `x` of suppressions is of the address on the channel: see {@link spelledAs}. */

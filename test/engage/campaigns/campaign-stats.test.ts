@@ -49,7 +49,13 @@ describe('stats', () => {
       capped: 0,
     };
     const rates = { delivered_rate: 0, open_rate: 0, click_rate: 0, bounce_rate: 0 };
-    expect((await get('stats')).data).toEqual({ campaign_id, status: 'draft', counters, rates });
+    expect((await get('stats')).data).toEqual({
+      campaign_id,
+      status: 'draft',
+      counters,
+      rates,
+      machine_opened: 0,
+    });
   });
 
   it('count a message at every stage that it passed', async () => {

@@ -1,3 +1,5 @@
+import { sign, type KeyObject } from 'node:crypto';
+import { getExpectedTwilioSignature } from 'twilio/lib/webhooks/webhooks.js';
 import { expect } from 'vitest';
 import { newId } from '../../../src/platform/ids.ts';
 import type { Answer } from '../../engines/http-client.ts';
@@ -9,6 +11,32 @@ export const PUBLIC_URL = 'https://engage.example.com/api';
 export const NOW_S = Math.floor(Date.now() / 1000);
 /** The moment this many seconds after the messages were sent. */
 export const at = (second: number) => new Date((NOW_S - 1_000 + second) * 1000);
+
+export const SIGNATURE = 'x-twilio-email-event-webhook-signature';
+export const TIMESTAMP = 'x-twilio-email-event-webhook-timestamp';
+
+/** The headers with which SendGrid signs a body, at a time in seconds; by default now. */
+export function signedAsSendgrid(
+  raw: string,
+  key: KeyObject,
+  timestamp = String(Math.floor(Date.now() / 1000)),
+) {
+  const signature = sign('sha256', Buffer.from(timestamp + raw), key).toString('base64');
+  return { [SIGNATURE]: signature, [TIMESTAMP]: timestamp };
+}
+
+/** The headers with which Twilio signs a form that it sends to the path below a base URL, by default PUBLIC_URL. */
+export function signedAsTwilio(
+  path: string,
+  parameters: Record<string, string>,
+  auth_token: string,
+  base = PUBLIC_URL,
+) {
+  return {
+    'content-type': 'application/x-www-form-urlencoded; charset=utf-8',
+    'x-twilio-signature': getExpectedTwilioSignature(auth_token, base + path, parameters),
+  };
+}
 
 /** The columns of a message that callbacks change, and those that identify it. */
 export interface Row {
@@ -22,6 +50,7 @@ export interface Row {
   sent_at: Date | null;
   delivered_at: Date | null;
   opened_at: Date | null;
+  machine_opened_at: Date | null;
   clicked_at: Date | null;
   bounced_at: Date | null;
   changed_xid: string;
@@ -34,6 +63,8 @@ export interface CallbackFixture {
   provider: (of: Tenant, kind: string, channel: string, config: Fields) => Promise<string>;
   /** Inserts a message that was sent a while ago, unless `more` says otherwise; returns its send_id. */
   message: (of: Tenant, provider_id: string | null, more?: Fields) => Promise<string>;
+  /** Creates a draft; returns its id. */
+  campaign: (of: Tenant) => Promise<string>;
   rowOf: (send_id: string) => Promise<Row>;
   suppressions: (of: Tenant) => Promise<Fields[]>;
 }
@@ -46,6 +77,12 @@ export async function openCallbackFixture(): Promise<CallbackFixture> {
     async provider(of, kind, channel, config) {
       const body = { name: kind, kind, channel, config };
       const answer = await api.as(of.session, '/v1/messaging-providers', { method: 'POST', body });
+      expect(answer.status, answer.text).toBe(201);
+      return String(answer.body.data['id']);
+    },
+    async campaign(of) {
+      const body = { name: 'campaign', type: 'broadcast', channel: 'email' };
+      const answer = await api.as(of.session, '/v1/campaigns', { method: 'POST', body });
       expect(answer.status, answer.text).toBe(201);
       return String(answer.body.data['id']);
     },

@@ -1,11 +1,20 @@
-import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { EventWebhook } from '@sendgrid/eventwebhook';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/platform/ids.ts';
 import { runs } from '../../engines/effort.ts';
 import type { Tenant } from '../../http/api-fixture.ts';
-import { at, expectRefused, NOW_S, openCallbackFixture, type CallbackFixture } from './callback-fixture.ts';
+import {
+  at,
+  expectRefused,
+  NOW_S,
+  openCallbackFixture,
+  SIGNATURE,
+  signedAsSendgrid,
+  TIMESTAMP,
+  type CallbackFixture,
+} from './callback-fixture.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -43,20 +52,19 @@ interface Signed {
   path?: string;
 }
 
-const SIGNATURE = 'x-twilio-email-event-webhook-signature';
-const TIMESTAMP = 'x-twilio-email-event-webhook-timestamp';
-
 const nowS = () => Math.floor(Date.now() / 1000);
 
-function signatureOf(raw: string, timestamp: string, key = keys.privateKey): string {
-  return sign('sha256', Buffer.from(timestamp + raw), key).toString('base64');
-}
+const signatureOf = (raw: string, timestamp: string) =>
+  signedAsSendgrid(raw, keys.privateKey, timestamp)[SIGNATURE];
 
-function postRaw(raw: string, { key, timestamp = String(nowS()), headers, path }: Signed = {}) {
+function postRaw(
+  raw: string,
+  { key = keys.privateKey, timestamp = String(nowS()), headers, path }: Signed = {},
+) {
   return fixture.call(path ?? `/v1/messaging-webhooks/sendgrid?provider_id=${sendgrid}`, {
     method: 'POST',
     raw,
-    headers: { [SIGNATURE]: signatureOf(raw, timestamp, key), [TIMESTAMP]: timestamp, ...headers },
+    headers: { ...signedAsSendgrid(raw, key, timestamp), ...headers },
   });
 }
 

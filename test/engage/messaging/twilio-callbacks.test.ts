@@ -8,6 +8,7 @@ import {
   expectRefused,
   openCallbackFixture,
   PUBLIC_URL,
+  signedAsTwilio,
   type CallbackFixture,
 } from './callback-fixture.ts';
 
@@ -47,11 +48,10 @@ interface Told {
 
 function tell(parameters: Record<string, string>, { query, token, base, headers }: Told = {}) {
   const path = pathOf(query ?? `provider_id=${twilio}`);
-  const signature = getExpectedTwilioSignature(token ?? AUTH_TOKEN, (base ?? PUBLIC_URL) + path, parameters);
   return fixture.call(path, {
     method: 'POST',
     raw: new URLSearchParams(parameters).toString(),
-    headers: { ...FORM, 'x-twilio-signature': signature, ...headers },
+    headers: { ...signedAsTwilio(path, parameters, token ?? AUTH_TOKEN, base), ...headers },
   });
 }
 

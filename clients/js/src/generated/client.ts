@@ -1640,7 +1640,7 @@ list(query?: { cursor?: string | undefined; limit?: number | undefined; status?:
 };
 messagingWebhooks: {
 /**
- * SendGrid's Event Webhook: deliveries, opens, clicks, bounces, complaints.
+ * SendGrid's Event Webhook: deliveries, opens, clicks, bounces, complaints, unsubscriptions.
  *
  * Signed by the provider, over the request as it is sent; a bad signature is 401.
  *
@@ -1650,7 +1650,7 @@ messagingWebhooks: {
  */
 sendgrid(query?: { /** S.The messaging provider whose callbacks they are */ provider_id?: string | undefined; }, options?: CallOptions): Promise<S.CallbackResult>;
 /**
- * Twilio's status callbacks of messages.
+ * Twilio's status callbacks of messages, and players' replies: STOP suppresses the number, START lifts that.
  *
  * Signed by the provider, over the request as it is sent; a bad signature is 401.
  *

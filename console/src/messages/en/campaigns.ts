@@ -150,6 +150,7 @@ export const campaigns = {
     },
     bounced: 'Bounced',
     notSent: 'Skipped or failed',
+    machineOpened: 'Fetched by mail programs, not opened',
     variants: 'Variants',
     variant: 'Variant',
     recipients: 'Players',

@@ -102,7 +102,7 @@ function Overview({ campaign }: { campaign: CampaignRecord }) {
   return (
     <>
       <Answered asked={useStats(campaign)} what={m.funnel}>
-        {({ data }) => <Funnel counters={data.counters} />}
+        {({ data }) => <Funnel counters={data.counters} machine_opened={data.machine_opened} />}
       </Answered>
       <Answered asked={useConversions(campaign)} what={m.variants}>
         {({ data }) => <Comparison campaign={campaign} outcomes={data.variants} money={money} />}
@@ -112,7 +112,7 @@ function Overview({ campaign }: { campaign: CampaignRecord }) {
   );
 }
 
-function Funnel({ counters }: { counters: Counters }) {
+function Funnel({ counters, machine_opened }: { counters: Counters; machine_opened: number }) {
   return (
     <section className={`${css['section']} ${css['funnel']}`} aria-label={m.funnel}>
       <h2>{m.funnel}</h2>
@@ -144,6 +144,7 @@ function Funnel({ counters }: { counters: Counters }) {
         facts={[
           [m.bounced, formatInt(counters.bounced)],
           [m.notSent, formatInt(counters.failed + counters.capped)],
+          [m.machineOpened, formatInt(machine_opened)],
         ]}
       />
     </section>

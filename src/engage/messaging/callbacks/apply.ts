@@ -1,7 +1,9 @@
 import type { Postgres } from '../../../platform/postgres/port.ts';
 import { retryConflicts } from '../../../platform/postgres/retry.ts';
-import type { Callback } from './callback.ts';
+import { liftUnsubscriptions, suppress, type Resubscription } from '../suppression-queries.ts';
+import type { Callback, Reply } from './callback.ts';
 import { applyCallbacks } from './callback-queries.ts';
+import { insertReply } from './reply-queries.ts';
 
 const AT_ONCE = 1_000;
 
@@ -9,7 +11,7 @@ const AT_ONCE = 1_000;
  * Applies a provider's callbacks to the messages that were handed to it; returns how many messages changed, or got
  * their address suppressed. Idempotent, and independent of the order. Callbacks of unknown messages are ignored,
  * because the provider's account may send others too; but a complaint or an unsubscription suppresses the address also
- * then.
+ * then, and a resubscription lifts that.
  */
 export async function applyAll(
   postgres: Postgres,
@@ -25,5 +27,44 @@ export async function applyAll(
       postgres.asTenant(provider.tenant_id, (tx) => applyCallbacks(tx, provider, some, new Date(now_ms))),
     );
   }
+  const lifted = liftedBy(callbacks);
+  for (let from = 0; from < lifted.length; from += AT_ONCE) {
+    const some = lifted.slice(from, from + AT_ONCE);
+    applied += await postgres.asTenant(provider.tenant_id, (tx) =>
+      liftUnsubscriptions(tx, provider.tenant_id, 'email', some),
+    );
+  }
   return applied;
+}
+
+/**
+ * The addresses whose last word in the callbacks is a resubscription. Of two callbacks with the same time the one behind
+ * is later. One with an earlier time than an unsubscription of other callbacks lifts nothing, because that has its time.
+ */
+function liftedBy(callbacks: readonly Callback[]): Resubscription[] {
+  const last = new Map<string, { lifts: boolean; at_ms: number }>();
+  for (const { address, suppression, lifts, at_ms } of callbacks) {
+    if (address === null || (suppression !== 'unsubscribe' && !lifts)) continue;
+    if (at_ms >= (last.get(address)?.at_ms ?? -Infinity)) last.set(address, { lifts, at_ms });
+  }
+  return [...last].flatMap(([address, { lifts, at_ms }]) => (lifts ? [{ address, at_ms }] : []));
+}
+
+/** Applies a player's reply once; returns how many suppressions it has made or lifted. */
+export async function applyReply(
+  postgres: Postgres,
+  provider: { tenant_id: string; provider_id: string },
+  reply: Reply,
+  now_ms: number,
+): Promise<number> {
+  const { tenant_id } = provider;
+  const { from: address, wants_messages } = reply;
+  const now = new Date(now_ms);
+  return retryConflicts(() =>
+    postgres.asTenant(tenant_id, async (tx) => {
+      if (!(await insertReply(tx, provider, reply, now))) return 0;
+      if (wants_messages) return liftUnsubscriptions(tx, tenant_id, 'sms', [{ address, at_ms: now_ms }]);
+      return Number(await suppress(tx, { tenant_id, channel: 'sms', address }, 'unsubscribe', now));
+    }),
+  );
 }

@@ -86,6 +86,7 @@ async function apply(
         sent_at = coalesce(s.sent_at, t.sent_at),
         delivered_at = least(s.delivered_at, t.delivered_at),
         opened_at = least(s.opened_at, t.opened_at),
+        machine_opened_at = least(s.machine_opened_at, t.machine_opened_at),
         clicked_at = least(s.clicked_at, t.clicked_at),
         bounced_at = least(s.bounced_at, t.bounced_at),
         lease_id = null,
@@ -99,23 +100,11 @@ async function apply(
           or (s.sent_at is null and t.sent_at is not null)
           or least(s.delivered_at, t.delivered_at) is distinct from s.delivered_at
           or least(s.opened_at, t.opened_at) is distinct from s.opened_at
+          or least(s.machine_opened_at, t.machine_opened_at) is distinct from s.machine_opened_at
           or least(s.clicked_at, t.clicked_at) is distinct from s.clicked_at
           or least(s.bounced_at, t.bounced_at) is distinct from s.bounced_at)
       returning s.send_id
-    ), to_suppress as (
-      select send_id, channel, recipient as address, reason from reported where reason is not null and recipient is not null
-      union all
-      select null, 'email', lower(address), reason
-      from given
-      where reason in ('complaint', 'unsubscribe') and address like '%_@_%' and n not in (select n from found)
-    ), suppressed as (
-      insert into suppressions (tenant_id, channel, address, reason, created_at)
-      select distinct on (channel, address) ${tenant_id}::uuid, channel, address, reason, ${now}::timestamptz
-      from to_suppress
-      order by channel, address, reason
-      on conflict do nothing
-      returning channel, address
-    )
+    ), ${suppressedOf(tx, tenant_id, now)}
     select count(*)::integer as applied from (
       select send_id::text as what from changed
       union
@@ -123,6 +112,34 @@ async function apply(
     ) a`;
   const [, rows] = await Promise.all([settled, written]);
   return rows[0]?.applied ?? 0;
+}
+
+/** CTEs `to_suppress`: the addresses that reports suppress; `suppressed`: those that were not suppressed before. */
+function suppressedOf(tx: Tx, tenant_id: string, now: Date): Fragment {
+  return tx`to_suppress as (
+      select send_id, channel, recipient as address, reason, reason_at as at
+      from reported where reason is not null and recipient is not null
+      union all
+      select null, 'email', lower(address), reason, at
+      from given
+      where reason in ('complaint', 'unsubscribe') and address like '%_@_%' and n not in (select n from found)
+    ), suppressed as (
+      insert into suppressions (tenant_id, channel, address, reason, created_at)
+      select distinct on (channel, address) ${tenant_id}::uuid, channel, address, reason,
+        case when reason = 'unsubscribe' then at else ${now}::timestamptz end
+      from to_suppress
+      order by channel, address, reason, at desc
+      on conflict do nothing
+      returning channel, address
+    ), renewed as (
+      -- The last unsubscription counts: a resubscription before it that is reported late lifts nothing.
+      update suppressions x set created_at = t.at
+      from (
+        select address, max(at) as at from to_suppress
+        where channel = 'email' and reason = 'unsubscribe' group by address) t
+      where x.tenant_id = ${tenant_id} and x.channel = 'email' and x.address = t.address
+        and x.address = any(array(select address from to_suppress)) and x.reason = 'unsubscribe' and x.created_at < t.at
+    )`;
 }
 
 /** The rank of a status: its position in SEND_STATUSES. */
@@ -152,15 +169,16 @@ function foundOf(
   c: readonly Callback[],
 ): Fragment {
   return tx`given as (
-      select n, send_id, message_id, address, step, reason, code, message,
+      select n, send_id, message_id, address, step, reason, is_machine, code, message,
         'epoch'::timestamptz + at_ms * interval '1 millisecond' as at
       from unnest(
         ${plainArray(c.map((r) => r.send_id))}::text::uuid[], ${textArray(c.map((r) => r.provider_message_id))}::text::text[],
         ${textArray(c.map((r) => r.address))}::text::text[], ${plainArray(c.map((r) => r.step))}::text::text[],
-        ${plainArray(c.map((r) => r.suppression))}::text::text[], ${plainArray(c.map((r) => r.at_ms))}::text::bigint[],
+        ${plainArray(c.map((r) => r.suppression))}::text::text[],
+        ${plainArray(c.map((r) => r.is_machine_open))}::text::boolean[], ${plainArray(c.map((r) => r.at_ms))}::text::bigint[],
         ${textArray(c.map((r) => r.fault?.code ?? null))}::text::text[],
         ${textArray(c.map((r) => r.fault?.text ?? null))}::text::text[]
-      ) with ordinality as g (send_id, message_id, address, step, reason, at_ms, code, message, n)
+      ) with ordinality as g (send_id, message_id, address, step, reason, is_machine, at_ms, code, message, n)
     ), by_our_id as (
       select g.n, ${itsColumns(tx)}
       from given g
@@ -186,7 +204,7 @@ function foundOf(
 function receivedOf(tx: Tx, tenant_id: string, r: readonly Receipt[]): Fragment {
   return tx`given as (
       select n, project_id, player_id, send_id, null::text as message_id, null::text as address, step,
-        null::text as reason, null::text as code, null::text as message, 'epoch'::timestamptz + at_ms * interval '1 millisecond' as at
+        null::text as reason, false as is_machine, null::text as code, null::text as message, 'epoch'::timestamptz + at_ms * interval '1 millisecond' as at
       from unnest(
         ${plainArray(r.map(({ project_id }) => project_id))}::text::uuid[],
         ${plainArray(r.map(({ player_id }) => player_id))}::text::uuid[],
@@ -207,6 +225,7 @@ function reportedOf(tx: Tx): Fragment {
   const rank = rankOf(tx, tx`g.step`);
   return tx`reported as (
       select m.project_id, m.send_id, m.channel, m.recipient, min(g.message_id) as message_id, min(g.reason) as reason,
+        max(c.at) filter (where g.reason is not null) as reason_at,
         max(${rank}) as rank,
         (array_agg(g.step order by ${rank} desc nulls last))[1] as step,
         (array_agg(g.code order by ${rank} desc nulls last))[1] as code,
@@ -214,6 +233,7 @@ function reportedOf(tx: Tx): Fragment {
         min(c.at) filter (where g.step <> 'failed') as sent_at,
         min(c.at) filter (where g.step in ('delivered', 'opened', 'clicked')) as delivered_at,
         min(c.at) filter (where g.step in ('opened', 'clicked')) as opened_at,
+        min(c.at) filter (where g.is_machine) as machine_opened_at,
         min(c.at) filter (where g.step = 'clicked') as clicked_at,
         min(c.at) filter (where g.step = 'bounced') as bounced_at
       from found m

@@ -16,9 +16,22 @@ export interface Callback {
   /** Null: the report does not change the message's status. */
   step: Step | null;
   suppression: SuppressionReason | null;
+  /** The owner of the address wants messages again: an unsubscription from before is lifted. */
+  lifts: boolean;
+  /** A mail program fetched the message by itself: it was delivered, but no person opened it. */
+  is_machine_open: boolean;
   /** The provider's code and text of a bounce or failure. */
   fault: Fault | null;
   at_ms: number;
+}
+
+/** What a player answered to a text message: that there shall be no more, or that messages are welcome again. */
+export interface Reply {
+  /** The player's number. */
+  from: string;
+  wants_messages: boolean;
+  /** The provider's id of the reply. */
+  message_id: string;
 }
 
 /** A report of the app on a player's device about a push to that player. */

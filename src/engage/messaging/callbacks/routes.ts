@@ -10,10 +10,10 @@ import { isUuid } from '../../../platform/ids.ts';
 import { shareOf } from '../../../platform/postgres/bounded-statements.ts';
 import type { Db, Postgres } from '../../../platform/postgres/port.ts';
 import type { EncryptionKeys } from '../../../platform/encryption.ts';
-import { applyAll } from './apply.ts';
+import { applyAll, applyReply } from './apply.ts';
 import { findCallbackProvider, type CallbackProvider } from './callback-queries.ts';
 import { isSignedBySendgrid, readSendgridBody } from './sendgrid.ts';
-import { isSignedByTwilio, readTwilioBody } from './twilio.ts';
+import { isSignedByTwilio, readTwilioBody, readTwilioReply } from './twilio.ts';
 
 interface Deps {
   postgres: Postgres;
@@ -29,7 +29,7 @@ const provider_id = id.describe('The messaging provider whose callbacks they are
 
 const response = z.object({
   received: z.int().describe('Events in the body'),
-  applied: z.int().describe('Messages that they changed something about'),
+  applied: z.int().describe('Messages and suppressions that they changed something about'),
 });
 nameSchemas({ CallbackResult: response });
 
@@ -53,7 +53,7 @@ function sendgridEndpoint({ postgres, lookups, clock }: RouteDeps): AnyEndpoint 
   return endpoint({
     method: 'POST',
     path: '/v1/messaging-webhooks/sendgrid',
-    summary: "SendGrid's Event Webhook: deliveries, opens, clicks, bounces, complaints",
+    summary: "SendGrid's Event Webhook: deliveries, opens, clicks, bounces, complaints, unsubscriptions",
     access: { mode: 'webhook' },
     load: 'elsewhere',
     raw_types: ['application/json'],
@@ -82,7 +82,8 @@ function twilioEndpoint({ postgres, lookups, clock, credentials_keys, public_url
   return endpoint({
     method: 'POST',
     path: '/v1/messaging-webhooks/twilio',
-    summary: "Twilio's status callbacks of messages",
+    summary:
+      "Twilio's status callbacks of messages, and players' replies: STOP suppresses the number, START lifts that",
     access: { mode: 'webhook' },
     load: 'elsewhere',
     raw_types: ['application/x-www-form-urlencoded'],
@@ -96,11 +97,14 @@ function twilioEndpoint({ postgres, lookups, clock, credentials_keys, public_url
       const { credentials } = provider;
       const secrets = credentials === null ? {} : decryptSecrets(credentials_keys, provider, credentials);
       if (!isSignedByTwilio(caller, secrets['auth_token'], public_url)) throw signatureRefused();
+      const reply = readTwilioReply(caller.body);
       const callback = readTwilioBody(caller.body, query.send_id, now_ms);
-      const callbacks = callback === undefined ? [] : [callback];
-      const applied = await lane.run(provider.tenant_id, () =>
-        applyAll(postgres, provider, callbacks, now_ms),
-      );
+      const apply = async () => {
+        if (reply === undefined)
+          return applyAll(postgres, provider, callback === undefined ? [] : [callback], now_ms);
+        return reply === 'nothing' ? 0 : applyReply(postgres, provider, reply, now_ms);
+      };
+      const applied = await lane.run(provider.tenant_id, apply);
       return envelope({ received: 1, applied });
     },
   });

@@ -2,7 +2,8 @@ import { createPublicKey, verify, type KeyObject } from 'node:crypto';
 import { ApiError, validationError } from '../../../errors.ts';
 import type { SignedRequest } from '../../../http/endpoint.ts';
 import { isUuid } from '../../../platform/ids.ts';
-import { faultFrom } from '../transports/answers.ts';
+import type { Fault } from '../../providers/message.ts';
+import { enhancedCodeOf, faultFrom } from '../transports/answers.ts';
 import type { Callback, Step, SuppressionReason } from './callback.ts';
 
 /** The largest difference between a signature's time and ours, in either direction (spec part 8). */
@@ -23,6 +24,15 @@ const SUPPRESSIONS: ReadonlyMap<string, SuppressionReason> = new Map([
   ['unsubscribe', 'unsubscribe'],
   ['group_unsubscribe', 'unsubscribe'],
 ]);
+/** How SendGrid's reasons begin, in lower case, for which it drops a message because of an earlier event. */
+const DROPPED: readonly (readonly [string, SuppressionReason])[] = [
+  ['unsubscribed', 'unsubscribe'],
+  ['spam report', 'complaint'],
+  ['bounced', 'bounce'],
+];
+/** A mailbox that is full takes messages again one day, and so may a server that delays them (4.x.x). */
+const FOR_A_TIME = /^(?:5\.2\.2|4\.\d{1,3}\.\d{1,3})$/;
+const FULL = /\b(?:mailbox|inbox) (?:is )?full\b|\bover ?quota\b|\bquota exceeded\b/i;
 
 /**
  * Whether SendGrid signed the request with the private key that belongs to the configured `webhook_public_key` (SPKI as
@@ -75,11 +85,14 @@ function parse(body: Buffer): unknown {
 function readEvent(event: unknown, now_ms: number): Callback | undefined {
   if (typeof event !== 'object' || event === null) return undefined;
   const fields = event as Record<string, unknown>;
-  const { event: name, type, send_id, sg_message_id, email, timestamp } = fields;
+  const { event: name, send_id, sg_message_id, email, timestamp } = fields;
   if (typeof name !== 'string') return undefined;
-  const step = STEPS.get(name);
-  const suppression = name === 'bounce' ? bounceReason(type) : SUPPRESSIONS.get(name);
-  if (step === undefined && suppression === undefined) return undefined;
+  const is_machine_open = name === 'open' && fields['sg_machine_open'] === true;
+  const step = is_machine_open ? 'delivered' : STEPS.get(name);
+  const fault = faultFrom(fields['status'], fields['reason']);
+  const suppression = suppressionOf(name, fields['type'], fault);
+  const lifts = name === 'group_resubscribe';
+  if (step === undefined && suppression === undefined && !lifts) return undefined;
   // The part before the first dot is the id that SendGrid returned when the message was handed over.
   const [provider_message_id = ''] = storable(sg_message_id)?.split('.', 1) ?? [];
   return {
@@ -89,14 +102,25 @@ function readEvent(event: unknown, now_ms: number): Callback | undefined {
     address: storable(email)?.toLowerCase() ?? null,
     step: step ?? null,
     suppression: suppression ?? null,
-    fault: faultFrom(fields['status'], fields['reason']),
+    lifts,
+    is_machine_open,
+    fault,
     at_ms: isPast(timestamp, now_ms) ? timestamp * 1000 : now_ms,
   };
 }
 
-/** Undefined for a blocked message, which may get through another day; any other bounce is permanent. */
-function bounceReason(type: unknown): SuppressionReason | undefined {
-  return type === 'blocked' ? undefined : 'bounce';
+/** Why an event suppresses its address; a dropped message does as the event before it, for which it was dropped. */
+function suppressionOf(name: string, type: unknown, fault: Fault): SuppressionReason | undefined {
+  if (name === 'bounce') return isPermanent(type, fault) ? 'bounce' : undefined;
+  if (name !== 'dropped') return SUPPRESSIONS.get(name);
+  const reason = fault.text?.toLowerCase() ?? '';
+  return DROPPED.find(([beginning]) => reason.startsWith(beginning))?.[1];
+}
+
+/** False for a blocked message, which may get through another day, and for a full mailbox; any other bounce is permanent. */
+function isPermanent(type: unknown, { code, text }: Fault): boolean {
+  const status = code ?? enhancedCodeOf(text ?? undefined) ?? '';
+  return type !== 'blocked' && !FOR_A_TIME.test(status) && !FULL.test(text ?? '');
 }
 
 function storable(text: unknown): string | undefined {

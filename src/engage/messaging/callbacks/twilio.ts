@@ -2,8 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../../../errors.ts';
 import type { SignedRequest } from '../../../http/endpoint.ts';
 import { isUuid } from '../../../platform/ids.ts';
-import { faultFrom } from '../transports/answers.ts';
-import type { Callback, Step } from './callback.ts';
+import { faultFrom, twilioSuppression } from '../transports/answers.ts';
+import type { Callback, Reply, Step } from './callback.ts';
 
 /** Many times the size of a status callback; a larger body is refused. */
 const MAX_BODY_BYTES = 65_536;
@@ -70,14 +70,44 @@ export function readTwilioBody(
   const status = parameters.get('MessageStatus') ?? parameters.get('SmsStatus') ?? '';
   const step = STEPS.get(status);
   if (step === undefined) return undefined;
-  const sid = parameters.get('MessageSid') ?? parameters.get('SmsSid');
+  const fault = faultFrom(parameters.get('ErrorCode'), parameters.get('ErrorMessage'));
   return {
     send_id: send_id !== undefined && isUuid(send_id) ? send_id : null,
-    provider_message_id: sid !== null && /^\w{1,64}$/.test(sid) ? sid : null,
+    provider_message_id: sidOf(parameters) ?? null,
     address: null,
     step,
-    suppression: null,
-    fault: faultFrom(parameters.get('ErrorCode'), parameters.get('ErrorMessage')),
+    suppression: twilioSuppression(fault.code) ?? null,
+    lifts: false,
+    is_machine_open: false,
+    fault,
     at_ms: now_ms,
   };
+}
+
+/** The words that stop messages and start them again, where Twilio does not say itself what a reply means. */
+const STOP = new Set(['STOP', 'STOPALL', 'UNSUBSCRIBE', 'CANCEL', 'END', 'QUIT', 'REVOKE', 'OPTOUT']);
+const START = new Set(['START', 'YES', 'UNSTOP']);
+const LONGEST_WORD = 40;
+
+/**
+ * The reply of a player in a signed body; `nothing` when it is a reply that stops and starts nothing, and undefined when
+ * the body is no reply.
+ */
+export function readTwilioReply(body: Buffer): Reply | 'nothing' | undefined {
+  const parameters = new URLSearchParams(body.toString());
+  if (parameters.get('SmsStatus') !== 'received') return undefined;
+  const text = parameters.get('Body') ?? '';
+  // With its advanced opt-out Twilio knows the words of each language and country.
+  const said = parameters.get('OptOutType') ?? (text.length > LONGEST_WORD ? '' : text);
+  const word = said.trim().toUpperCase();
+  const from = parameters.get('From') ?? '';
+  const message_id = sidOf(parameters);
+  if (message_id === undefined || !/^\+?\d{5,20}$/.test(from)) return 'nothing';
+  if (!STOP.has(word) && !START.has(word)) return 'nothing';
+  return { from, wants_messages: START.has(word), message_id };
+}
+
+function sidOf(parameters: URLSearchParams): string | undefined {
+  const sid = parameters.get('MessageSid') ?? parameters.get('SmsSid') ?? '';
+  return /^\w{1,64}$/.test(sid) ? sid : undefined;
 }

@@ -100,6 +100,11 @@ export function faultFrom(code: unknown, text: unknown): Fault {
   return { code: bounded(code, MAX_CODE), text: bounded(text, MAX_TEXT) };
 }
 
+/** The enhanced status code of a mail server's reply (RFC 3463), such as `5.1.1`. */
+export function enhancedCodeOf(response: string | undefined): string | undefined {
+  return /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response ?? '')?.[1];
+}
+
 /** Whether an answer of FCM says that its token addresses no device, now or later. */
 function isDeadToken(text: string | null): boolean {
   const error = fieldOf(parsed(text), 'error');

@@ -3,7 +3,7 @@ import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts'
 import { smtpDestination } from '../../providers/destinations.ts';
 import type { SmtpConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
-import { faultFrom } from './answers.ts';
+import { enhancedCodeOf, faultFrom } from './answers.ts';
 import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
 
 const CONNECTIONS = 5;
@@ -162,11 +162,6 @@ interface SmtpError {
   responseCode?: number;
   command?: string;
   response?: string;
-}
-
-/** The enhanced status code of a reply (RFC 3463), such as `5.1.1`. */
-function enhancedCodeOf(response: string | undefined): string | undefined {
-  return /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response ?? '')?.[1];
 }
 
 /** A reply that says that there is no such mailbox, and one that is about the sender or its server all the same. */
