@@ -1041,6 +1041,24 @@ create policy own_tenant on journey_batches for all to engagement_api using ((te
 grant delete, insert, select, update on public.journey_batches to engagement_api;
 grant delete, insert, select, update on public.journey_batches to engagement_service;
 
+create table public.journey_match_rests (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  log_id text not null,
+  partition integer not null,
+  log_offset bigint not null,
+  ends boolean not null,
+  after_run_id uuid not null,
+  looked_at timestamp with time zone not null default now(),
+  constraint journey_match_rests_pkey PRIMARY KEY (tenant_id, project_id, log_id, partition, log_offset)
+);
+CREATE INDEX journey_match_rests_in_turn ON public.journey_match_rests USING btree (looked_at);
+-- row-level security of public.journey_match_rests: enabled, forced
+create policy every_tenant on journey_match_rests for all to engagement_service using (true);
+create policy own_tenant on journey_match_rests for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.journey_match_rests to engagement_api;
+grant delete, insert, select, update on public.journey_match_rests to engagement_service;
+
 create table public.journey_occasions (
   tenant_id uuid not null,
   project_id uuid not null,

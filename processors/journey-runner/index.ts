@@ -3,6 +3,7 @@ import { AudienceEntry, PLAN_EVERY_MS } from '../../src/engage/journeys/runs/aud
 import { AUDIENCES_CHANNEL, audienceWork } from '../../src/engage/journeys/runs/audience-queries.ts';
 import { CHECKS_CHANNEL } from '../../src/engage/journeys/runs/entry-queries.ts';
 import { Matcher } from '../../src/engage/journeys/runs/matcher.ts';
+import { matchRestWork } from '../../src/engage/journeys/runs/match-rest-queries.ts';
 import { SegmentEntry } from '../../src/engage/journeys/runs/segment-entry.ts';
 import { Sweeper } from '../../src/engage/journeys/runs/sweeper.ts';
 import { JourneyRunner, type RunnerDeps } from '../../src/engage/journeys/runs/runner.ts';
@@ -51,6 +52,7 @@ export async function startJourneyRunner(
     () => matcher.check(),
   );
   runner.onWaiting = () => checks.wake();
+  const rests = startMatchRests(matcher, platform);
   const wake = () => {
     runner.wake();
     loop.wake();
@@ -88,12 +90,26 @@ export async function startJourneyRunner(
   return {
     async close() {
       await Promise.all(consumers.map((consumer) => consumer.close()));
-      const closed = [loop, beside, checks, entries, sweeping].map((polling) => polling.close());
+      const closed = [loop, beside, checks, rests, entries, sweeping].map((polling) => polling.close());
       runner.wake();
       await Promise.all(closed);
       await runner.close();
     },
   };
+}
+
+/** Looks at the runs that the matcher has left behind a page of one event. */
+function startMatchRests(
+  matcher: Matcher,
+  { logger, clock, workWatch }: Pick<Platform, 'logger' | 'clock' | 'workWatch'>,
+): PollLoop {
+  const work = workWatch.watch(matchRestWork, clock);
+  const loop = startPolling(
+    { name: 'journey matches', logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000, work },
+    () => matcher.finish(),
+  );
+  matcher.onRest = () => loop.wake();
+  return loop;
 }
 
 /** Walks over the running runs, page by page, again and again. */

@@ -92,6 +92,8 @@ export interface LookedUp {
   player_id: string;
   log_offset: bigint;
   received_ms: number;
+  /** Only runs behind this one. */
+  after_run_id: string;
 }
 
 /** A run that waits for an event, and the event. */
@@ -113,34 +115,46 @@ export const MAX_HITS = 5_000;
 /** The last hit of a page: the next one begins behind it. */
 export type HitPosition = Pick<Hit, 'index' | 'run_id'>;
 
-/** At most 5,000 runs that wait for these events of one partition, in the order of the events. Events of merged players are those of the survivors. */
+/** What {@link selectHits} and {@link selectEnding} look at. */
+export interface Lookup {
+  log_id: string;
+  partition: number;
+  events: readonly LookedUp[];
+  /** The most hits of one event. */
+  of_event: number;
+  after: HitPosition | undefined;
+}
+
+/**
+ * At most 5,000 runs that wait for these events of one partition, in the order of the events. Events of merged players are
+ * those of the survivors.
+ */
 export async function selectHits(
   sql: Tx,
-  { log_id, partition }: { log_id: string; partition: number },
-  events: readonly LookedUp[],
-  after: HitPosition | undefined,
+  { log_id, partition, events, of_event, after }: Lookup,
 ): Promise<WaitHit[]> {
   return sql<WaitHit[]>`
-    select e.index, w.tenant_id, w.project_id, w.run_id, w.seq, r.journey_id, r.version, r.node_id,
-      w.partition < 0 as is_merged
+    select e.index, h.*
     from ${given(sql, events)}
     left join lateral (
       select m.into_player_id from player_merges m
       where m.tenant_id = e.tenant_id and m.project_id = e.project_id and m.player_id = e.player_id offset 0) m on true
     cross join lateral (
-      select * from journey_waits w
+      select w.tenant_id, w.project_id, w.run_id, w.seq, r.journey_id, r.version, r.node_id, w.partition < 0 as is_merged
+      from journey_waits w
+      cross join lateral (
+        select r.journey_id, r.version, r.node_id from journey_runs r
+        where r.run_id = w.run_id and r.tenant_id = w.tenant_id and r.project_id = w.project_id and r.seq = w.seq
+          and r.status = 'running' offset 0) r
       where w.tenant_id = e.tenant_id and w.project_id = e.project_id and w.event = e.event
-        and w.player_id = coalesce(m.into_player_id, e.player_id) offset 0) w
-    cross join lateral (
-      select r.journey_id, r.version, r.node_id from journey_runs r
-      where r.run_id = w.run_id and r.tenant_id = w.tenant_id and r.project_id = w.project_id and r.seq = w.seq
-        and r.status = 'running' offset 0) r
-    where case
-      when w.log_id = ${log_id} and w.partition in (${partition}, ${mergedPartition(partition)})
-        then w.from_offset <= e.log_offset
-      else (w.partition < 0 or w.log_id <> ${log_id}) and w.since <= e.received_at end
-      ${behind(sql, 'w', after)}
-    order by e.index, w.run_id limit ${MAX_HITS}`;
+        and w.player_id = coalesce(m.into_player_id, e.player_id) and w.run_id > e.after_run_id
+        and case
+          when w.log_id = ${log_id} and w.partition in (${partition}, ${mergedPartition(partition)})
+            then w.from_offset <= e.log_offset
+          else (w.partition < 0 or w.log_id <> ${log_id}) and w.since <= e.received_at end
+      order by w.run_id limit ${of_event}) h
+    ${behind(sql, after)}
+    order by e.index, h.run_id limit ${MAX_HITS}`;
 }
 
 /**
@@ -149,38 +163,39 @@ export async function selectHits(
  */
 export async function selectEnding(
   sql: Tx,
-  { log_id, partition }: { log_id: string; partition: number },
-  events: readonly LookedUp[],
-  after: HitPosition | undefined,
+  { log_id, partition, events, of_event, after }: Lookup,
 ): Promise<Hit[]> {
   return sql<Hit[]>`
-    select e.index, r.tenant_id, r.project_id, r.run_id, r.seq, r.journey_id, r.version, r.node_id
+    select e.index, h.*
     from ${given(sql, events)}
     left join lateral (
       select m.into_player_id from player_merges m
       where m.tenant_id = e.tenant_id and m.project_id = e.project_id and m.player_id = e.player_id offset 0) m on true
     cross join lateral (
-      select distinct w.journey_id, w.version from journey_watched w
-      where w.tenant_id = e.tenant_id and w.project_id = e.project_id and w.event = e.event and w.kind in ('exit', 'goal')
-      offset 0) w
-    cross join lateral (
-      select * from journey_runs r
-      where r.journey_id = w.journey_id and r.player_id = coalesce(m.into_player_id, e.player_id)
-        and r.tenant_id = e.tenant_id and r.project_id = e.project_id and r.status = 'running'
-      offset 0) r
-    -- The version is compared here, so that the running runs of a player are looked up and not those of the version.
-    where r.version = w.version and case
-      when r.log_id = ${log_id} and r.partition in (${partition}, ${mergedPartition(partition)})
-        then r.from_offset <= e.log_offset
-      else (r.partition is null or r.partition < 0 or r.log_id <> ${log_id}) and r.started_at <= e.received_at end
-      ${behind(sql, 'r', after)}
-    order by e.index, r.run_id limit ${MAX_HITS}`;
+      select r.tenant_id, r.project_id, r.run_id, r.seq, r.journey_id, r.version, r.node_id
+      from (
+        select distinct w.journey_id, w.version from journey_watched w
+        where w.tenant_id = e.tenant_id and w.project_id = e.project_id and w.event = e.event and w.kind in ('exit', 'goal')
+        offset 0) w
+      cross join lateral (
+        select * from journey_runs r
+        where r.journey_id = w.journey_id and r.player_id = coalesce(m.into_player_id, e.player_id)
+          and r.tenant_id = e.tenant_id and r.project_id = e.project_id and r.status = 'running'
+        offset 0) r
+      -- The version is compared here, so that the running runs of a player are looked up and not those of the version.
+      where r.version = w.version and r.run_id > e.after_run_id and case
+        when r.log_id = ${log_id} and r.partition in (${partition}, ${mergedPartition(partition)})
+          then r.from_offset <= e.log_offset
+        else (r.partition is null or r.partition < 0 or r.log_id <> ${log_id}) and r.started_at <= e.received_at end
+      order by r.run_id limit ${of_event}) h
+    ${behind(sql, after)}
+    order by e.index, h.run_id limit ${MAX_HITS}`;
 }
 
-function behind(sql: Tx, of: 'r' | 'w', after: HitPosition | undefined) {
+function behind(sql: Tx, after: HitPosition | undefined) {
   return after === undefined
     ? sql``
-    : sql`and (e.index, ${sql(of)}.run_id) > (${after.index}::integer, ${after.run_id}::uuid)`;
+    : sql`where (e.index, h.run_id) > (${after.index}::integer, ${after.run_id}::uuid)`;
 }
 
 /** One row of arrays per name: thousands of events are of few names. */
@@ -195,16 +210,16 @@ function given(sql: Tx, events: readonly LookedUp[]) {
   const columnOf = (valueOf: (event: LookedUp) => string | number | bigint) =>
     textArray(groups.map((group) => plainArray(group.map(valueOf))));
   return sql`(
-    select n.tenant_id, n.project_id, n.event, g.index, g.player_id, g.log_offset,
+    select n.tenant_id, n.project_id, n.event, g.index, g.player_id, g.log_offset, g.after_run_id,
       'epoch'::timestamptz + g.received_ms * interval '1 millisecond' as received_at
     from unnest(
       ${plainArray(names.map((n) => n.tenant_id))}::text::uuid[], ${plainArray(names.map((n) => n.project_id))}::text::uuid[],
       ${textArray(names.map((n) => n.event))}::text::text[], ${columnOf((e) => e.index)}::text::text[],
       ${columnOf((e) => e.player_id)}::text::text[], ${columnOf((e) => e.log_offset)}::text::text[],
-      ${columnOf((e) => e.received_ms)}::text::text[]
-    ) as n (tenant_id, project_id, event, indexes, player_ids, log_offsets, times)
-    cross join lateral unnest(n.indexes::integer[], n.player_ids::uuid[], n.log_offsets::bigint[], n.times::bigint[])
-      as g (index, player_id, log_offset, received_ms)) e`;
+      ${columnOf((e) => e.received_ms)}::text::text[], ${columnOf((e) => e.after_run_id)}::text::text[]
+    ) as n (tenant_id, project_id, event, indexes, player_ids, log_offsets, times, afters)
+    cross join lateral unnest(n.indexes::integer[], n.player_ids::uuid[], n.log_offsets::bigint[], n.times::bigint[],
+      n.afters::uuid[]) as g (index, player_id, log_offset, received_ms, after_run_id)) e`;
 }
 
 /** A run whose wait has ended, with the properties of the event as JSON. */

@@ -1,6 +1,7 @@
 import { groupByEvent, shortOf, type EventGroup, type PlayerEvent } from '../../../ingest/events/envelope.ts';
 import type { LogBatch, LogRecord } from '../../../platform/event-log/port.ts';
 import { TOPICS } from '../../../platform/event-log/topics.ts';
+import { NIL_ID } from '../../../platform/ids.ts';
 import { isDataError, retryConflicts } from '../../../platform/postgres/retry.ts';
 import type { Platform } from '../../../wiring/platform.ts';
 import type { Definition, Where } from '../graph/shapes.ts';
@@ -34,6 +35,7 @@ import {
   type WaitHit,
   type Wake,
 } from './match-queries.ts';
+import { deleteRest, insertRests, moveRest, selectRests, type MatchRest } from './match-rest-queries.ts';
 import { mergedPartition } from './merge-queries.ts';
 import { versionKey } from './run-row.ts';
 import type { EventPlace } from './shapes.ts';
@@ -50,9 +52,19 @@ const MAX_WOKEN = 1_000;
 /** Waits that are checked at once. */
 const MAX_CHECKED = 1_000;
 
+/** Runs of one event that are looked at before the next event, and events whose further runs one turn looks at. */
+const PAGE = 1_000;
+const MAX_RESTS = 20;
+
 /** Records of one partition that one check reads, and partitions that are read at the same time. */
 const MAX_READ = 20_000;
 const MAX_READ_AT_ONCE = 4;
+
+/** A partition of a log. */
+interface LogPlace {
+  log_id: string;
+  partition: number;
+}
 
 /** An event of the log that some run may wait for. Most are of no further interest, so only its beginning is read. */
 class WatchedEvent {
@@ -81,8 +93,14 @@ export class Matcher {
   readonly #definitions = new Definitions();
   readonly #filters = new EventFilters(this.#definitions);
 
-  constructor(deps: MatcherDeps) {
+  /** The runs of one event that are looked at before the next event. */
+  readonly #page: number;
+  /** Called when an event has more runs than a page. */
+  onRest: () => void = () => undefined;
+
+  constructor(deps: MatcherDeps, page = PAGE) {
     this.#deps = deps;
+    this.#page = page;
   }
 
   /**
@@ -196,25 +214,109 @@ export class Matcher {
     return groups.length > 1 ? found.toSorted((a, b) => (a.record.offset < b.record.offset ? -1 : 1)) : found;
   }
 
-  async #match(place: { log_id: string; partition: number }, events: readonly WatchedEvent[]): Promise<void> {
+  /** Looks at a page of the runs of each event, and notes the events that have more. */
+  async #match(place: LogPlace, events: readonly WatchedEvent[]): Promise<void> {
     if (events.length === 0) return;
     const { service } = this.#deps.postgres;
     const { ending, waking } = await this.#wanted(events);
+    const of_event = this.#page;
     // Runs that end first: they are woken no more.
+    const ends_left = await this.#pages(
+      ending,
+      (after) => selectEnding(service, { ...place, events: ending, of_event, after }),
+      (hits) => this.#end(hits, events),
+    );
+    const now = waking.filter(({ index }) => !ends_left.has(index));
+    const wakes_left = await this.#pages(
+      now,
+      (after) => selectHits(service, { ...place, events: now, of_event, after }),
+      (hits) => this.#wakeHit(place, hits, events),
+    );
+    const restsOf = (left: ReadonlyMap<number, string>, ends: boolean) =>
+      [...left].flatMap(([index, after_run_id]) => {
+        const { name, record } = events[index] ?? {};
+        if (name === undefined || record === undefined) return [];
+        const { tenant_id, project_id } = name;
+        return { ...place, tenant_id, project_id, log_offset: record.offset, ends, after_run_id };
+      });
+    const rests = [...restsOf(ends_left, true), ...restsOf(wakes_left, false)];
+    if (rests.length === 0) return;
+    await insertRests(service, rests);
+    this.onRest();
+  }
+
+  /** Reads and handles the hits of these events; returns the events that have more, with the last run of each. */
+  async #pages<One extends Hit>(
+    events: readonly LookedUp[],
+    select: (after: HitPosition | undefined) => Promise<One[]>,
+    handle: (hits: readonly One[]) => Promise<void>,
+  ): Promise<Map<number, string>> {
+    const seen = new Map<number, { hits: number; run_id: string }>();
     let after: HitPosition | undefined;
-    if (ending.length > 0) {
+    if (events.length > 0) {
       do {
-        const hits = await selectEnding(service, place, ending, after);
-        await this.#end(hits, events);
+        const hits = await select(after);
+        await handle(hits);
+        for (const { index, run_id } of hits)
+          seen.set(index, { hits: (seen.get(index)?.hits ?? 0) + 1, run_id });
         after = hits.length === MAX_HITS ? hits.at(-1) : undefined;
       } while (after !== undefined);
     }
-    if (waking.length === 0) return;
-    do {
-      const hits = await selectHits(service, place, waking, after);
-      await this.#wakeHit(place, hits, events);
-      after = hits.length === MAX_HITS ? hits.at(-1) : undefined;
-    } while (after !== undefined);
+    return new Map(
+      [...seen].flatMap(([index, { hits, run_id }]) => (hits >= this.#page ? [[index, run_id]] : [])),
+    );
+  }
+
+  /** Looks at further runs of events that had more than a page; returns whether there may be more. */
+  async finish(): Promise<boolean> {
+    const { postgres, eventLog, logger } = this.#deps;
+    const rests = await selectRests(postgres.service, MAX_RESTS);
+    if (rests.length === 0) return false;
+    const log_id = await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS);
+    for (const rest of rests) {
+      try {
+        await this.#finish(rest, log_id);
+      } catch (error) {
+        const { log_offset } = rest;
+        logger.warn({ err: error, log_offset }, 'further runs of an event could not be looked at; they wait');
+        await moveRest(postgres.service, rest);
+      }
+    }
+    return true;
+  }
+
+  /** Looks at the next page of runs of one event. An event that the log has no more, or of too long ago, has none. */
+  async #finish(rest: MatchRest, present_log_id: string): Promise<void> {
+    const { service } = this.#deps.postgres;
+    const { log_id, partition, log_offset, ends, after_run_id } = rest;
+    const events = log_id === present_log_id ? await this.#eventAt(partition, log_offset) : [];
+    const [event] = events;
+    if (event === undefined) return deleteRest(service, rest);
+    const { name, player_id, received_at: received_ms } = event;
+    const looked_up = [{ index: 0, name, player_id, log_offset, received_ms, after_run_id }];
+    const place = { log_id, partition };
+    const lookup = { ...place, events: looked_up, of_event: this.#page, after: undefined };
+    let hits: readonly Hit[];
+    if (ends) {
+      hits = await selectEnding(service, lookup);
+      await this.#end(hits, events);
+    } else {
+      const waiting = await selectHits(service, lookup);
+      await this.#wakeHit(place, waiting, events);
+      hits = waiting;
+    }
+    const last = hits.length === this.#page ? hits.at(-1) : undefined;
+    if (last !== undefined) await moveRest(service, { ...rest, after_run_id: last.run_id });
+    else if (ends) await moveRest(service, { ...rest, ends: false, after_run_id: NIL_ID });
+    else await deleteRest(service, rest);
+  }
+
+  /** The event at this place of the log, alone; none when it is not there. */
+  async #eventAt(partition: number, offset: bigint): Promise<WatchedEvent[]> {
+    const { eventLog } = this.#deps;
+    for await (const { records } of eventLog.read(TOPICS.playerEvents, partition, offset, offset + 1n))
+      return this.#fresh(records, groupByEvent(records));
+    return [];
   }
 
   /**
@@ -232,7 +334,8 @@ export class Matcher {
       const ends = filter === undefined || mayMatter(filter.ends, read);
       const wakes = filter === undefined || mayMatter(filter.wakes, read);
       if (!ends && !wakes) continue;
-      const looked_up = { index, name, player_id, log_offset: record.offset, received_ms: received_at };
+      const place = { log_offset: record.offset, received_ms: received_at, after_run_id: NIL_ID };
+      const looked_up = { index, name, player_id, ...place };
       if (ends) ending.push(looked_up);
       if (wakes) waking.push(looked_up);
     }
@@ -254,11 +357,7 @@ export class Matcher {
   }
 
   /** Wakes runs; several events may hit a run, of which the first in the order of the log wins. */
-  async #wakeHit(
-    place: { log_id: string; partition: number },
-    hits: readonly WaitHit[],
-    events: readonly WatchedEvent[],
-  ): Promise<void> {
+  async #wakeHit(place: LogPlace, hits: readonly WaitHit[], events: readonly WatchedEvent[]): Promise<void> {
     const versions = await this.#definitions.load(this.#deps.postgres.service, hits);
     const wakes = new Map<string, Wake>();
     for (const hit of hits) {

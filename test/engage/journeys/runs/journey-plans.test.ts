@@ -1,3 +1,4 @@
+import { NIL_ID } from '../../../../src/platform/ids.ts';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { listVersions } from '../../../../src/engage/journeys/graph/version-queries.ts';
 import { endRuns } from '../../../../src/engage/journeys/runs/cancel.ts';
@@ -106,15 +107,20 @@ it.each(['without statistics', 'with statistics'])(
         player_id,
         log_offset: 1n,
         received_ms: Date.now(),
+        after_run_id: NIL_ID,
       },
     ];
+    const lookupOf = (events: ReturnType<typeof eventOf>) => ({
+      ...place,
+      events,
+      of_event: 10,
+      after: undefined,
+    });
     const awaited = eventOf('custom_awaited');
     const woken = async (tx: Parameters<typeof selectHits>[0]) =>
-      expect(await selectHits(tx, place, awaited, undefined)).toMatchObject([
-        { index: 0, run_id: run?.run_id },
-      ]);
+      expect(await selectHits(tx, lookupOf(awaited))).toMatchObject([{ index: 0, run_id: run?.run_id }]);
     expect(await heavy(woken)).toEqual([]);
-    expect(await heavy((tx) => selectEnding(tx, place, awaited, undefined))).toEqual([]);
+    expect(await heavy((tx) => selectEnding(tx, lookupOf(awaited)))).toEqual([]);
     const name = { tenant_id, project_id, event: 'custom_left' };
     const watching = async (tx: Parameters<typeof selectHits>[0]) =>
       expect(JSON.parse(`[${(await selectWatchers(tx, [name], 7))[0]}]`)).toHaveLength(7);

@@ -3,11 +3,9 @@ import { claimDue, lockRuns } from '../../../../src/engage/journeys/runs/claim-q
 import { runResumeJob } from '../../../../src/engage/journeys/runs-job.ts';
 import { JourneyRunner, type RunnerDeps } from '../../../../src/engage/journeys/runs/runner.ts';
 import { Sweeper } from '../../../../src/engage/journeys/runs/sweeper.ts';
-import { Matcher } from '../../../../src/engage/journeys/runs/matcher.ts';
 import { statementWaits } from '../../../engines/lock-wait.ts';
-import { folded, startTestService, type TestService } from '../../../engines/service.ts';
+import { startTestService, type TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
-import { triggerFixture } from '../../triggers/trigger-fixture.ts';
 import { end, runFixture, update, wait, type RunFixture } from './run-fixture.ts';
 
 const DAY_MS = 86_400_000;
@@ -398,56 +396,6 @@ it('a run that was moved back before a webhook takes the outcome that there is',
   expect(byRun.get(failed)).toMatchObject({ status: 'failed', error_code: 'WEBHOOK_REFUSED' });
   expect(byRun.get(pending)).toMatchObject({ status: 'running', node_id: 'c', seq: 4 });
   expect(await on.sql`select seq from webhook_deliveries where run_id = ${pending}`).toEqual([{ seq: 4 }]);
-});
-
-const AWAITING = {
-  id: 'e',
-  type: 'wait_for_event',
-  event: 'custom_race',
-  timeout_ms: DAY_MS,
-  next: 'came',
-  timeout_next: 'late',
-};
-
-it('an event that is looked up before its run waits visibly is not lost', async () => {
-  const tell = triggerFixture(service);
-  const { platform } = service;
-  const player_id = await tell.person();
-  const journey_id = await on.journey([AWAITING, end('came'), end('late')]);
-  const matcher = new Matcher(platform);
-  // The event comes, and is looked up, after the runner has noted the end of the log and before its transaction.
-  const matchAll = async () => {
-    for await (const batch of platform.eventLog.read('player-events', 0, 0n, 1n << 62n))
-      await matcher.handle(batch);
-  };
-  const eventLog = new Proxy(platform.eventLog, {
-    get(target, name) {
-      if (name !== 'endOffsets') return (target[name as keyof typeof target] as () => unknown).bind(target);
-      return async (topic: string) => {
-        const ends = await target.endOffsets(topic);
-        await tell.event(player_id, 'custom_race', { n: 1 });
-        await folded(platform);
-        await until(async (saw) =>
-          [...saw(await target.endOffsets(topic))].some(([, at]) => at > (ends.get(0) ?? 0n)),
-        );
-        await matchAll();
-        return ends;
-      };
-    },
-  });
-  const runner = new JourneyRunner({ ...platform, eventLog });
-  const [run_id = ''] = await on.begin(journey_id, [player_id], 'e');
-  await runner.turn();
-  expect(await on.run(journey_id, run_id)).toMatchObject({ status: 'running', current_node_id: 'e' });
-  expect(await on.sql`select from journey_waits where run_id = ${run_id} and not is_checked`).toHaveLength(1);
-  await matcher.check();
-  await runner.turn();
-  expect(await on.run(journey_id, run_id)).toMatchObject({
-    status: 'completed',
-    current_node_id: 'came',
-    context: { events: { e: { n: 1 } } },
-  });
-  expect(await matcher.check()).toBe(false);
 });
 
 it('the sweeper sets a missing timer once, and fails a run that is found again', async () => {

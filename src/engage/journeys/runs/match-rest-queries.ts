@@ -1,0 +1,54 @@
+import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
+import type { Tx } from '../../../platform/postgres/port.ts';
+import type { WorkQuery } from '../../../platform/postgres/work-watch.ts';
+import type { ProjectRef } from '../../../tenants/project-ref.ts';
+
+/** An event of which more runs are to be looked at. */
+export interface MatchRest extends ProjectRef {
+  log_id: string;
+  partition: number;
+  log_offset: bigint;
+  /** Runs that the event ends come first; then those that it wakes. */
+  ends: boolean;
+  /** The runs up to here were looked at. */
+  after_run_id: string;
+}
+
+/** Returns a row while runs are to be looked at. */
+export const matchRestWork: WorkQuery = (sql) => sql`select from journey_match_rests limit 1`;
+
+/** Notes events of which more runs are to be looked at; one that is noted already goes on where it is. */
+export async function insertRests(sql: Tx, rests: readonly MatchRest[]): Promise<void> {
+  await sql`
+    insert into journey_match_rests (tenant_id, project_id, log_id, partition, log_offset, ends, after_run_id)
+    select * from unnest(
+      ${plainArray(rests.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rests.map((r) => r.project_id))}::text::uuid[],
+      ${textArray(rests.map((r) => r.log_id))}::text::text[], ${plainArray(rests.map((r) => r.partition))}::text::integer[],
+      ${plainArray(rests.map((r) => r.log_offset))}::text::bigint[], ${plainArray(rests.map((r) => r.ends))}::text::boolean[],
+      ${plainArray(rests.map((r) => r.after_run_id))}::text::uuid[])
+    on conflict do nothing`;
+}
+
+/** The events whose turn it is, up to `limit`. */
+export async function selectRests(sql: Tx, limit: number): Promise<MatchRest[]> {
+  return sql<MatchRest[]>`
+    select tenant_id, project_id, log_id, partition, log_offset, ends, after_run_id from journey_match_rests
+    order by looked_at limit ${limit}`;
+}
+
+/** Notes up to where an event's runs were looked at, and that others have their turn. */
+export async function moveRest(sql: Tx, rest: MatchRest): Promise<void> {
+  await sql`
+    update journey_match_rests set ends = ${rest.ends}, after_run_id = ${rest.after_run_id}, looked_at = clock_timestamp()
+    where ${itself(sql, rest)}`;
+}
+
+/** All runs of the event were looked at. */
+export async function deleteRest(sql: Tx, rest: MatchRest): Promise<void> {
+  await sql`delete from journey_match_rests where ${itself(sql, rest)}`;
+}
+
+function itself(sql: Tx, { tenant_id, project_id, log_id, partition, log_offset }: MatchRest) {
+  return sql`tenant_id = ${tenant_id} and project_id = ${project_id} and log_id = ${log_id}
+    and partition = ${partition} and log_offset = ${log_offset}`;
+}

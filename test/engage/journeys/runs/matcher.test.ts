@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { JourneyRunner } from '../../../../src/engage/journeys/runs/runner.ts';
+import { Matcher } from '../../../../src/engage/journeys/runs/matcher.ts';
+import { folded, startTestService, type TestService } from '../../../engines/service.ts';
+import { until } from '../../../engines/until.ts';
+import { triggerFixture } from '../../triggers/trigger-fixture.ts';
+import { end, runFixture, type RunFixture } from './run-fixture.ts';
+
+const DAY_MS = 86_400_000;
+
+let service: TestService;
+let on: RunFixture;
+beforeAll(async () => {
+  // Without the role journey-runner: each test has a matcher of its own.
+  service = await startTestService({ roles: new Set(['api', 'intake', 'player-fold', 'player-mirror']) });
+  on = runFixture(service);
+});
+afterAll(async () => service?.close());
+
+const AWAITING = {
+  id: 'e',
+  type: 'wait_for_event',
+  event: 'custom_race',
+  timeout_ms: DAY_MS,
+  next: 'came',
+  timeout_next: 'late',
+};
+
+it('an event that is looked up before its run waits visibly is not lost', async () => {
+  const tell = triggerFixture(service);
+  const { platform } = service;
+  const player_id = await tell.person();
+  const journey_id = await on.journey([AWAITING, end('came'), end('late')]);
+  const matcher = new Matcher(platform);
+  // The event comes, and is looked up, after the runner has noted the end of the log and before its transaction.
+  const matchAll = async () => {
+    for await (const batch of platform.eventLog.read('player-events', 0, 0n, 1n << 62n))
+      await matcher.handle(batch);
+  };
+  const eventLog = new Proxy(platform.eventLog, {
+    get(target, name) {
+      if (name !== 'endOffsets') return (target[name as keyof typeof target] as () => unknown).bind(target);
+      return async (topic: string) => {
+        const ends = await target.endOffsets(topic);
+        await tell.event(player_id, 'custom_race', { n: 1 });
+        await folded(platform);
+        await until(async (saw) =>
+          [...saw(await target.endOffsets(topic))].some(([, at]) => at > (ends.get(0) ?? 0n)),
+        );
+        await matchAll();
+        return ends;
+      };
+    },
+  });
+  const runner = new JourneyRunner({ ...platform, eventLog });
+  const [run_id = ''] = await on.begin(journey_id, [player_id], 'e');
+  await runner.turn();
+  expect(await on.run(journey_id, run_id)).toMatchObject({ status: 'running', current_node_id: 'e' });
+  expect(await on.sql`select from journey_waits where run_id = ${run_id} and not is_checked`).toHaveLength(1);
+  await matcher.check();
+  await runner.turn();
+  expect(await on.run(journey_id, run_id)).toMatchObject({
+    status: 'completed',
+    current_node_id: 'came',
+    context: { events: { e: { n: 1 } } },
+  });
+  expect(await matcher.check()).toBe(false);
+});
+
+it('an event wakes or ends a page of a player’s runs before the next event, and the others after it', async () => {
+  const tell = triggerFixture(service);
+  const { platform } = service;
+  const player_id = await tell.person();
+  const settings = { exit_on: [{ event: 'custom_done' }] };
+  const journey_id = await on.journey([AWAITING, end('came'), end('late')], undefined, settings);
+  const run_ids = await on.begin(journey_id, [player_id, player_id, player_id], 'e');
+  const runner = new JourneyRunner(platform);
+  while ((await on.sql`select from journey_waits where run_id in ${on.sql(run_ids)}`).length < 3)
+    await runner.turn();
+  await runner.close();
+  let told = 0;
+  const matcher = new Matcher(platform, 1);
+  matcher.onRest = () => (told += 1);
+  while (await matcher.check());
+  const countOf = async () => {
+    const rows = await on.sql<{ woken_by: unknown; status: string }[]>`
+      select woken_by, status from journey_runs where run_id in ${on.sql(run_ids)}`;
+    const woken = rows.filter(({ woken_by }) => woken_by !== null).length;
+    return [woken, rows.filter(({ status }) => status !== 'running').length];
+  };
+  const handle = async (event: string) => {
+    const from = [...(await platform.eventLog.endOffsets('player-events')).values()][0] ?? 0n;
+    await tell.event(player_id, event);
+    await folded(platform);
+    await until('the event is on the log', async (saw) =>
+      [...saw(await platform.eventLog.endOffsets('player-events')).values()].some((end) => end > from),
+    );
+    for await (const batch of platform.eventLog.read('player-events', 0, from, 1n << 62n))
+      await matcher.handle(batch);
+  };
+  await handle('custom_race');
+  expect([told, ...(await countOf())]).toEqual([1, 1, 0]);
+  while (await matcher.finish());
+  expect(await countOf()).toEqual([3, 0]);
+  await handle('custom_done');
+  expect((await countOf())[1]).toBe(1);
+  while (await matcher.finish());
+  expect((await countOf())[1]).toBe(3);
+  expect(await on.sql`select from journey_match_rests`).toEqual([]);
+});
