@@ -314,7 +314,8 @@ describe('which code may use what', () => {
     const outside = ({ imports }: SourceFile) =>
       imports.some(
         ({ from, types_only }) =>
-          !types_only && (from.startsWith('node:') || /\/(platform|wiring|http)\/(?!ids\.ts$)/.test(from)),
+          !types_only &&
+          (from.startsWith('node:') || /\/(platform|wiring|http)\/(?!(?:ids|timestamp)\.ts$)/.test(from)),
       );
     expect(files.filter(pure).length).toBeGreaterThan(8);
     expect(offenders(pure, outside)).toEqual([]);

@@ -13,7 +13,7 @@ import { selectToPublish } from '../../src/bonuses/grants/publish-queries.ts';
 import { senderWork } from '../../src/bonuses/grants/sender-queries.ts';
 import { completionWork } from '../../src/bonuses/wagering/completion-queries.ts';
 import { recountWork, selectToLookUp } from '../../src/bonuses/wagering/recount-queries.ts';
-import { MAX_AHEAD_MS } from '../../src/ingest/events/timestamp.ts';
+import { MAX_AHEAD_MS } from '../../src/platform/timestamp.ts';
 import { NIL_ID } from '../../src/platform/ids.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import type { WorkQuery } from '../../src/platform/postgres/work-watch.ts';

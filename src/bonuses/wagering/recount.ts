@@ -1,5 +1,5 @@
 import { waitUntilInClickHouse, NotCaughtUp } from '../../analytics/caught-up.ts';
-import { MAX_AHEAD_MS } from '../../ingest/events/timestamp.ts';
+import { MAX_AHEAD_MS } from '../../platform/timestamp.ts';
 import { BackOff } from '../../platform/back-off.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';

@@ -10,7 +10,13 @@ import {
   propertiesSchema,
 } from './catalogue.ts';
 import { findUnsafe, unsafeText } from './text-safety.ts';
-import { EARLIEST_MS, MAX_AHEAD_MS, parseDateOrTime, parseStoredTime, parseTimestamp } from './timestamp.ts';
+import {
+  EARLIEST_MS,
+  MAX_AHEAD_MS,
+  parseDateOrTime,
+  parseStoredTime,
+  parseTimestamp,
+} from '../../platform/timestamp.ts';
 
 /** An event as the caller sent it, after validation (spec part 6). */
 export interface EventBody {

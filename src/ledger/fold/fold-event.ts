@@ -1,5 +1,5 @@
 import type { AcceptedEvent, DeadLetterReason } from '../../ingest/events/envelope.ts';
-import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../ingest/events/timestamp.ts';
+import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../platform/timestamp.ts';
 import { betKindOf, claimOf, type BetKind, type Claim } from '../money/ledger.ts';
 import { isUuid } from '../../platform/ids.ts';
 import { MAX_BATCH_EVENTS } from '../../ingest/events/catalogue.ts';

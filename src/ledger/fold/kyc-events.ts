@@ -1,6 +1,6 @@
 import { v5 as uuidv5 } from 'uuid';
 import { MAX_KYC_LEVEL } from '../../ingest/events/catalogue.ts';
-import { parseDateOrTime } from '../../ingest/events/timestamp.ts';
+import { parseDateOrTime } from '../../platform/timestamp.ts';
 import { decide, lapseOf, orderedAt, relevantOf, saysTheSame } from '../../players/kyc/decisions/decide.ts';
 import type {
   KnownKyc,

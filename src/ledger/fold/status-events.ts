@@ -1,4 +1,4 @@
-import { parseStoredTime } from '../../ingest/events/timestamp.ts';
+import { parseStoredTime } from '../../platform/timestamp.ts';
 import type { EventCause } from '../../players/exclusions/record-queries.ts';
 
 const COOLDOWN_MS = 24 * 3_600_000;

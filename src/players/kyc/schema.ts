@@ -1,17 +1,19 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
+import { timestampWithOffset } from '../../http/timestamp.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { MAX_ID_LENGTH, MAX_KYC_LEVEL } from '../../ingest/events/catalogue.ts';
-import { parseDateOrTime, parseStoredTime } from '../../ingest/events/timestamp.ts';
+import { parseDateOrTime, parseStoredTime } from '../../platform/timestamp.ts';
 import { KYC_KINDS, KYC_STATUSES } from './decisions/decide.ts';
 
 const level = z.int().min(1).max(MAX_KYC_LEVEL);
 /** The longest reason; what platforms say beyond it is cut off. */
 export const MAX_REASON = 500;
 const reason = trimmedText(1, MAX_REASON);
-const instant = z.iso
-  .datetime({ offset: true })
-  .refine((text) => parseStoredTime(text) !== undefined, 'must be a time of the years 1900 to 2299');
+const instant = timestampWithOffset.refine(
+  (text) => parseStoredTime(text) !== undefined,
+  'must be a time of the years 1900 to 2299',
+);
 
 /** `POST /v1/players/:id/kyc/request`: the level defaults to the one above the player's. */
 export const requestKycBody = z

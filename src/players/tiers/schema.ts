@@ -131,9 +131,9 @@ export const tierResource = z.object({
 
 /** The checks of a player before a tier with a host, where the licence asks for them. */
 const approval = z.strictObject({
-  affordability_at: timestamp,
-  harm_check_at: timestamp,
-  edd_at: timestamp,
+  affordability_at: timestampWithOffset,
+  harm_check_at: timestampWithOffset,
+  edd_at: timestampWithOffset,
   approved_by: trimmedText(1, 200),
 });
 

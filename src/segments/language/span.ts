@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../ingest/events/timestamp.ts';
+import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../platform/timestamp.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

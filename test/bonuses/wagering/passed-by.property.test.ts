@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { betsConsumer } from '../../../src/bonuses/wagering/consume.ts';
 import { Recounter } from '../../../src/bonuses/wagering/recount.ts';
 import { selectDue, selectToLookUp } from '../../../src/bonuses/wagering/recount-queries.ts';
-import { MAX_AHEAD_MS } from '../../../src/ingest/events/timestamp.ts';
+import { MAX_AHEAD_MS } from '../../../src/platform/timestamp.ts';
 import type { LogBatch } from '../../../src/platform/event-log/port.ts';
 import { GROUPS, TOPICS } from '../../../src/platform/event-log/topics.ts';
 import { NIL_ID } from '../../../src/platform/ids.ts';

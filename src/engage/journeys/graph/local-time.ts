@@ -35,6 +35,14 @@ export function nextLocalMs(wait: LocalWait, own_zone: string, now_ms: number): 
   return Math.max(next_ms, now_ms);
 }
 
+/**
+ * When the clocks of the zone (UTC where this machine does not know it) show a time, given as if it were UTC: the first
+ * moment after the gap where it is skipped, the first of two where it comes twice.
+ */
+export function localMomentMs(shown_ms: number, zone: string): number {
+  return (knownZone(zone) ?? UTC).momentsOf(shown_ms).first_ms;
+}
+
 /** Thousands of runs of a batch ask for the same. */
 const NEXT = new BoundedCache<string, number>({ max: 10_000 });
 

@@ -1,6 +1,6 @@
 import { bucketOf } from '../../../platform/bucket.ts';
-import { jsonMomentMs } from '../graph/json-moment.ts';
 import { nextLocalMs } from '../graph/local-time.ts';
+import { namedMomentMs } from '../graph/named-moment.ts';
 import type {
   BranchNode,
   GrantBonusNode,
@@ -139,9 +139,14 @@ function waitUntil({ wait, next }: WaitUntilNode, run: RunState, facts: Facts, n
     if (due_at_ms <= now_ms) return on(next, 'elapsed');
     return { kind: 'rest', until: { kind: 'timer' }, due_at_ms };
   }
-  const at_ms = jsonMomentMs(valueOf(wait.at, run, facts));
-  // Whoever has no birthday is treated as if it were over.
-  const due_at_ms = at_ms === undefined ? Number.NEGATIVE_INFINITY : at_ms + wait.offset_ms;
+  const at_ms = namedMomentMs(valueOf(wait.at, run, facts), facts.timezone);
+  if (at_ms === 'unreadable') {
+    // Not as if it were over: what was to be sent at a time that nobody can read would be sent at once.
+    const step = { status: 'failed', outcome: 'failed', error_code: 'WAIT_UNTIL_UNREADABLE' } as const;
+    return { kind: 'end', step, ended: 'failed' };
+  }
+  // A player without a birthday is treated as if it were over.
+  const due_at_ms = at_ms === 'missing' ? Number.NEGATIVE_INFINITY : at_ms + wait.offset_ms;
   if (due_at_ms > now_ms) return { kind: 'rest', until: { kind: 'timer' }, due_at_ms };
   if (due_at_ms === now_ms || wait.past === 'continue') return on(next, 'elapsed');
   const step = { status: 'skipped', outcome: 'exited', error_code: undefined } as const;

@@ -182,6 +182,7 @@ const WANTED = [
   'wait elapsed',
   'wait_until elapsed',
   'wait_until exited',
+  'wait_until failed',
   'wait_for_event event',
   'wait_for_event timeout',
   'branch branch',

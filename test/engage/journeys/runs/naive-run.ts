@@ -220,9 +220,9 @@ function arrivingAtWaitUntil(node: WrittenNode, run: NaiveRun, facts: NaiveFacts
   const elapsed = { done: { status: 'completed', outcome: 'elapsed', next } };
   const at = node['at'] as string | undefined;
   if (at !== undefined) {
-    const value = reference(at, run, facts);
-    const is_time = typeof value === 'string' && /^\d{4}-\d\d-\d\d(T.*(Z|[+-]\d\d:\d\d))?$/.test(value);
-    const at_ms = is_time ? Date.parse(value) + Number(node['offset_ms'] ?? 0) : 0;
+    const named_ms = momentNamed(reference(at, run, facts), facts.timezone);
+    if (Number.isNaN(named_ms)) return { done: failing(node, 'failed', 'WAIT_UNTIL_UNREADABLE') };
+    const at_ms = named_ms === undefined ? 0 : named_ms + Number(node['offset_ms'] ?? 0);
     if (at_ms > now_ms) return { stay: 'timer', due_at_ms: at_ms };
     if (at_ms === now_ms || node['past'] === 'continue') return elapsed;
     return { done: { status: 'skipped', outcome: 'exited' } };
@@ -235,6 +235,24 @@ const DAY_NAMES = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
 const shown = new Map<string, number[]>();
 const answers = new Map<string, number[]>();
 
+/** NaN: the value names no moment; undefined: there is no value. */
+function momentNamed(value: unknown, of_player: string): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'number') return value >= 1e11 ? value : value >= 1e8 ? value * 1_000 : Number.NaN;
+  if (typeof value !== 'string') return Number.NaN;
+  if (/^\d{4}-\d\d-\d\d(T.*(Z|[+-]\d\d:\d\d))?$/.test(value)) return Date.parse(value);
+  if (!/^\d{4}-\d\d-\d\d[T ]\d\d:\d\d$/.test(value)) return Number.NaN;
+  const wanted = Date.parse(`${value.replace(' ', 'T')}Z`) / 60_000;
+  const minute = clockOf(ZONES.includes(of_player) ? of_player : 'UTC').findIndex((now) => now >= wanted);
+  return (FIRST_MINUTE + minute) * 60_000;
+}
+
+function clockOf(zone: string): number[] {
+  const clock = shown.get(zone) ?? table(wallClock(zone), FIRST_MINUTE, MINUTES);
+  shown.set(zone, clock);
+  return clock;
+}
+
 function nextLocal(node: WrittenNode, of_player: string, now_ms: number): number {
   const wanted = node['timezone'] === 'player' ? of_player : String(node['timezone']);
   const zone = ZONES.includes(wanted) ? wanted : ZONES.includes(of_player) ? of_player : 'UTC';
@@ -246,8 +264,7 @@ function nextLocal(node: WrittenNode, of_player: string, now_ms: number): number
   const key = JSON.stringify([zone, local_time, window, days]);
   let next = answers.get(key);
   if (next === undefined) {
-    const clock = shown.get(zone) ?? table(wallClock(zone), FIRST_MINUTE, MINUTES);
-    shown.set(zone, clock);
+    const clock = clockOf(zone);
     const minute = (text = '') => Number(text.split(':')[0]) * 60 + Number(text.split(':')[1]);
     const rest = { timezone: zone, days: (days ?? []).map((day) => DAY_NAMES.indexOf(day) + 1) };
     next = goingOn(

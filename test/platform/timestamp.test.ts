@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseTimestamp } from '../../../src/ingest/events/timestamp.ts';
-import { runs } from '../../engines/effort.ts';
+import { parseTimestamp } from '../../src/platform/timestamp.ts';
+import { runs } from '../engines/effort.ts';
 
 const parameters = { numRuns: runs(5_000) };
 const two = (value: number) => String(value).padStart(2, '0');
