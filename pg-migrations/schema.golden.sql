@@ -6,6 +6,22 @@ create type bet_status as enum ('placed', 'settled', 'voided', 'cashed_out');
 
 create type money_event as enum ('deposit_initiated', 'deposit_confirmed', 'deposit_failed', 'withdrawal_requested', 'withdrawal_confirmed', 'withdrawal_failed', 'bet_placed', 'bet_settled', 'bet_won', 'bet_lost', 'sport_bet_placed', 'sport_bet_settled', 'sport_cashout', 'sport_bet_voided');
 
+CREATE OR REPLACE FUNCTION public.add_message_stages()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into message_stages (tenant_id, project_id, send_id, stage, reached_at)
+  select new.tenant_id, new.project_id, new.send_id, s.stage, s.reached_at
+  from (values
+    (1, 'sent', old.sent_at, new.sent_at), (2, 'opened', old.opened_at, new.opened_at),
+    (3, 'clicked', old.clicked_at, new.clicked_at), (4, 'bounced', old.bounced_at, new.bounced_at)
+  ) as s (place, stage, known_at, reached_at)
+  where s.known_at is null and s.reached_at is not null
+  order by s.place;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.consent_to(attributes jsonb, channel text)
  RETURNS boolean
  LANGUAGE sql
@@ -1458,6 +1474,23 @@ create policy every_tenant on message_sends for all to engagement_service using 
 create policy own_tenant on message_sends for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.message_sends to engagement_api;
 grant delete, insert, select, update on public.message_sends to engagement_service;
+
+create table public.message_stages (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  stage_id bigint not null generated as identity,
+  send_id uuid not null,
+  stage text not null,
+  reached_at timestamp with time zone not null,
+  constraint message_stages_pkey PRIMARY KEY (tenant_id, project_id, stage_id),
+  constraint message_stages_stage_check CHECK ((stage = ANY (ARRAY['sent'::text, 'opened'::text, 'clicked'::text, 'bounced'::text])))
+) with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX message_stages_in_order ON public.message_stages USING btree (stage_id);
+-- row-level security of public.message_stages: enabled, forced
+create policy every_tenant on message_stages for all to engagement_service using (true);
+create policy own_tenant on message_stages for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.message_stages to engagement_api;
+grant delete, insert, select, update on public.message_stages to engagement_service;
 
 create table public.messaging_providers (
   tenant_id uuid not null,

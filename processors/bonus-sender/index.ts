@@ -2,7 +2,7 @@ import { CampaignRelease } from '../../src/bonuses/campaigns/release.ts';
 import { CampaignStarts } from '../../src/bonuses/campaigns/start-due.ts';
 import { CampaignWork, type WorkDeps } from '../../src/bonuses/campaigns/work.ts';
 import { ProtectionSweep } from '../../src/bonuses/grants/protection.ts';
-import { publishGrantEvents } from '../../src/bonuses/grants/publish.ts';
+import { GRANT_EVENTS } from '../../src/bonuses/grants/publish.ts';
 import { Sender, type SenderDeps } from '../../src/bonuses/grants/sender.ts';
 import { CompletionSweep } from '../../src/bonuses/wagering/completion.ts';
 import { consumeBets } from '../../src/bonuses/wagering/consume.ts';
@@ -15,6 +15,7 @@ import { completionWork } from '../../src/bonuses/wagering/completion-queries.ts
 import { recountWork, selectToLookUp } from '../../src/bonuses/wagering/recount-queries.ts';
 import { MAX_AHEAD_MS } from '../../src/platform/timestamp.ts';
 import { NIL_ID } from '../../src/platform/ids.ts';
+import { publishOutbox } from '../../src/platform/outbox.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import type { WorkQuery } from '../../src/platform/postgres/work-watch.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
@@ -35,7 +36,7 @@ const SWEEP_PAUSE_MS = 5_000;
 const COMPLETION_PAUSE_MS = 500;
 
 const dueStarts: WorkQuery = (sql, now) => selectDueBonusCampaigns(sql, now, 1);
-const unpublished: WorkQuery = (sql) => selectToPublish(sql, 1);
+const toPublish: WorkQuery = (sql) => selectToPublish(sql, 1);
 const unrecorded: WorkQuery = (sql) => selectToLookUp(sql, NIL_ID, 1, MAX_AHEAD_MS);
 
 /**
@@ -74,7 +75,7 @@ export async function startBonusSender(
     sending,
     poll('bonus-campaign-starts', dueStarts, (stop) => starts.turn(stop)),
     poll('bonus-campaign-release', releaseWork, (stop) => release.turn(stop), RELEASE_PAUSE_MS),
-    poll('bonus-events', unpublished, () => publishGrantEvents(deps)),
+    poll('bonus-events', toPublish, () => publishOutbox(deps, GRANT_EVENTS)),
     startPolling(
       {
         name: 'bonus-protection',

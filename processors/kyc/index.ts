@@ -2,8 +2,9 @@ import type { Platforms } from '../../src/bonuses/adapters/platforms.ts';
 import { KycCaller } from '../../src/players/kyc/calls.ts';
 import { lapseOnce } from '../../src/players/kyc/lapse.ts';
 import { kycCallWork } from '../../src/players/kyc/call-queries.ts';
-import { publishDecisions } from '../../src/players/kyc/publish.ts';
-import { selectUnpublished } from '../../src/players/kyc/queries.ts';
+import { KYC_EVENTS } from '../../src/players/kyc/publish.ts';
+import { selectToPublish } from '../../src/players/kyc/queries.ts';
+import { publishOutbox } from '../../src/platform/outbox.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
@@ -14,17 +15,16 @@ export interface RunningKyc {
 
 /**
  * kyc: decisions about KYC → `player-events`, and → the platform, as far as it was not told at once. Several may run:
- * a call belongs to one of them until its claim is over, and events have the same ids each time.
+ * a call belongs to one of them until its claim is over, and one at a time appends events.
  */
 export function startKyc(platform: Platform, platforms: Platforms): RunningKyc {
   const { logger, clock, workWatch } = platform;
   const caller = new KycCaller({ ...platform, platforms });
   const pauses = { idle_pause_ms: 250, longest_pause_ms: 5_000 };
-  const unpublished = workWatch.watch((sql) => selectUnpublished(sql, 1), clock);
+  const to_publish = workWatch.watch((sql) => selectToPublish(sql, 1), clock);
   const due = workWatch.watch(kycCallWork, clock);
-  const publisher = startPolling(
-    { name: 'kyc-publisher', logger, ...pauses, work: unpublished },
-    async () => (await publishDecisions(platform)) > 0,
+  const publisher = startPolling({ name: 'kyc-publisher', logger, ...pauses, work: to_publish }, () =>
+    publishOutbox(platform, KYC_EVENTS),
   );
   const calls = startPolling({ name: 'kyc-caller', logger, ...pauses, work: due }, async () => {
     await caller.turn();

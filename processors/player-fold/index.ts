@@ -1,4 +1,4 @@
-import { encodePlayerEvent, playerKey, type DeadLetter } from '../../src/ingest/events/envelope.ts';
+import { playerEventRecord, type DeadLetter } from '../../src/ingest/events/envelope.ts';
 import type { Emission } from '../../src/ledger/fold/effects.ts';
 import type { Thresholds } from '../../src/ledger/crossings/threshold-cache.ts';
 import { startFolding } from '../../src/ledger/fold/fold-ahead.ts';
@@ -150,11 +150,7 @@ async function emit(platform: Platform, batch: LogBatch, emission: Emission): Pr
     });
     await eventLog.append(TOPICS.deadLetters, letters);
   }
-  const records = emission.events.map((event) => ({
-    key: playerKey(event.project_id, event.player_id),
-    value: encodePlayerEvent(event),
-  }));
-  await eventLog.append(TOPICS.playerEvents, records);
+  await eventLog.append(TOPICS.playerEvents, emission.events.map(playerEventRecord));
 }
 
 /** Of a record that is too large for a letter, its letter has so many characters of the key and the value. */

@@ -1,18 +1,12 @@
 import { newEpochMemory } from '../../src/analytics/epoch.ts';
 import { readMirrorBlock } from '../../src/analytics/mirror-block.ts';
-import {
-  mirrorWork,
-  isAfter,
-  type MirrorPosition,
-  moveMirrorPosition,
-  readMirrorPosition,
-} from '../../src/analytics/mirror-queries.ts';
-import { SENDS, SENDS_FEEDBACK, SENDS_MIRROR } from '../../src/analytics/mirrors.ts';
+import { mirrorWork, type MirrorPosition, moveMirrorPosition } from '../../src/analytics/mirror-queries.ts';
+import { SENDS, SENDS_MIRROR } from '../../src/analytics/mirrors.ts';
 import { readChangedSends, type ChangedSend } from '../../src/analytics/send-mirror-queries.ts';
-import { encodePlayerEvent, playerKey } from '../../src/ingest/events/envelope.ts';
-import { feedbackEventsOf } from '../../src/engage/messaging/feedback-events.ts';
-import { TOPICS } from '../../src/platform/event-log/topics.ts';
+import { reachedStagesWork } from '../../src/analytics/stage-queries.ts';
+import { MESSAGE_EVENTS } from '../../src/engage/messaging/feedback-events.ts';
 import { newId } from '../../src/platform/ids.ts';
+import { publishOutbox } from '../../src/platform/outbox.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import { MESSAGES } from '../../src/segments/dependencies.ts';
 import { markDirty } from '../../src/segments/dirty-players.ts';
@@ -21,19 +15,32 @@ import type { Platform } from '../../src/wiring/platform.ts';
 const MAX_BLOCK = 10_000;
 
 /**
- * send-mirror: Postgres `message_sends` → ClickHouse `message_sends` (those of journeys also → `journey_sends`), and an
- * event per stage → `player-events`; then the players are marked dirty for segments. Rows are absolute and events have ids that are the same each time, so a
- * crash at any point only repeats rows and events that replace themselves. Changes up to the position SENDS_FEEDBACK are
- * copied without events: after a rebuild of ClickHouse the log has their events already.
+ * send-mirror: Postgres `message_sends` → ClickHouse `message_sends` (those of journeys also → `journey_sends`); then the
+ * players are marked dirty for segments. Rows are absolute, so a crash at any point only repeats rows that replace
+ * themselves. A second loop appends an event per stage that a message has reached → `player-events`, once the message is
+ * in ClickHouse.
  */
 export function startSendMirror(platform: Platform): PollLoop {
   const memory = newEpochMemory();
-  const work = platform.workWatch.watch(mirrorWork(SENDS), platform.clock);
-  const pauses = { idle_pause_ms: 200, longest_pause_ms: 5_000, work };
-  return startPolling(
-    { name: 'send-mirror', logger: platform.logger, ...pauses },
-    async () => (await mirrorSends(platform, memory)) === MAX_BLOCK,
+  const { logger, clock, workWatch } = platform;
+  const pauses = { logger, idle_pause_ms: 200, longest_pause_ms: 5_000 };
+  const stages = workWatch.watch(reachedStagesWork, clock);
+  const events = startPolling({ name: 'message-events', ...pauses, work: stages }, () =>
+    publishOutbox(platform, MESSAGE_EVENTS),
   );
+  const changes = workWatch.watch(mirrorWork(SENDS), clock);
+  const mirror = startPolling({ name: 'send-mirror', ...pauses, work: changes }, async () => {
+    const mirrored = await mirrorSends(platform, memory);
+    if (mirrored > 0) events.wake();
+    return mirrored === MAX_BLOCK;
+  });
+  return {
+    wake: () => mirror.wake(),
+    async close() {
+      await mirror.close();
+      await events.close();
+    },
+  };
 }
 
 /** Mirrors one block of changes; returns how many. Skips rows that are queued or being sent: they change again. */
@@ -52,16 +59,10 @@ export async function mirrorSends(platform: Platform, memory = newEpochMemory())
   if (lines.length > 0) await platform.clickhouse.insertLines('message_sends', lines, newId());
   const of_journeys = settled.filter(({ journey_id }) => journey_id !== null).map(({ line }) => line);
   if (of_journeys.length > 0) await platform.clickhouse.insertLines('journey_sends', of_journeys, newId());
-  const reported = await readMirrorPosition(service, SENDS_FEEDBACK);
-  await appendFeedbackEvents(
-    platform,
-    settled.filter((send) => isAfter(positionOf(send, position), reported)),
-  );
   await service.begin(async (tx) => {
     const dirty = settled.map((send) => ({ ...send, reads: MESSAGES }));
     if (dirty.length > 0) await markDirty(tx, dirty, new Date(now_ms));
     await moveMirrorPosition(tx, SENDS_MIRROR, position, next);
-    if (isAfter(next, reported)) await moveMirrorPosition(tx, SENDS_FEEDBACK, reported, next);
   });
   memory.seen_xid = BigInt(next.changed_xid);
   return changed.length;
@@ -69,14 +70,4 @@ export async function mirrorSends(platform: Platform, memory = newEpochMemory())
 
 function positionOf({ changed_xid, send_id }: ChangedSend, { epoch }: MirrorPosition): MirrorPosition {
   return { epoch, changed_xid, row_id: send_id };
-}
-
-async function appendFeedbackEvents({ eventLog }: Platform, settled: readonly ChangedSend[]): Promise<void> {
-  const records = settled
-    .flatMap((send) => feedbackEventsOf(send))
-    .map((event) => ({
-      key: playerKey(event.project_id, event.player_id),
-      value: encodePlayerEvent(event),
-    }));
-  if (records.length > 0) await eventLog.append(TOPICS.playerEvents, records);
 }

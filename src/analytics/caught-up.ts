@@ -6,6 +6,7 @@ import { newestCorrection, pendingWork } from './correction-queries.ts';
 import { isEpochCurrent } from './epoch.ts';
 import { isMirrorBehind, newestChange, readMirrorPosition } from './mirror-queries.ts';
 import { MIRRORS } from './mirrors.ts';
+import { newestStage, waitsUpTo } from './stage-queries.ts';
 
 const POLL_MS = 50;
 /** The fold lags tens of milliseconds; a caller that waits only for the fold holds work up meanwhile. */
@@ -47,6 +48,11 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
         : undefined;
     });
   }
+  const until_stage = await newestStage(service);
+  if (until_stage !== undefined)
+    await poll(engines, { deadline_ms }, async () =>
+      (await waitsUpTo(service, until_stage)) ? 'send-mirror has events of messages to publish' : undefined,
+    );
   await ownerReaches(engines, OWNERS.sink, 'applied', { deadline_ms });
 }
 

@@ -69,7 +69,6 @@ export async function hasFutureIds(sql: Tx): Promise<boolean> {
 
 /**
  * Begins an epoch, unless another process has begun one since `latest` was read: the mirrors start from the beginning.
- * The position of the feedback events stays: what it covers was reported.
  */
 export async function beginEpoch(
   sql: Db,
@@ -101,21 +100,13 @@ const RESTAMPED_ROWS = 2_000;
 
 /**
  * Gives rows with a transaction id from the future a present one, the oldest first; returns how many, at most 2,000. Rows
- * that others are writing are skipped: they get a present id by that. `up_to`: only rows up to this position.
+ * that others are writing are skipped: they get a present id by that.
  */
-export async function restampRows(
-  sql: Tx,
-  { table, row_id }: MirroredTable,
-  up_to?: { changed_xid: string; row_id: string },
-): Promise<number> {
-  const limit =
-    up_to === undefined
-      ? sql``
-      : sql`and (changed_xid, ${sql(row_id)}) <= (${up_to.changed_xid}::text::xid8, ${up_to.row_id}::uuid)`;
+export async function restampRows(sql: Tx, { table, row_id }: MirroredTable): Promise<number> {
   const done = await sql`
     with page as materialized (
       select ctid from ${sql(table)}
-      where ${sql.unsafe(FROM_FUTURE)} ${limit}
+      where ${sql.unsafe(FROM_FUTURE)}
       order by changed_xid, ${sql(row_id)} limit ${RESTAMPED_ROWS}
       for no key update skip locked
     )
@@ -148,14 +139,6 @@ export async function restampTriggerEvents(sql: Tx): Promise<number> {
       where t.tenant_id = p.tenant_id and t.project_id = p.project_id and t.player_id = p.player_id offset 0) t on true
     where e.ctid = p.ctid`;
   return done.count;
-}
-
-/** Moves a position from the future to a present transaction id, after every id that was given out before. */
-export async function restampPosition(sql: Tx, name: string): Promise<void> {
-  await sql`
-    update mirror_positions
-    set changed_xid = pg_current_xact_id(), row_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-    where name = ${name} and changed_xid >= pg_snapshot_xmax(pg_current_snapshot())`;
 }
 
 /** The highest epoch among the revisions in ClickHouse; 0 when it is empty. */

@@ -9,13 +9,11 @@ import {
   readEpochState,
   readNewestCopies,
   restampPages,
-  restampPosition,
-  restampRows,
   restampTriggerEvents,
   type EpochState,
 } from './epoch-queries.ts';
 import { readMirrorPosition } from './mirror-queries.ts';
-import { mirroredTables, MIRRORS, SENDS, SENDS_FEEDBACK } from './mirrors.ts';
+import { MIRRORS } from './mirrors.ts';
 import { REVISIONS_OF_EPOCH } from './revision.ts';
 
 type Engines = Pick<Platform, 'postgres' | 'clickhouse' | 'logger'>;
@@ -145,15 +143,9 @@ async function startEpoch(
   );
 }
 
-/**
- * Gives every row from the future a present transaction id. Messages whose events were reported come before those whose
- * events were not, and the position of the reports between them.
- */
+/** Gives every row from the future a present transaction id. */
 async function restampAll({ postgres }: Engines): Promise<void> {
   const { service } = postgres;
-  const reported = await readMirrorPosition(service, SENDS_FEEDBACK);
-  for (const table of mirroredTables(SENDS)) await restamp(() => restampRows(service, table, reported));
-  await restampPosition(service, SENDS_FEEDBACK);
   await restamp(() => restampPages(service));
   while (await hasFutureIds(service)) {
     await sleep(LOCKED_PAUSE_MS);

@@ -26,12 +26,6 @@ export async function readMirrorPosition(sql: Tx, name: string): Promise<MirrorP
   return row ?? MIRROR_START;
 }
 
-/** Whether the first position of an epoch comes after the second one, in the order in which Postgres sorts them. */
-export function isAfter(one: MirrorPosition, other: MirrorPosition): boolean {
-  const [xid, other_xid] = [BigInt(one.changed_xid), BigInt(other.changed_xid)];
-  return xid > other_xid || (xid === other_xid && one.row_id > other.row_id);
-}
-
 /** Moves the position by compare-and-set. False when another mirror has moved it since it was read. */
 export async function moveMirrorPosition(
   sql: Tx,

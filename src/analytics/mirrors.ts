@@ -2,11 +2,6 @@
 export const PLAYERS_MIRROR = 'players';
 /** The name of send-mirror's position: all changes up to it are in ClickHouse. */
 export const SENDS_MIRROR = 'message_sends';
-/**
- * The name of send-mirror's second position: all changes up to it are reported by events. A rebuild of ClickHouse sets
- * back only the first position, so that no event is on the log again.
- */
-export const SENDS_FEEDBACK = 'message_feedback';
 /** The name of journey-mirror's position. */
 export const JOURNEYS_MIRROR = 'journey_steps';
 

@@ -1,31 +1,17 @@
 import type { Tx } from '../platform/postgres/port.ts';
-import type { Channel } from '../tenants/config/channels.ts';
 import type { MirrorPosition } from './mirror-queries.ts';
 import { revisionSql } from './revision.ts';
-
-/** The fields of a send row that feedback events report, with the times of its stages in milliseconds. */
-export interface SendFeedback {
-  tenant_id: string;
-  project_id: string;
-  player_id: string;
-  send_id: string;
-  campaign_id: string | null;
-  journey_id: string | null;
-  journey_run_id: string | null;
-  variant_id: string | null;
-  template_id: string | null;
-  channel: Channel;
-  sent_ms: bigint | null;
-  opened_ms: bigint | null;
-  clicked_ms: bigint | null;
-  bounced_ms: bigint | null;
-}
 
 /**
  * A send row as a JSONEachRow line of ClickHouse's `message_sends`, and of `journey_sends` where it has a `journey_id`;
  * `changed_xid` and `send_id` are its position.
  */
-export interface ChangedSend extends SendFeedback {
+export interface ChangedSend {
+  tenant_id: string;
+  project_id: string;
+  player_id: string;
+  send_id: string;
+  journey_id: string | null;
   changed_xid: string;
   line: string;
   /** Still queued or being sent: nothing to publish yet. */
@@ -45,11 +31,8 @@ export async function readChangedSends(
   now_ms: number,
 ): Promise<ChangedSend[]> {
   return sql<ChangedSend[]>`
-    select changed_xid::text, tenant_id, project_id, player_id, send_id, campaign_id, journey_id, journey_run_id,
-      variant_id, template_id, channel,
+    select changed_xid::text, tenant_id, project_id, player_id, send_id, journey_id,
       status in ('queued', 'sending') as is_pending,
-      epoch_ms(sent_at) as sent_ms, epoch_ms(opened_at) as opened_ms, epoch_ms(clicked_at) as clicked_ms,
-      epoch_ms(bounced_at) as bounced_ms,
       json_build_object(
         'tenant_id', tenant_id, 'project_id', project_id, 'player_id', player_id, 'send_id', send_id,
         'campaign_id', campaign_id, 'journey_id', journey_id, 'run_id', journey_run_id,

@@ -4,6 +4,7 @@ import {
   readPlayersToMirror,
   readSendsToMirror,
 } from '../analytics/backlog-queries.ts';
+import { readStagesToPublish } from '../analytics/stage-queries.ts';
 import { readEventsToPublish } from '../bonuses/grants/publish-queries.ts';
 import { readDueGrants } from '../bonuses/grants/sender-queries.ts';
 import type { Role } from '../config.ts';
@@ -25,7 +26,7 @@ import { limitTransaction } from '../platform/postgres/limits.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { readChangesToPublish, readEntriesToEvaluate } from '../segments/backlog-queries.ts';
 import { readDueCalls, readLateCalls } from '../players/kyc/call-queries.ts';
-import { readUnpublished } from '../players/kyc/queries.ts';
+import { readToPublish } from '../players/kyc/queries.ts';
 import type { Platform } from '../wiring/platform.ts';
 
 /** Consumers of the event log. */
@@ -50,6 +51,7 @@ const QUEUES: readonly Queue[] = [
   { role: 'player-mirror', queue: 'player-mirror', read: readPlayersToMirror, has_rough_times: true },
   { role: 'player-mirror', queue: 'send-mirror', read: readSendsToMirror, has_rough_times: true },
   { role: 'player-mirror', queue: 'journey-mirror', read: readJourneysToMirror, has_rough_times: true },
+  { role: 'player-mirror', queue: 'message-events', read: readStagesToPublish },
   { role: 'event-rewriter', queue: 'event-rewriter', read: readEventsToRewrite },
   { role: 'fx-restater', queue: 'fx-restater', read: readRateChangesToApply },
   { role: 'fx-restater', queue: 'pending-conversions', read: readPendingConversions },
@@ -61,7 +63,7 @@ const QUEUES: readonly Queue[] = [
   { role: 'webhook-deliverer', queue: 'webhooks', read: readDueDeliveries },
   { role: 'webhook-deliverer', queue: 'kyc-calls', read: readDueCalls },
   { role: 'webhook-deliverer', queue: 'kyc-calls-late', read: readLateCalls },
-  { role: 'webhook-deliverer', queue: 'kyc-events', read: readUnpublished },
+  { role: 'webhook-deliverer', queue: 'kyc-events', read: readToPublish },
   { role: 'bonus-sender', queue: 'bonus-calls', read: readDueGrants },
   { role: 'bonus-sender', queue: 'bonus-events', read: readEventsToPublish },
 ];

@@ -1,7 +1,9 @@
 import { mayWriteRevisions } from '../analytics/epoch.ts';
 import { ApiError } from '../errors.ts';
 import { playerKey } from '../ingest/events/envelope.ts';
+import type { NewRecord } from '../platform/event-log/port.ts';
 import { TOPICS } from '../platform/event-log/topics.ts';
+import { publishOutbox, type Outbox } from '../platform/outbox.ts';
 import type { Platform } from '../wiring/platform.ts';
 import { copyChanges, dropMembers } from './evaluation-queries.ts';
 import {
@@ -73,44 +75,45 @@ export interface SegmentChange {
 }
 
 /**
- * Publishes the oldest rows of the outbox to ClickHouse and the log, then removes them. After a crash in between they
- * are published again: in ClickHouse equal rows replace the first ones; on the log, consumers recognise duplicates by
- * `change_id`. Returns whether the outbox may have more rows; false without publishing while a new epoch has to begin.
+ * Publishes the oldest rows of the outbox to ClickHouse and the log, then removes them. When they are published again
+ * after a crash in between, equal rows replace the first ones in ClickHouse; on the log, consumers recognise duplicates by
+ * `change_id`. Returns whether the outbox may have more rows; false without publishing while a new epoch has to begin, and
+ * while another process publishes.
  */
-export async function publishMembershipChanges({
-  postgres,
-  clickhouse,
-  eventLog,
-  metrics,
-}: PublishDeps): Promise<boolean> {
-  if (!(await mayWriteRevisions({ postgres }))) return false;
-  const changes = await readChanges(postgres.service, MAX_CHANGES);
-  if (changes.length === 0) return false;
-  await copy({ postgres, clickhouse }, changes);
-  for (const {
-    tenant_id,
-    project_id,
-    segment_id,
-    has_entered,
-    player_ids,
-    revision,
-    changed_ms,
-  } of changes) {
-    const records = player_ids.map((player_id) => {
-      const change: SegmentChange = {
-        tenant_id,
-        project_id,
-        segment_id,
-        player_id,
-        change: has_entered ? 'entered' : 'left',
-        change_id: revision,
-        changed_at_ms: Number(changed_ms),
-      };
-      return { key: playerKey(project_id, player_id), value: JSON.stringify(change) };
-    });
-    await eventLog.append(TOPICS.segmentChanges, records);
-    metrics.segmentChanges.inc({ change: has_entered ? 'entered' : 'left' }, player_ids.length);
-  }
-  await deleteChanges(postgres.service, changes);
-  return changes.length === MAX_CHANGES;
+export function publishMembershipChanges(deps: PublishDeps): Promise<boolean> {
+  return publishOutbox(deps, outboxOf(deps));
+}
+
+function outboxOf({ postgres, clickhouse, metrics }: PublishDeps): Outbox<PendingMembershipChange> {
+  return {
+    name: 'segment-changes',
+    topic: TOPICS.segmentChanges,
+    max_rows: MAX_CHANGES,
+    read: async (sql, limit) => ((await mayWriteRevisions({ postgres })) ? readChanges(sql, limit) : []),
+    async recordsOf(changes) {
+      await copy({ postgres, clickhouse }, changes);
+      return changes.flatMap(recordsOf);
+    },
+    async remove(tx, changes) {
+      await deleteChanges(tx, changes);
+      for (const { has_entered, player_ids } of changes)
+        metrics.segmentChanges.inc({ change: has_entered ? 'entered' : 'left' }, player_ids.length);
+    },
+  };
+}
+
+function recordsOf(row: PendingMembershipChange): NewRecord[] {
+  const { tenant_id, project_id, segment_id, has_entered, player_ids, revision, changed_ms } = row;
+  return player_ids.map((player_id) => {
+    const change: SegmentChange = {
+      tenant_id,
+      project_id,
+      segment_id,
+      player_id,
+      change: has_entered ? 'entered' : 'left',
+      change_id: revision,
+      changed_at_ms: Number(changed_ms),
+    };
+    return { key: playerKey(project_id, player_id), value: JSON.stringify(change) };
+  });
 }

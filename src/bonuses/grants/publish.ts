@@ -1,31 +1,18 @@
-import { encodePlayerEvent, playerKey, type PlayerEvent } from '../../ingest/events/envelope.ts';
+import { playerEventRecord, type PlayerEvent } from '../../ingest/events/envelope.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Outbox } from '../../platform/outbox.ts';
 import { wireAmount } from '../templates/config.ts';
 import { markPublished, selectToPublish, type ToPublish } from './publish-queries.ts';
 
-const MAX_EVENTS = 1_000;
-
-/**
- * Appends a batch of the events of grants to `player-events`, so that segments and journeys see them; returns whether
- * there are more. A crash before they are noted as published appends them again, with the same ids.
- */
-export async function publishGrantEvents({
-  postgres,
-  eventLog,
-}: Pick<Platform, 'postgres' | 'eventLog'>): Promise<boolean> {
-  const events = await selectToPublish(postgres.service, MAX_EVENTS);
-  if (events.length === 0) return false;
-  await eventLog.append(
-    TOPICS.playerEvents,
-    events.map((event) => ({
-      key: playerKey(event.project_id, event.player_id),
-      value: encodePlayerEvent(playerEventOf(event)),
-    })),
-  );
-  await markPublished(postgres.service, events);
-  return events.length === MAX_EVENTS;
-}
+/** The events of grants that segments and journeys are to see. An event that is appended again has the same ids. */
+export const GRANT_EVENTS: Outbox<ToPublish> = {
+  name: 'bonus-events',
+  topic: TOPICS.playerEvents,
+  max_rows: 1_000,
+  read: selectToPublish,
+  recordsOf: (events) => events.map((event) => playerEventRecord(playerEventOf(event))),
+  remove: markPublished,
+};
 
 function playerEventOf(event: ToPublish): PlayerEvent {
   const amount = (digits: string | null) => (digits === null ? null : wireAmount(BigInt(digits)));

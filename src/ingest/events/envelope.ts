@@ -228,6 +228,11 @@ export function playerKey(project_id: string, player_id: string): string {
   return `${project_id}:${player_id}`;
 }
 
+/** The record of an event on `player-events`. */
+export function playerEventRecord(event: PlayerEvent): { key: string; value: string } {
+  return { key: playerKey(event.project_id, event.player_id), value: encodePlayerEvent(event) };
+}
+
 /** Why the fold rejected an event. */
 export const DEAD_LETTER_REASONS = [
   'MALFORMED_RECORD',

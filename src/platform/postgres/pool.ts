@@ -30,8 +30,8 @@ const LOOKUP_POOL_SIZE = 8;
 const PING_POOL_SIZE = 1;
 const WATCH_POOL_SIZE = 1;
 const PATIENT_POOL_SIZE = 4;
-/** Sessions of processors: four evaluations, two that are retried, one rewriter. */
-const SESSION_POOL_SIZE = 7;
+/** Sessions of processors: four evaluations, two that are retried, one rewriter, one that empties an outbox. */
+const SESSION_POOL_SIZE = 8;
 const REQUEST_POOL_SIZE = 4;
 const LONG_POOL_SIZE = 4;
 const CONNECT_TIMEOUT_S = 10;

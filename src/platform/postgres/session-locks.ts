@@ -26,7 +26,13 @@ export async function takeLock({ sql }: Session, name: string, wait_ms: number):
   }
 }
 
-/** Releases a lock that {@link takeLock} has taken. */
+/** Takes the lock as {@link takeLock} does; false when another session or transaction holds it. */
+export async function tryLock({ sql }: Session, name: string): Promise<boolean> {
+  const [row] = await sql<{ locked: boolean }[]>`select pg_try_advisory_lock(hashtext(${name})) as locked`;
+  return row?.locked ?? false;
+}
+
+/** Releases a lock that was taken by {@link takeLock} or {@link tryLock}. */
 export async function releaseLock({ sql }: Session, name: string): Promise<void> {
   await sql`select pg_advisory_unlock(hashtext(${name}))`;
 }

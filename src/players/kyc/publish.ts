@@ -1,33 +1,25 @@
-import { encodePlayerEvent, playerKey, type PlayerEvent } from '../../ingest/events/envelope.ts';
+import { playerEventRecord, type PlayerEvent } from '../../ingest/events/envelope.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
-import type { Platform } from '../../wiring/platform.ts';
-import { markPublished, selectUnpublished, type UnpublishedRow } from './queries.ts';
-
-const MAX_BATCH = 1_000;
+import type { Outbox } from '../../platform/outbox.ts';
+import { markPublished, selectToPublish, type ToPublish } from './queries.ts';
 
 /**
- * Appends the events of applied decisions to `player-events`, so that segments, journeys and timelines see them; returns
- * how many. After a crash in between they are appended again with the same ids, which later stages recognise.
+ * The events of applied decisions, which segments, journeys and timelines are to see. An event that is appended again has
+ * the same ids.
  */
-export async function publishDecisions({
-  postgres,
-  eventLog,
-}: Pick<Platform, 'postgres' | 'eventLog'>): Promise<number> {
-  const rows = await selectUnpublished(postgres.service, MAX_BATCH);
-  if (rows.length === 0) return 0;
-  const records = rows.map(eventOf).map((event) => ({
-    key: playerKey(event.project_id, event.player_id),
-    value: encodePlayerEvent(event),
-  }));
-  await eventLog.append(TOPICS.playerEvents, records);
-  await markPublished(postgres.service, rows);
-  return rows.length;
-}
+export const KYC_EVENTS: Outbox<ToPublish> = {
+  name: 'kyc-events',
+  topic: TOPICS.playerEvents,
+  max_rows: 1_000,
+  read: selectToPublish,
+  recordsOf: (rows) => rows.map((row) => playerEventRecord(eventOf(row))),
+  remove: markPublished,
+};
 
 /** Who said it, in the words of events. */
 const SOURCES = { webhook: 'adapter', api: 'api', clock: 'clock', event: 'event' } as const;
 
-function eventOf(row: UnpublishedRow): PlayerEvent {
+function eventOf(row: ToPublish): PlayerEvent {
   const { tenant_id, project_id, player_id, event, level, expires_at, kyc_status, source } = row;
   return {
     tenant_id,

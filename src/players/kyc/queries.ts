@@ -109,7 +109,7 @@ export function selectLapsed(
 }
 
 /** A statement whose event waits to be appended to the log. */
-export interface UnpublishedRow extends PlayerRef {
+export interface ToPublish extends PlayerRef {
   decision_id: string;
   event: string;
   source: KycSource;
@@ -121,8 +121,8 @@ export interface UnpublishedRow extends PlayerRef {
 }
 
 /** The oldest events that wait. */
-export function selectUnpublished(sql: Tx, limit: number): PendingQuery<UnpublishedRow[]> {
-  return sql<UnpublishedRow[]>`
+export function selectToPublish(sql: Tx, limit: number): PendingQuery<ToPublish[]> {
+  return sql<ToPublish[]>`
     select tenant_id, project_id, player_id, decision_id, event, source, level, expires_at, kyc_status, occurred_at,
       received_at
     from kyc_decisions where is_unpublished
@@ -133,7 +133,7 @@ export function selectUnpublished(sql: Tx, limit: number): PendingQuery<Unpublis
 /** Marks events as appended. */
 export async function markPublished(
   sql: Tx,
-  rows: readonly Pick<UnpublishedRow, 'tenant_id' | 'project_id' | 'decision_id'>[],
+  rows: readonly Pick<ToPublish, 'tenant_id' | 'project_id' | 'decision_id'>[],
 ): Promise<void> {
   const keys = rows.map(({ tenant_id, project_id, decision_id }) => ({ tenant_id, project_id, decision_id }));
   await sql`
@@ -149,7 +149,7 @@ export async function markPublished(
 }
 
 /** Events that wait to be appended, for the metrics. */
-export async function readUnpublished(tx: Tx, most: number): Promise<Backlog> {
+export async function readToPublish(tx: Tx, most: number): Promise<Backlog> {
   const [row] = await tx<Backlog[]>`
     select count(*)::integer as items, epoch_ms(min(received_at))::float8 as oldest_ms from (
       select received_at from kyc_decisions where is_unpublished order by received_at limit ${most}) d`;

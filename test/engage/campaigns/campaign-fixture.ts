@@ -34,6 +34,7 @@ export async function storeSends(
   { tenant_id, project_id }: ProjectRef,
   sends: readonly SendFields[],
 ): Promise<string[]> {
+  const { service } = postgres;
   const rows = sends.map((send) => ({
     tenant_id,
     project_id,
@@ -45,7 +46,18 @@ export async function storeSends(
     enqueued_at: new Date('2026-05-01T10:00:00Z'),
     ...send,
   }));
-  for (const row of rows) await postgres.service`insert into message_sends ${postgres.service(row)}`;
+  for (const row of rows) {
+    const { sent_at, opened_at, clicked_at, bounced_at, ...queued } = row;
+    await service`insert into message_sends ${service(queued)}`;
+    const reached = Object.entries({ sent_at, opened_at, clicked_at, bounced_at }).filter(
+      ([, at]) => at != null,
+    );
+    // A stage is reached by a change.
+    if (reached.length > 0)
+      await service`
+        update message_sends set ${service(Object.fromEntries(reached))}, changed_xid = pg_current_xact_id()
+        where send_id = ${row.send_id}`;
+  }
   return rows.map(({ send_id }) => send_id);
 }
 

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { feedbackEventsOf } from '../../../src/engage/messaging/feedback-events.ts';
 import {
   cancelJourneySends,
   insertJourneySends,
   type JourneySend,
 } from '../../../src/engage/messaging/journey-send-queries.ts';
-import { MIRROR_START } from '../../../src/analytics/mirror-queries.ts';
-import { readChangedSends } from '../../../src/analytics/send-mirror-queries.ts';
+import type { PlayerEvent } from '../../../src/ingest/events/envelope.ts';
+import { TOPICS } from '../../../src/platform/event-log/topics.ts';
 import { until } from '../../engines/until.ts';
 import { messengerOf, openMessengerFixture, type MessengerFixture } from './messenger-fixture.ts';
 
@@ -82,11 +81,15 @@ it('a node of a run sends one message, with the context of the run; its events n
     { send_id: first?.send_id, body: 'Your code is X-174200active' },
   ]);
   expect(await rowsOf(send)).toMatchObject([{ channel: 'email' }]);
-  const changed = await until('the change can be read', async (saw) => {
-    const read = saw(await readChangedSends(sql(), MIRROR_START, 1_000, now_ms));
-    return read.find(({ send_id, sent_ms }) => send_id === first?.send_id && sent_ms !== null);
+  const { eventLog } = fixture.service.platform;
+  const events = await until('its event is on the log', async (saw) => {
+    const read: PlayerEvent[] = [];
+    const end = (await eventLog.endOffsets(TOPICS.playerEvents)).get(0) ?? 0n;
+    for await (const { records } of eventLog.read(TOPICS.playerEvents, 0, 0n, end))
+      read.push(...records.map(({ value }) => JSON.parse(value) as PlayerEvent));
+    const found = saw(read.filter(({ properties }) => properties['send_id'] === first?.send_id));
+    return found.length > 0 && found;
   });
-  const events = feedbackEventsOf(changed);
   expect(events).toMatchObject([
     { event: 'email_sent', properties: { journey_run_id: send.journey_run_id, campaign_id: null } },
   ]);

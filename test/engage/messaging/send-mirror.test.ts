@@ -140,7 +140,7 @@ describe('the events of messages', () => {
     ]);
     // As after a crash: every row is mirrored again.
     await service.platform.postgres
-      .service`update mirror_positions set changed_xid = '0' where name in ('message_sends', 'message_feedback')`;
+      .service`update mirror_positions set changed_xid = '0' where name = 'message_sends'`;
     await caughtUp();
     expect(await eventsOf(player_id)).toEqual(events);
     const counted = await service.platform.clickhouse.query(
@@ -148,6 +148,35 @@ describe('the events of messages', () => {
       project,
     );
     expect(counted).toEqual([{ n: '3', same: '3' }]);
+  });
+
+  it('are on the log once, with the change that reached the stage, whatever is reported later', async () => {
+    const { eventLog, clickhouse } = service.platform;
+    const [player_id, at] = [
+      await client.identify(),
+      (minutes: number) => new Date(Date.UTC(2026, 4, 1, 10, minutes)),
+    ];
+    const [send_id = ''] = await store({ player_id, sent_at: at(0) });
+    await change(send_id, { status: 'opened', delivered_at: at(1), opened_at: at(9) });
+    await caughtUp();
+    const ends = await eventLog.endOffsets('player-events');
+    // Callbacks come in any order: the row gets the earliest time of each stage, and the stage stays one event.
+    await change(send_id, { opened_at: at(5) });
+    await change(send_id, { delivered_at: at(0), provider_code: 'x' });
+    await caughtUp();
+    expect(await eventLog.endOffsets('player-events')).toEqual(ends);
+    await change(send_id, { status: 'clicked', clicked_at: at(7) });
+    await caughtUp();
+    const appended = [...(await eventLog.endOffsets('player-events'))].map(
+      ([p, end]) => end - (ends.get(p) ?? 0n),
+    );
+    expect(appended.reduce((sum, one) => sum + one, 0n)).toBe(1n);
+    const counted = await clickhouse.query(
+      'select event, count() as n from events final where project_id = {project_id:UUID} group by event order by event',
+      project,
+    );
+    const once = ['email_clicked', 'email_opened', 'email_sent'].map((event) => ({ event, n: '1' }));
+    expect(counted).toEqual(once);
   });
 
   it('are not on the log again when rows are copied again', async () => {

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { lapseOnce } from '../../../src/players/kyc/lapse.ts';
-import { publishDecisions } from '../../../src/players/kyc/publish.ts';
+import { publishOutbox } from '../../../src/platform/outbox.ts';
+import { KYC_EVENTS } from '../../../src/players/kyc/publish.ts';
 import { runScheduleJob } from '../../../src/segments/refresh-job.ts';
 import { runSizesJob } from '../../../src/segments/sizes.ts';
 import { setKycModel, sunk } from '../../engines/service.ts';
@@ -76,7 +77,7 @@ async function kyc(player_id: string): Promise<void> {
   expect((await client.api('POST', `/v1/players/${player_id}/kyc/request`, {})).status).toBe(202);
   expect((await client.api('POST', `/v1/players/${player_id}/kyc/approve`, { level: 2 })).status).toBe(200);
   expect((await client.api('GET', `/v1/players/${player_id}/kyc`)).status).toBe(200);
-  await publishDecisions(service.platform);
+  await publishOutbox(service.platform, KYC_EVENTS);
 }
 
 async function reads(player_id: string, label: string): Promise<void> {

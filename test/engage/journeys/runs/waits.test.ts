@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { waitUntilCaughtUp } from '../../../../src/analytics/caught-up.ts';
 import { LogUnavailable, type EventLog } from '../../../../src/platform/event-log/port.ts';
 import { GROUPS, TOPICS } from '../../../../src/platform/event-log/topics.ts';
 import type { Postgres, Tx } from '../../../../src/platform/postgres/port.ts';
 import { type TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
+import { storeSends } from '../../campaigns/campaign-fixture.ts';
 import { triggerFixture, type TriggerFixture } from '../../triggers/trigger-fixture.ts';
 import { end, runFixture, startMovedService, wait, type MovedClock, type RunFixture } from './run-fixture.ts';
 
@@ -353,4 +355,29 @@ it('a player who enters a segment begins a run, one who leaves it another', asyn
   expect((await on.runs(entered)).data).toMatchObject([{ status: 'running' }]);
   await until(async (saw) => saw((await on.runs(leaves)).data[0]?.status) === 'completed');
   expect((await on.runs(leaves)).data).toMatchObject([{ outcome: 'exited' }]);
+});
+
+it('a later report about an old message ends no wait: each of its stages is one event', async () => {
+  const player_id = await events.person();
+  const { tenant_id, project_id } = service;
+  const at = () => new Date(clock.now_ms());
+  const store = (dedup_key: string) =>
+    storeSends(service.platform, { tenant_id, project_id }, [
+      { player_id, dedup_key, status: 'opened', sent_at: at(), opened_at: at() },
+    ]);
+  const [old = ''] = await store('old');
+  await waitUntilCaughtUp(service.platform, 60_000);
+  const journey_id = await on.journey([
+    { ...awaiting('email_opened'), next: 'end', timeout_next: 'end' },
+    end(),
+  ]);
+  const run_id = await on.start(journey_id, player_id);
+  await on.reached(journey_id, run_id, 'e');
+  await on.sql`
+    update message_sends set status = 'clicked', clicked_at = ${at()}, changed_xid = pg_current_xact_id()
+    where send_id = ${old}`;
+  await waitUntilCaughtUp(service.platform, 60_000);
+  const [fresh = ''] = await store('fresh');
+  const { context } = await on.reached(journey_id, run_id, 'completed');
+  expect(context).toMatchObject({ events: { e: { send_id: fresh } } });
 });
