@@ -1048,6 +1048,7 @@ create table public.journey_batches (
   occasion text not null,
   from_player_id uuid not null,
   to_player_id uuid not null,
+  members_before timestamp with time zone,
   constraint journey_batches_pkey PRIMARY KEY (tenant_id, project_id, journey_id, occasion, from_player_id)
 );
 CREATE INDEX journey_batches_open ON public.journey_batches USING btree (journey_id, from_player_id);

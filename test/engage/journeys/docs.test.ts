@@ -51,7 +51,7 @@ const EXAMPLE = {
 const TRIGGERS: Record<Trigger['kind'], string> = {
   event: 'an `event` of the player that satisfies `where` (optional)',
   segment_entered:
-    'entering the segment `segment_id`; with `existing_members` also those in it at the activation',
+    'entering the segment `segment_id`; with `existing_members` also those in it at the activation, once per journey',
   segment_exited: 'leaving the segment `segment_id`',
   schedule: 'the members of `segment_id` at each time of `cron` (five fields) in `timezone`',
   api: 'only `POST /v1/journeys/:id/trigger`, which starts a run of any active journey',

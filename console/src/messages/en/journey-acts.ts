@@ -7,7 +7,8 @@ export const journeyActs = {
   activate: 'Activate',
   activateTitle: (name: string) => `Activate “${name}”?`,
   activateText: (trigger: string) => `From now on runs start for players with: ${trigger}.`,
-  activateExisting: 'Players who are in the segment now enter, too.',
+  activateExisting:
+    'Players who are in the segment now enter, too, unless those of an earlier activation did.',
   activateVersion: (version: number) => `What was saved last becomes version ${version}.`,
   activateUses: 'It uses:',
   resume: 'Runs that came due while the journey was held',

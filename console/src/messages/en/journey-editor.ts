@@ -40,7 +40,7 @@ export const journeyEditor = {
   values: 'Values, with commas between',
   valueHint: 'Money in the smallest unit; {"days": 7} is a span of time',
   segment: 'Segment',
-  existing: 'Members of the segment enter when the journey is activated',
+  existing: 'Members of the segment enter when the journey is first activated',
   cron: 'Schedule (crontab)',
   cronHint: 'Minute, hour, day of the month, month, day of the week',
   zone: 'Time zone',

@@ -56,7 +56,7 @@ export const journeys = {
   },
   rules: 'Start and rules',
   starts: 'Starts with',
-  existing: 'Members of the segment enter when it is activated',
+  existing: 'Members of the segment enter when it is first activated',
   reEntry: 'The same player again',
   reEntries: {
     once: 'never',

@@ -7,6 +7,7 @@ import type { Definition, Trigger } from '../graph/shapes.ts';
 import {
   cutRange,
   endRange,
+  entryOfMembers,
   EXISTING_MEMBERS,
   hasOccasion,
   insertEntry,
@@ -108,11 +109,17 @@ export class AudienceEntry {
     // Before anything is written: the range waits until it is known where the log ends.
     if (starts === undefined && countsEvents(live.definition)) throw new StartsMissing();
     const { segment_id } = live.trigger;
+    if (isOfMembers(taken) && !isEntryOf(taken, live.trigger)) {
+      // The trigger was given another segment meanwhile, or takes in no existing members any more.
+      await endRange(tx, taken);
+      return undefined;
+    }
     const range = await cutRange(tx, taken, segment_id);
-    const members = await selectRangeMembers(tx, range, segment_id, activationOf(range));
+    const members = await selectRangeMembers(tx, range, segment_id);
+    const trigger_key = isOfMembers(range) ? EXISTING_MEMBERS : range.occasion;
     const entrants = members.map(({ player_id }): Entrant => {
       const { kind } = live.trigger;
-      return { player_id, trigger_key: range.occasion, trigger: { kind }, context: { trigger_payload: {} } };
+      return { player_id, trigger_key, trigger: { kind }, context: { trigger_payload: {} } };
     });
     const { version, definition } = live;
     const entry = { version: { ...range, version }, definition, now, starts, members_of: segment_id };
@@ -150,7 +157,7 @@ export class AudienceEntry {
       if (due === undefined) continue;
       try {
         if (await hasOccasion(postgres.service, journey, due.occasion)) continue;
-        await insertEntry(postgres.service, journey, due.occasion);
+        await insertEntry(postgres.service, journey, due.occasion, due.members_before);
       } catch (error) {
         const { journey_id } = journey;
         logger.warn(
@@ -168,24 +175,28 @@ function hasAudience(trigger: Trigger): trigger is AudienceTrigger {
   return 'segment_id' in trigger;
 }
 
-/** The latest entry that is due; occurrences that were missed while nothing ran are one entry. */
+/**
+ * The latest entry that is due; occurrences that were missed while nothing ran are one entry. Existing members are those of
+ * the activation: later ones enter by the change of their membership.
+ */
 function occasionOf(
   { trigger }: Definition,
   { activated_at }: LiveJourney,
   now_ms: number,
-): { occasion: string } | undefined {
+): { occasion: string; members_before: Date | null } | undefined {
   if (trigger.kind === 'segment_entered' && trigger.existing_members) {
-    return { occasion: `${EXISTING_MEMBERS} ${activated_at.toISOString()}` };
+    return { occasion: entryOfMembers(trigger.segment_id), members_before: activated_at };
   }
   if (trigger.kind !== 'schedule') return undefined;
   const at_ms = new ScheduleTimes(trigger.cron, trigger.timezone).latestUpTo(now_ms);
   if (at_ms === undefined || at_ms < activated_at.getTime()) return undefined;
-  return { occasion: `schedule ${new Date(at_ms).toISOString()}` };
+  return { occasion: `schedule ${new Date(at_ms).toISOString()}`, members_before: null };
 }
 
-/** When the journey was activated whose existing members enter: later ones enter by the change of their membership. */
-function activationOf({ occasion }: Range): Date | undefined {
-  return occasion.startsWith(EXISTING_MEMBERS)
-    ? new Date(occasion.slice(EXISTING_MEMBERS.length + 1))
-    : undefined;
+const isOfMembers = ({ occasion }: Range) => occasion.startsWith(EXISTING_MEMBERS);
+
+/** Whether the range is of the existing members that the trigger takes in. */
+function isEntryOf({ occasion }: Range, trigger: AudienceTrigger): boolean {
+  const takes = trigger.kind === 'segment_entered' && trigger.existing_members;
+  return takes && occasion === entryOfMembers(trigger.segment_id);
 }

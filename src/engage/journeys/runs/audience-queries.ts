@@ -6,8 +6,13 @@ import type { JourneyKey, LiveJourney } from './journey-queries.ts';
 const RANGE = 1_000;
 /** Ranges that are cut at once, in some 100 ms. */
 const MAX_CUT = 100;
-/** The name of the entry of those who were members when the journey was activated. */
+/**
+ * What those who were members when the journey was first activated enter by: each of them once, also where the trigger is given
+ * another segment later.
+ */
 export const EXISTING_MEMBERS = 'existing members';
+/** The name of the entry of a segment's existing members, which begins once per journey. */
+export const entryOfMembers = (segment_id: string) => `${EXISTING_MEMBERS} of ${segment_id}`;
 
 /** Postgres notifies on this channel when a journey was activated. */
 export const AUDIENCES_CHANNEL = 'journey_audiences';
@@ -44,13 +49,14 @@ export async function hasOccasion(
 
 /**
  * Begins the entry of the members of a segment with one range of all of them, which is cut when it is taken: so no
- * statement grows with the segment. Beginning an entry again changes nothing. Of earlier ones, which come no more, it
- * forgets those that began over a week ago.
+ * statement grows with the segment. Beginning an entry again changes nothing. Of earlier occurrences of a schedule, which come
+ * no more, it forgets those that began over a week ago. `members_before`: only those enter who were members before.
  */
 export async function insertEntry(
   sql: Tx,
   { tenant_id, project_id, journey_id, version }: JourneyKey & { version: number },
   occasion: string,
+  members_before: Date | null = null,
 ): Promise<void> {
   await sql`
     with begun as (
@@ -61,10 +67,12 @@ export async function insertEntry(
     ), past as (
       delete from journey_occasions
       where tenant_id = ${tenant_id} and project_id = ${project_id} and journey_id = ${journey_id}
-        and occasion <> ${occasion} and begun_at < now() - interval '7 days' and exists (select from begun)
+        and occasion <> ${occasion} and not starts_with(occasion, ${EXISTING_MEMBERS}) and begun_at < now() - interval '7 days' and exists (select from begun)
     )
-    insert into journey_batches (tenant_id, project_id, journey_id, version, occasion, from_player_id, to_player_id)
-    select ${tenant_id}, ${project_id}, ${journey_id}, ${version}, occasion, ${FIRST}, ${LAST} from begun`;
+    insert into journey_batches (tenant_id, project_id, journey_id, version, occasion, from_player_id, to_player_id,
+      members_before)
+    select ${tenant_id}, ${project_id}, ${journey_id}, ${version}, occasion, ${FIRST}, ${LAST},
+      ${members_before}::timestamptz from begun`;
 }
 
 /** Before every id, and after every one: a range that ends there may have any number of players. */
@@ -78,7 +86,7 @@ const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
  */
 export async function cutRange(tx: Tx, range: Range, segment_id: string): Promise<Range> {
   if (range.to_player_id !== LAST) return range;
-  const { tenant_id, project_id, journey_id, version, occasion, from_player_id } = range;
+  const { tenant_id, project_id, journey_id, version, occasion, from_player_id, members_before } = range;
   const [cut] = await tx<{ end: string | null }[]>`
     with starts as materialized (
       select player_id, before from (
@@ -93,9 +101,10 @@ export async function cutRange(tx: Tx, range: Range, segment_id: string): Promis
       ) m
       where number % ${RANGE} = 1 and number > 1
     ), others as (
-      insert into journey_batches (tenant_id, project_id, journey_id, version, occasion, from_player_id, to_player_id)
+      insert into journey_batches (tenant_id, project_id, journey_id, version, occasion, from_player_id, to_player_id,
+        members_before)
       select ${tenant_id}, ${project_id}, ${journey_id}, ${version}, ${occasion}, player_id,
-        lead(before, 1, ${LAST}::uuid) over (order by player_id)
+        lead(before, 1, ${LAST}::uuid) over (order by player_id), ${members_before}::timestamptz
       from starts
       on conflict do nothing
     ), shortened as (
@@ -117,10 +126,20 @@ export interface Range extends JourneyKey {
   occasion: string;
   from_player_id: string;
   to_player_id: string;
+  /** Who became a member from then on enters in another way; null: all members enter. */
+  members_before: Date | null;
+}
+
+/** Existing members whose entry a pause interrupts enter once the journey is resumed. */
+function mayEnter(sql: Tx) {
+  return sql`not (starts_with(b.occasion, ${EXISTING_MEMBERS}) and exists (
+    select from journeys j where j.tenant_id = b.tenant_id and j.project_id = b.project_id
+      and j.journey_id = b.journey_id and j.status = 'paused' and j.deleted_at is null))`;
 }
 
 /** Returns a row while a range waits for a process that takes it. */
-export const audienceWork: WorkQuery = (sql) => sql`select from journey_batches limit 1`;
+export const audienceWork: WorkQuery = (sql) =>
+  sql`select from journey_batches b where ${mayEnter(sql)} limit 1`;
 
 /** Locks an open range that no other transaction holds: of the journey after `last`, so that journeys take turns. */
 export async function takeRange(
@@ -130,9 +149,10 @@ export async function takeRange(
 ): Promise<Range | undefined> {
   const take = async (after: string) => {
     const [range] = await tx<Range[]>`
-      select tenant_id, project_id, journey_id, version, occasion, from_player_id, to_player_id from journey_batches
-      where journey_id > ${after}::uuid and journey_id <> all(${but_of}::text[]::uuid[])
-      order by journey_id, from_player_id limit 1 for update skip locked`;
+      select tenant_id, project_id, journey_id, version, occasion, from_player_id, to_player_id, members_before
+      from journey_batches b
+      where journey_id > ${after}::uuid and journey_id <> all(${but_of}::text[]::uuid[]) and ${mayEnter(tx)}
+      order by journey_id, from_player_id limit 1 for update of b skip locked`;
     return range;
   };
   return (await take(last?.journey_id ?? FIRST)) ?? (last === undefined ? undefined : take(FIRST));
@@ -148,17 +168,16 @@ export async function shortenRange(tx: Tx, range: Range, from_player_id: string)
   await tx`update journey_batches set from_player_id = ${from_player_id} where ${itself(tx, range)}`;
 }
 
-/** Those who are members of the segment now, of the players of the range; with `before`: since a time before it. */
+/** Those who are members of the segment now, of the players of the range; with `members_before`: since a time before it. */
 export async function selectRangeMembers(
   tx: Tx,
-  { tenant_id, project_id, from_player_id, to_player_id }: Range,
+  { tenant_id, project_id, from_player_id, to_player_id, members_before }: Range,
   segment_id: string,
-  before: Date | undefined,
 ): Promise<{ player_id: string }[]> {
   return tx<{ player_id: string }[]>`
     select player_id from segment_members
     where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}
       and player_id between ${from_player_id} and ${to_player_id}
-      ${before === undefined ? tx`` : tx`and entered_at < ${before}`}
+      ${members_before === null ? tx`` : tx`and entered_at < ${members_before}`}
     order by player_id`;
 }

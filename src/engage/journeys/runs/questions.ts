@@ -16,11 +16,15 @@ import { advance } from './advance.ts';
 import { stateOf, type AskingRun } from './advance-batch.ts';
 import { answerKey, type Answers } from './facts.ts';
 import { Losses, type LossDeps, type LossQuestion } from './losses.ts';
+import type { News } from './news.ts';
 import type { Advanced } from './shapes.ts';
 import { conditionKey } from './turn.ts';
 
-/** With the event log, losses are asked about once ClickHouse has all bets that were accepted before. */
-export type QuestionDeps = LossDeps;
+/**
+ * With the event log, losses are asked about once ClickHouse has all bets that were accepted before. With `news`, conditions are
+ * asked about once they include the event that started or woke the run.
+ */
+export type QuestionDeps = LossDeps & { news?: News };
 
 /** The longest question to ClickHouse. */
 const QUESTION_MS = 5_000;
@@ -46,7 +50,8 @@ interface Asking extends Asked {
  * Answers the questions of runs of one project, outside of any transaction: each run is walked to its next rest, and
  * what it asks about on its way is asked for all runs at once, one question per distinct condition. Returns the answers
  * by `answerKey`. Losses are asked about for a few seconds; a run that lacks an answer for that reason asks again at once.
- * A run that is not in the result is to wait: ClickHouse does not have the bets of its player. Rejects when a question fails
+ * A run that is not in the result is to wait: ClickHouse does not have the bets of its player, or its condition would not
+ * include the event that started or woke it. Rejects when a question fails
  * or takes over five seconds.
  */
 export async function answerQuestions(
@@ -56,6 +61,7 @@ export async function answerQuestions(
 ): Promise<ReadonlyMap<string, Answers>> {
   const asked = asking.map((one): Asked => ({ ...one, answers: new Map() }));
   const losses = new Losses(deps, project);
+  const behind = new Set<string>();
   let open = asked;
   for (let round = 0; open.length > 0 && round < MAX_ROUNDS; round++) {
     const now_ms = deps.clock.now_ms();
@@ -75,14 +81,40 @@ export async function answerQuestions(
       if (same === undefined) questions.set(text, { condition, runs: [{ ...one, key, set }] });
       else same.runs.push({ ...one, key, set });
     }
+    const late = await withoutNews(deps, project, [...questions.values()]);
+    for (const { run } of late) behind.add(run.run_id);
+    const answered: Asking[] = [];
     for (const { condition, runs } of questions.values()) {
-      const matching = await matchingRuns(deps, project, condition, runs, now_ms);
-      for (const one of runs) one.answers.set(one.key, matching(one));
+      const ready = runs.filter((one) => !late.has(one));
+      if (ready.length === 0) continue;
+      const matching = await matchingRuns(deps, project, condition, ready, now_ms);
+      for (const one of ready) one.answers.set(one.key, matching(one));
+      answered.push(...ready);
     }
-    open = [...(await losses.answer(lost)), ...[...questions.values()].flatMap(({ runs }) => runs)];
+    open = [...(await losses.answer(lost)), ...answered];
   }
-  const ready = asked.filter(({ run }) => !losses.isBehind(run));
+  const ready = asked.filter(({ run }) => !losses.isBehind(run) && !behind.has(run.run_id));
   return new Map(ready.map(({ run, answers }) => [answerKey(run), answers]));
+}
+
+/**
+ * The runs whose conditions would not include the event that started or woke them. Custom attributes are as Postgres has
+ * them, so a condition on these alone waits for nothing.
+ */
+async function withoutNews(
+  { news }: QuestionDeps,
+  project: ProjectRef,
+  questions: readonly { condition: DefinitionNode; runs: readonly Asking[] }[],
+): Promise<ReadonlySet<Asking>> {
+  if (news === undefined) return new Set();
+  const waiting = questions.flatMap(({ condition, runs }) => {
+    const leaves = [...conditionsOf(condition)];
+    if (leaves.every(isOfPostgres)) return [];
+    const segment_ids = leaves.flatMap((leaf) => (leaf.type === 'segment' ? [leaf.segment_id] : []));
+    return runs.map((one) => ({ ...one, segment_ids, asked: one }));
+  });
+  const late = await news.behind(project, waiting);
+  return new Set(waiting.flatMap((one) => (late.has(one) ? [one.asked] : [])));
 }
 
 /** What a run asks: the condition of a branch, or what the player has lost, for a cashback. */
@@ -138,6 +170,11 @@ function conditionAt({ graph }: Definition, node_id: string, key: string): Defin
   return asked?.kind === 'segment' ? asked.condition : undefined;
 }
 
+/** Whether the condition is about a custom attribute. */
+function isOfPostgres(leaf: Condition): leaf is Extract<Condition, { type: 'trait' }> {
+  return leaf.type === 'trait' && leaf.field.startsWith(ATTRIBUTE_PREFIX);
+}
+
 /** Whether a run's player satisfies a single condition. */
 type Holds = (one: Asking) => boolean;
 
@@ -157,7 +194,7 @@ async function matchingRuns(
   const holds = new Map<Condition, Holds>();
   const remote: Condition[] = [];
   for (const leaf of leaves) {
-    if (leaf.type === 'trait' && leaf.field.startsWith(ATTRIBUTE_PREFIX)) {
+    if (isOfPostgres(leaf)) {
       const clause = { property: leaf.field.slice(ATTRIBUTE_PREFIX.length), comparison: leaf.comparison };
       holds.set(leaf, ({ factsOf, answers, set }) => {
         const stored = factsOf(answers).player['custom_attributes'] as Record<string, unknown> | undefined;

@@ -25,6 +25,7 @@ import {
 } from './claim-queries.ts';
 import { Definitions } from './definitions.ts';
 import { answerKey, type Answers } from './facts.ts';
+import { News } from './news.ts';
 import { answerQuestions } from './questions.ts';
 import { StartNotes, StartsMissing } from './wait-starts.ts';
 import { noteJourneyError } from './journey-queries.ts';
@@ -68,6 +69,7 @@ export class JourneyRunner {
   /** More was due than fitted into the last batch. `after`: projects up to this one had their share. */
   #crowd: { after: ProjectRef | undefined } | undefined;
   readonly #starts: StartNotes;
+  readonly #news: News;
   /** Settles when the latest claim has. */
   #claimed: Promise<unknown> = Promise.resolve();
   #woken = new AbortController();
@@ -79,6 +81,7 @@ export class JourneyRunner {
   constructor(deps: RunnerDeps) {
     this.#deps = deps;
     this.#starts = new StartNotes(deps);
+    this.#news = new News(deps);
   }
 
   /** Moves the runs of one batch, or waits until the next one is due; false when none is {@link ALMOST_DUE_MS almost due}. */
@@ -258,7 +261,7 @@ export class JourneyRunner {
     if (first === undefined) return;
     const project = projectRefOf(first.run);
     try {
-      const answers = await answerQuestions(this.#deps, project, asking);
+      const answers = await answerQuestions({ ...this.#deps, news: this.#news }, project, asking);
       // The others wait for their timers: while a processor is stopped they would ask without a pause.
       const ready = asking.filter(({ run }) => answers.has(answerKey(run)));
       this.#deps.metrics.journeyQuestionsBehind.inc(asking.length - ready.length);
