@@ -58,10 +58,12 @@ export async function selectDeferredPlayers(
     from unnest(
       ${plainArray(pairs.map((p) => p.segment_id))}::text::uuid[],
       ${plainArray(pairs.map((p) => p.player_id))}::text::uuid[]) as r (segment_id, player_id)
-    join segments s on s.segment_id = r.segment_id
-    where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.evaluation_failures = 0
-      and exists (
-        select from dirty_players d
-        where d.tenant_id = ${tenant_id} and d.project_id = ${project_id} and d.segment_id = r.segment_id
-          and r.player_id = any(d.player_ids))`;
+    cross join lateral (
+      select from segments s
+      where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.segment_id = r.segment_id
+        and s.evaluation_failures = 0 offset 0) s
+    where exists (
+      select from dirty_players d
+      where d.tenant_id = ${tenant_id} and d.project_id = ${project_id} and d.segment_id = r.segment_id
+        and r.player_id = any(d.player_ids))`;
 }

@@ -1,5 +1,7 @@
 import { NIL_ID } from '../../../../src/platform/ids.ts';
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { deleteStages, selectReachedStages } from '../../../../src/analytics/stage-queries.ts';
 import { listVersions } from '../../../../src/engage/journeys/graph/version-queries.ts';
 import { endRuns } from '../../../../src/engage/journeys/runs/cancel.ts';
 import { claimByProject } from '../../../../src/engage/journeys/runs/claim-queries.ts';
@@ -9,6 +11,12 @@ import {
   selectHits,
   selectWatchers,
 } from '../../../../src/engage/journeys/runs/match-queries.ts';
+import { selectLastChange } from '../../../../src/engage/journeys/runs/news-queries.ts';
+import {
+  selectChainLength,
+  selectDeferredPlayers,
+  selectQueueEnds,
+} from '../../../../src/segments/passed-queries.ts';
 import { startExplainedService, type ExplainedService } from '../../../platform/postgres/statement-plans.ts';
 import { end, runFixture, wait, type RunFixture } from './run-fixture.ts';
 
@@ -70,6 +78,24 @@ beforeAll(async () => {
 });
 afterAll(async () => explained?.service.close());
 
+/** Queues that branches and outboxes look at: those of other projects are long. */
+async function fillQueues(): Promise<string> {
+  const { tenant_id, project_id } = explained.service;
+  const other = await explained.service.newTenant();
+  const queue = (of: { tenant_id: string; project_id: string }, entries: number) => on.sql`
+    insert into dirty_players (tenant_id, project_id, reads, player_ids, segment_id, marked_at)
+    select ${of.tenant_id}, ${of.project_id}, '{profile}', array[gen_random_uuid()],
+      case when i % 10 = 0 then gen_random_uuid() end, now()
+    from generate_series(1, ${entries}) i`;
+  await queue(other, 20_000);
+  await queue({ tenant_id, project_id }, 50);
+  await queue(other, 20_000);
+  await on.sql`
+    insert into message_stages (tenant_id, project_id, send_id, stage, reached_at)
+    select ${other.tenant_id}, ${other.project_id}, gen_random_uuid(), 'sent', now() from generate_series(1, 20000)`;
+  return on.client.segment([]);
+}
+
 /** The statements of `work` that read many blocks. */
 async function heavy(work: (tx: Parameters<typeof endRuns>[0]) => Promise<unknown>): Promise<unknown[]> {
   const found = await explained.readsOf(work);
@@ -127,3 +153,27 @@ it.each(['without statistics', 'with statistics'])(
     expect(await heavy(watching)).toEqual([]);
   },
 );
+
+it('branches and outboxes read little of long queues, without statistics and with them', async () => {
+  const segment_id = await fillQueues();
+  const { tenant_id, project_id } = explained.service;
+  const project = { tenant_id, project_id };
+  for (const when of ['without', 'with']) {
+    if (when === 'with') await explained.analyze('dirty_players', 'message_stages', 'segments');
+    const ends = async (tx: Parameters<typeof selectHits>[0]) => {
+      const { oldest = 0n, newest = 0n } = await selectQueueEnds(tx, project);
+      expect(newest - oldest).toBe(48n);
+    };
+    expect(await heavy(ends)).toEqual([]);
+    const pairs = [{ segment_id, player_id: randomUUID() }];
+    expect(await heavy((tx) => selectDeferredPlayers(tx, project, pairs))).toEqual([]);
+    expect(await heavy((tx) => selectChainLength(tx, project, [segment_id]))).toEqual([]);
+    expect(await heavy((tx) => selectLastChange(tx, project, [randomUUID()]))).toEqual([]);
+    const publish = async (tx: Parameters<typeof selectHits>[0]) => {
+      const stages = await selectReachedStages(tx, 5);
+      expect(stages).toHaveLength(5);
+      await deleteStages(tx, stages);
+    };
+    expect(await heavy(publish)).toEqual([]);
+  }
+});
