@@ -36,11 +36,11 @@ export function nextLocalMs(wait: LocalWait, own_zone: string, now_ms: number): 
 }
 
 /**
- * When the clocks of the zone (UTC where this machine does not know it) show a time, given as if it were UTC: the first
+ * When the clocks of the zone (UTC where it does not exist) show a time, given as if it were UTC: the first
  * moment after the gap where it is skipped, the first of two where it comes twice.
  */
 export function localMomentMs(shown_ms: number, zone: string): number {
-  return (knownZone(zone) ?? UTC).momentsOf(shown_ms).first_ms;
+  return (TimeZone.named(zone) ?? UTC_ZONE).momentsOf(shown_ms).first_ms;
 }
 
 /** Thousands of runs of a batch ask for the same. */
