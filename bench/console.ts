@@ -1,8 +1,5 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
-import { DEMO_FILE } from '../src/console/dev-login.ts';
 import { launchBrowser } from '../test/console/chromium.ts';
 import { freePort } from '../test/engines/free-port.ts';
 import { startTestService, type TestService } from '../test/engines/service.ts';
@@ -38,12 +35,12 @@ export async function benchConsole(): Promise<Result[]> {
   try {
     const player_ids = await seed(service);
     const campaigns = await seedCampaigns(service);
-    await writeFile(join(service.data_dir, DEMO_FILE), JSON.stringify({ user_id: 'owner-1' }));
     const { ingest_url, api_key } = service;
     load = sendSteadily({ ingest_url, api_key }, stop.signal, EVENTS_PER_SECOND);
     await sleep(WARM_UP_MS);
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-    await page.goto(`${service.base_url}/console/players`);
+    const sign_in = service.service.auth?.dev_issuer?.issueSignIn(service.owner) ?? '';
+    await page.goto(`${service.base_url}/console/players#sign-in=${sign_in}`);
     await page.locator(GRID_ROW).waitFor();
     const screens = await benchScreens(page, service.base_url, player_ids);
     const size = await benchLiveSize(page);

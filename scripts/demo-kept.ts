@@ -101,7 +101,6 @@ export async function fillDemo(keys: DemoKeys, purchases: readonly Purchase[]): 
   await sendCampaign(project, audience, provider_id);
   await startJourney(project, welcome, provider_id, player_ids.slice(0, RUNS));
   await grantBonuses(project, player_ids.slice(-GRANTS));
-  say(`\nOpen ${keys.base_url}/console/`);
 }
 
 /** The purchases moved by whole days, so that the last one is on this day (YYYY-MM-DD). */

@@ -12,7 +12,13 @@ import { showJourney } from './demo-journey.ts';
 import { fillDemo } from './demo-kept.ts';
 import { stream, sumOf, untilVisible, type Player } from './demo-purchases.ts';
 import { count, dollars, say } from './say.ts';
-import { call, provisionTenant, readDevCredentials, type ProvisionedTenant } from './service-api.ts';
+import {
+  call,
+  newSignInUrl,
+  provisionTenant,
+  readDevCredentials,
+  type ProvisionedTenant,
+} from './service-api.ts';
 import { isReady, ServiceProcess } from './service-process.ts';
 
 const VISIBLE_TIMEOUT_MS = 60_000;
@@ -45,7 +51,12 @@ async function main(): Promise<void> {
   if (values.help === true) return say(USAGE);
   if (values.own === true && values.keep === true) throw new Error('choose one of --own and --keep');
   const purchases = await readPurchases();
-  if (values.keep === true) return fillDemo(await runningService(), purchases);
+  if (values.keep === true) {
+    const running = await runningService();
+    await fillDemo(running, purchases);
+    say(`\nOpen ${await newSignInUrl(running, running.user_id)}`);
+    return;
+  }
   const expected = purchases.reduce((sum, { amount_cents }) => sum + BigInt(amount_cents), 0n);
   say(`CDNOW sample: ${count(purchases.length)} purchases worth ${dollars(expected)}\n`);
   const target = await findTarget(values.own === true);

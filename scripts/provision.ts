@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { call, callInternal, findInternalApi, findService } from './service-api.ts';
+import { call, callInternal, findInternalApi, findService, newSignInUrl } from './service-api.ts';
 
 const USAGE = `usage: npm run provision -- <what> [flags]
 
@@ -8,6 +8,7 @@ const USAGE = `usage: npm run provision -- <what> [flags]
   membership  --tenant-id <uuid> --user-id <id> --role owner|admin|editor|viewer|compliance
   remove-membership  --tenant-id <uuid> --user-id <id>
   session     [--user-id <id>]                   (development only; default: the demo's user)
+  sign-in     [--user-id <id>]                   (development only: a link that signs in to the console once)
   reencrypt-credentials                             (a step of docs/key-rotation.md)
   key         --name <text> [--project-id <uuid>] [--tenant-id <uuid>] [--per-minute <n> --burst <n>]
 
@@ -78,14 +79,19 @@ async function provision(what: string, flags: Flags): Promise<Answer> {
     case 'reencrypt-credentials':
       return internal(flags, 'reencrypt-credentials', {});
     case 'session':
-      return internal(flags, 'dev-sessions', {
-        user_id: flags['user-id'] ?? (await findService(flags)).kept?.user_id ?? need(flags, 'user-id'),
-      });
+      return internal(flags, 'dev-sessions', { user_id: await userOf(flags) });
+    case 'sign-in':
+      return { data: { url: await newSignInUrl(await findInternalApi(flags), await userOf(flags)) } };
     case 'key':
       return createKey(flags);
     default:
       throw new UsageError(`unknown: ${what}\n\n${USAGE}`);
   }
+}
+
+/** The user of `--user-id`; by default that of the demo. */
+async function userOf(flags: Flags): Promise<string> {
+  return flags['user-id'] ?? (await findService(flags)).kept?.user_id ?? need(flags, 'user-id');
 }
 
 async function removeMembership(flags: Flags): Promise<Answer> {

@@ -128,6 +128,15 @@ export async function readDevCredentials(data_dir: string): Promise<DevCredentia
   }
 }
 
+/** A link that signs the user in to the console of a development service, once, within a day. */
+export async function newSignInUrl(api: InternalApi, user_id: string): Promise<string> {
+  const { data } = await callInternal<{ data: { sign_in_token: string } }>(api, 'dev-sign-ins', {
+    method: 'POST',
+    body: { user_id },
+  });
+  return `${api.base_url}/console/#sign-in=${data.sign_in_token}`;
+}
+
 /** A new tenant on a development service, with an owner's session and an API key. */
 export interface ProvisionedTenant {
   tenant_id: string;
@@ -136,25 +145,30 @@ export interface ProvisionedTenant {
   api_key: string;
 }
 
-/** Creates a tenant, a session of its owner and an API key of its project. */
+/** Creates a tenant, a session of its owner (by default one of the development issuer) and an API key of its project. */
 export async function provisionTenant(
   api: InternalApi,
   tenant: { name: string; base_currency: string; project_name: string; admin_user_id: string },
+  sessionOf: (user_id: string) => Promise<string> = (user_id) => newSession(api, user_id),
 ): Promise<ProvisionedTenant> {
   const project = await callInternal<{ data: { tenant_id: string; project_id: string } }>(api, 'tenants', {
     method: 'POST',
     body: tenant,
   });
-  const session = await callInternal<{ data: { session_token: string } }>(api, 'dev-sessions', {
-    method: 'POST',
-    body: { user_id: tenant.admin_user_id },
-  });
-  const { session_token } = session.data;
+  const session_token = await sessionOf(tenant.admin_user_id);
   const key = await call<{ data: { key: string } }>(
     `${api.base_url}/v1/projects/${project.data.project_id}/api-keys`,
     { method: 'POST', headers: { authorization: `Bearer ${session_token}` }, body: { name: tenant.name } },
   );
   return { ...project.data, session_token, api_key: key.data.key };
+}
+
+async function newSession(api: InternalApi, user_id: string): Promise<string> {
+  const { data } = await callInternal<{ data: { session_token: string } }>(api, 'dev-sessions', {
+    method: 'POST',
+    body: { user_id },
+  });
+  return data.session_token;
 }
 
 async function readAll(stream: IncomingMessage): Promise<string> {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isLoopback, LOOPBACK_NETWORKS, networkList } from './platform/egress/addresses.ts';
+import { isLoopback, isLoopbackUrl, LOOPBACK_NETWORKS, networkList } from './platform/egress/addresses.ts';
 import type { KafkaCredentials } from './platform/event-log/kafka-client.ts';
 
 const port = z.coerce.number().int().min(0).max(65_535);
@@ -131,7 +131,7 @@ export interface Config {
   data_dir: string;
   log_level: string;
   servers: Servers | undefined;
-  /** Absent: the development issuer signs sessions (loopback only). */
+  /** Absent: the development issuer signs sessions (in development, on one machine). */
   identity_provider: { jwks_url: string; issuer: string; audience: string } | undefined;
   /** Absent: the console has the development sign-in at most. */
   console_provider: ConsoleProvider | undefined;
@@ -366,8 +366,7 @@ function readConsoleProvider(env: Environment, public_url: string): Config['cons
     throw new ConfigError('give OIDC_ISSUER and OIDC_CLIENT_ID together; OIDC_CLIENT_SECRET needs both');
   }
   for (const [name, url] of Object.entries({ OIDC_ISSUER, PUBLIC_URL: public_url })) {
-    const { protocol, hostname } = new URL(url);
-    if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) continue;
+    if (new URL(url).protocol === 'https:' || isLoopbackUrl(url)) continue;
     throw new ConfigError(`${name}: must be an https URL, or on a loopback address, to sign users in`);
   }
   return { issuer: OIDC_ISSUER, client_id: OIDC_CLIENT_ID, client_secret: OIDC_CLIENT_SECRET };

@@ -4,7 +4,7 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError } from '@player-engagement/client';
 import { sessionEnded } from './api/session-ended.ts';
-import { closeSignIn } from './api/sign-in.ts';
+import { closeSignIn, takeLinkToken } from './api/sign-in.ts';
 import { makeRouter } from './router.tsx';
 import { showTheme } from './shell/theme.ts';
 import './tokens.css';
@@ -32,6 +32,7 @@ const client = new QueryClient({
 });
 
 closeSignIn();
+takeLinkToken();
 showTheme();
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no element "root"');

@@ -7,7 +7,6 @@ import { bonusCampaignEndpoints } from '../bonuses/campaigns/routes.ts';
 import { bonusGrantEndpoints } from '../bonuses/grants/routes.ts';
 import { bonusEventsEndpoint } from '../bonuses/grants/webhook.ts';
 import { apiKeyEndpoints } from '../tenants/api-keys/routes.ts';
-import { mayIssueSessions } from '../auth/dev-issuer.ts';
 import type { Authenticators } from '../auth/authenticators.ts';
 import { bonusReconcileEndpoints } from '../bonuses/reconcile/routes.ts';
 import { warningsJob } from '../bonuses/templates/warnings-job.ts';
@@ -171,7 +170,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...reencryptEndpoints({ ...messaging, further: [reencryptWebhookSecrets, reencryptAdapterSecrets] }),
     ...webhookSecretEndpoints(messaging),
     ...webhookDeliveryEndpoints(platform),
-    ...adapterEndpoints({ ...messaging, is_development: mayIssueSessions(config) }),
+    ...adapterEndpoints({ ...messaging, is_development: auth.dev_issuer !== undefined }),
     ...callbackEndpoints(messaging),
     ...unsubscribeEndpoints(messaging),
     ...fxEndpoints(platform, config.fx),

@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs';
 import { readFile, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { createApiKey } from '../tenants/api-keys/create.ts';
 import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
 import { addSecret } from '../engage/webhooks/secrets.ts';
-import { DEMO_FILE } from '../console/dev-login.ts';
 import { CONSOLE_DIR } from '../console/static.ts';
 import { auditNothing } from '../http/audit.ts';
 import type { Config } from '../config.ts';
@@ -14,6 +13,9 @@ import type { Service } from './service.ts';
 import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
 import { createTenant } from '../tenants/provision.ts';
 import type { Platform } from '../wiring/platform.ts';
+
+/** The file in DATA_DIR in which the first start keeps its demo. */
+const DEMO_FILE = 'dev-credentials.json';
 
 /** The demo that the first start creates; stored in {@link DEMO_FILE}. */
 export interface DevCredentials {
@@ -36,8 +38,8 @@ export interface DevCredentials {
 const FORMER_USER = 'demo-admin';
 
 /**
- * With the development issuer, prints how to use the service that just started; without it does nothing. The first
- * start also creates a demo tenant with an API key and a session. Later starts keep the demo and renew session and
+ * With the development issuer, prints how to use the service that just started, and where its keys are, but no key;
+ * without it does nothing. What is printed may be kept as a log. The first start also creates a demo tenant with an API key and a session. Later starts keep the demo and renew session and
  * addresses.
  */
 export async function greet(config: Config, platform: Platform, service: Service): Promise<void> {
@@ -57,7 +59,9 @@ export async function greet(config: Config, platform: Platform, service: Service
   // Renamed into place: a process that is killed while it writes must not lose the demo's key.
   await writeFile(`${file}.new`, JSON.stringify(credentials, null, 2) + '\n', { mode: 0o600 });
   await rename(`${file}.new`, file);
-  process.stdout.write(instructions(credentials, { file, has_console: existsSync(CONSOLE_DIR) }));
+  const sign_in = auth.dev_issuer.issueSignIn(demo.user_id);
+  const console_url = existsSync(CONSOLE_DIR) ? `${base_url}/console/#sign-in=${sign_in}` : undefined;
+  process.stdout.write(instructions(credentials, { file: resolve(file), console_url }));
 }
 
 const demoSchema = z.object({
@@ -124,10 +128,13 @@ async function withWebhookSecret(
   }
 }
 
+/** `console_url` has the token of one sign-in, behind `#`, so that no server receives it with the page's address. */
 function instructions(
-  c: DevCredentials,
-  { file, has_console }: { file: string; has_console: boolean },
+  { base_url, ingest_url }: DevCredentials,
+  { file, console_url }: { file: string; console_url: string | undefined },
 ): string {
+  const read = (field: keyof DevCredentials) =>
+    `$(node -p ${quoted(`require(${JSON.stringify(file)}).${field}`)})`;
   const event = {
     event: 'deposit_confirmed',
     anonymous_id: 'device-1',
@@ -135,17 +142,22 @@ function instructions(
   };
   return `
 The service is running.
-${has_console ? `  console        ${c.base_url}/console/   (you are signed in as the demo's owner)\n` : ''}  base API       ${c.base_url}   (OpenAPI: ${c.base_url}/openapi.json)
-  ingestion API  ${c.ingest_url}
-  credentials    ${file}
+${console_url === undefined ? '' : `  console        ${console_url}\n                 (signs you in as the demo's owner, once; the next link: npm run provision -- sign-in)\n`}  base API       ${base_url}   (OpenAPI: ${base_url}/openapi.json)
+  ingestion API  ${ingest_url}
+  keys           ${file}
 
 Send a deposit of 25.00 EUR, then read the player's exact totals:
 
-  curl -s ${c.ingest_url}/v1/events -H 'Authorization: Bearer ${c.api_key}' \\
+  curl -s ${ingest_url}/v1/events -H "Authorization: Bearer ${read('api_key')}" \\
     -H 'Content-Type: application/json' -d '${JSON.stringify(event)}'
 
-  curl -s ${c.base_url}/v1/players -H 'Authorization: Bearer ${c.session_token}'
+  curl -s ${base_url}/v1/players -H "Authorization: Bearer ${read('session_token')}"
 
 Ctrl-C stops it; the data stays in place.
 `;
+}
+
+/** The text as one word of a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

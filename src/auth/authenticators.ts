@@ -7,12 +7,12 @@ import type { Notifications } from '../platform/postgres/notifications.ts';
 import { shareOf } from '../platform/postgres/bounded-statements.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import { ApiKeyAuthenticator } from './api-key.ts';
-import { mayIssueSessions, openDevIssuer, type DevIssuer } from './dev-issuer.ts';
+import { barsOfOwnSessions, openDevIssuer, type DevIssuer } from './dev-issuer.ts';
 import { createInternalSecretCheck, type CheckInternalSecret } from './internal-secret.ts';
 import type { KeyUses } from './key-uses.ts';
 import { ProjectResolver } from './project.ts';
 import { SessionAuthenticator } from './session.ts';
-import { createTokenVerifier, remoteIssuer } from './token-verifier.ts';
+import { createTokenVerifier, remoteIssuer, type TrustedIssuer } from './token-verifier.ts';
 
 /** The checks of the API host's callers. `dev_issuer` is undefined when an identity provider is configured. */
 export interface Authenticators {
@@ -69,17 +69,11 @@ export async function openApiKeys(
 
 /**
  * Opens every check of the API host. Rejects with {@link ConfigError} when no identity provider is configured and the
- * host is not a loopback address.
+ * service may not sign its own sessions.
  */
 export async function openAuthenticators(options: OpenOptions): Promise<Authenticators> {
   const { config, clock, sql, notifications, api_keys, internal_secret } = options;
-  const { identity_provider } = config;
-  const dev_issuer = mayIssueSessions(config) ? await openDevIssuer(config.data_dir, clock) : undefined;
-  const trusted =
-    identity_provider === undefined ? dev_issuer?.trusted : remoteIssuer(identity_provider, clock);
-  if (trusted === undefined) {
-    throw new ConfigError('AUTH_JWKS_URL is required unless HOST (and OPS_HOST) is a loopback address');
-  }
+  const { dev_issuer, trusted } = await openIssuer(config, clock);
   const console_sessions = await ConsoleSessions.open({
     sql: shareOf(sql, CONSOLE_LOOKUPS),
     clock,
@@ -104,4 +98,24 @@ export async function openAuthenticators(options: OpenOptions): Promise<Authenti
     ),
     dev_issuer,
   };
+}
+
+/** Whose tokens count: those of the configured identity provider, otherwise the service's own. */
+async function openIssuer(
+  config: Config,
+  clock: Clock,
+): Promise<{ dev_issuer: DevIssuer | undefined; trusted: TrustedIssuer }> {
+  const { identity_provider, data_dir } = config;
+  if (identity_provider !== undefined) {
+    return { dev_issuer: undefined, trusted: remoteIssuer(identity_provider, clock) };
+  }
+  const bars = barsOfOwnSessions(config);
+  if (bars.length > 0) {
+    throw new ConfigError(
+      'AUTH_JWKS_URL (with AUTH_ISSUER and AUTH_AUDIENCE): must be set, because the service signs its own sessions ' +
+        `only in development on one machine; ${bars.join('; ')}`,
+    );
+  }
+  const dev_issuer = await openDevIssuer(data_dir, clock);
+  return { dev_issuer, trusted: dev_issuer.trusted };
 }

@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { SignJWT, createLocalJWKSet, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import type { Config } from '../config.ts';
-import { isLoopback } from '../platform/egress/addresses.ts';
+import { isLoopback, isLoopbackUrl } from '../platform/egress/addresses.ts';
 import type { Clock } from '../platform/clock.ts';
 import { readOrCreateSecret } from './secret-file.ts';
 import type { TrustedIssuer } from './token-verifier.ts';
@@ -12,18 +13,39 @@ const AUDIENCE = 'engagement';
 const ALGORITHM = 'ES256';
 const SESSION_S = 30 * 24 * 3600;
 
-/** Signs session tokens for a service without an identity provider. */
+/** How long a token of {@link DevIssuer.issueSignIn} may be used. */
+export const SIGN_IN_MS = 24 * 3_600_000;
+const SIGN_IN_BYTES = 32;
+/** So many tokens of sign-ins wait for their use; the oldest make room. */
+const MAX_SIGN_INS = 100;
+
+/** Signs sessions for a service without an identity provider. */
 export interface DevIssuer {
   /** Issuer, audience and key for the verification of its tokens. */
   trusted: TrustedIssuer;
   /** Returns a session token of the user, valid for 30 days. */
   issueSession(user_id: string): Promise<string>;
+  /** Returns a token for one sign-in to the console as the user, valid for a day and until the process ends. */
+  issueSignIn(user_id: string): string;
+  /** The user of a token of {@link issueSignIn}, which is used up; undefined for every other text. */
+  takeSignIn(token: string): string | undefined;
 }
 
-/** Whether the service may sign its own sessions: only without an identity provider and on a loopback address. */
-export function mayIssueSessions(config: Config): boolean {
-  const hosts = [config.host, config.ops?.host ?? config.host];
-  return config.identity_provider === undefined && hosts.every(isLoopback);
+/**
+ * Why the service may not sign its own sessions, each reason with its setting; none: it may. Behind a proxy every
+ * connection comes from loopback, so the address of the listener alone does not say that this is a machine of its own.
+ */
+export function barsOfOwnSessions(config: Config): string[] {
+  const { service_env, servers, public_url, host, ops } = config;
+  const hosts = { HOST: host, OPS_HOST: ops?.host ?? host };
+  return [
+    ...(service_env === 'dev' ? [] : [`SERVICE_ENV is "${service_env}", not "dev"`]),
+    ...(servers === undefined ? [] : ['KAFKA_BROKERS is given: the engines are servers']),
+    ...(isLoopbackUrl(public_url) ? [] : [`PUBLIC_URL is "${public_url}", which is no loopback address`]),
+    ...Object.entries(hosts)
+      .filter(([name, address]) => !isLoopback(address) && (name === 'HOST' || address !== host))
+      .map(([name, address]) => `${name} is "${address}", which is no loopback address`),
+  ];
 }
 
 /** Opens the development issuer. Its key is created on first use and kept in DATA_DIR. */
@@ -39,6 +61,7 @@ export async function openDevIssuer(data_dir: string, clock: Clock): Promise<Dev
       audience: AUDIENCE,
       keys: async (...wanted) => ({ key: await local(...wanted) }),
     },
+    ...signIns(clock),
     issueSession(user_id) {
       const now_s = Math.floor(clock.now_ms() / 1000);
       return new SignJWT()
@@ -49,6 +72,25 @@ export async function openDevIssuer(data_dir: string, clock: Clock): Promise<Dev
         .setIssuedAt(now_s)
         .setExpirationTime(now_s + SESSION_S)
         .sign(key);
+    },
+  };
+}
+
+/** The tokens are in memory only: the engines are embedded, so this process is the whole service. */
+function signIns(clock: Clock): Pick<DevIssuer, 'issueSignIn' | 'takeSignIn'> {
+  const waiting = new Map<string, { user_id: string; expires_at_ms: number }>();
+  return {
+    issueSignIn(user_id) {
+      const [oldest] = waiting.keys();
+      if (waiting.size >= MAX_SIGN_INS && oldest !== undefined) waiting.delete(oldest);
+      const token = randomBytes(SIGN_IN_BYTES).toString('base64url');
+      waiting.set(token, { user_id, expires_at_ms: clock.now_ms() + SIGN_IN_MS });
+      return token;
+    },
+    takeSignIn(token) {
+      const found = waiting.get(token);
+      waiting.delete(token);
+      return found !== undefined && clock.now_ms() < found.expires_at_ms ? found.user_id : undefined;
     },
   };
 }

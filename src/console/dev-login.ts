@@ -1,19 +1,15 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { requireOwnPage } from '../auth/browser-session.ts';
+import type { DevIssuer } from '../auth/dev-issuer.ts';
 import { ApiError } from '../errors.ts';
 import { isLoopback } from '../platform/egress/addresses.ts';
 
 const LOCAL_HOSTS = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** The file in DATA_DIR in which the first start keeps its demo. */
-export const DEMO_FILE = 'dev-credentials.json';
-
 /**
- * Throws FORBIDDEN unless the request comes from a page of this very machine's service. Whoever can send such a request
- * can read the demo's credentials from its disk. A proxy's header or another host name (DNS rebinding) is refused.
+ * Throws FORBIDDEN unless the request comes from a page of this very machine's service. A proxy's header or another host
+ * name (DNS rebinding) is refused. A proxy that sends no such header cannot be recognised: {@link userOfSignIn} decides.
  */
 export function requireLocalPage(request: FastifyRequest): void {
   const { headers, socket } = request;
@@ -30,14 +26,16 @@ export function requireLocalPage(request: FastifyRequest): void {
   requireOwnPage(request);
 }
 
-const demoFile = z.object({ user_id: z.string().min(1) });
+const signInBody = z.object({ token: z.string().max(100) });
 
-/** The user of the demo that the first start created; rejects with NOT_FOUND when there is none. */
-export async function demoUser(data_dir: string): Promise<string> {
-  try {
-    return demoFile.parse(JSON.parse(await readFile(join(data_dir, DEMO_FILE), 'utf8'))).user_id;
-  } catch (cause) {
-    const message = `there is no demo to sign in to: ${DEMO_FILE} in DATA_DIR is missing or unusable`;
-    throw new ApiError('NOT_FOUND', message, { cause });
-  }
+/** The user of the token in the body, which is used up. Throws FORBIDDEN when it is not a token that still can be used. */
+export function userOfSignIn({ body }: FastifyRequest, issuer: Pick<DevIssuer, 'takeSignIn'>): string {
+  const parsed = signInBody.safeParse(body);
+  const user_id = parsed.success ? issuer.takeSignIn(parsed.data.token) : undefined;
+  if (user_id !== undefined) return user_id;
+  throw new ApiError(
+    'FORBIDDEN',
+    'the development sign-in wants the token of a link that was not used before: open the link that the service printed ' +
+      'when it started, or make another with `npm run provision -- sign-in`',
+  );
 }

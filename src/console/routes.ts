@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticators } from '../auth/authenticators.ts';
 import { requireOwnPage, sessionId } from '../auth/browser-session.ts';
+import type { DevIssuer } from '../auth/dev-issuer.ts';
 import type { Config } from '../config.ts';
 import { envelope } from '../http/envelope.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -10,7 +11,7 @@ import { shareOf } from '../platform/postgres/bounded-statements.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
 import type { RateLimiter } from '../platform/rate-limit/port.ts';
 import { expiredSessionCookie, sessionCookie } from './cookies.ts';
-import { demoUser, requireLocalPage } from './dev-login.ts';
+import { requireLocalPage, userOfSignIn } from './dev-login.ts';
 import { setConsoleHeaders } from './headers.ts';
 import { IdentityProvider } from './identity-provider.ts';
 import { providerRoutes } from './provider-routes.ts';
@@ -20,7 +21,7 @@ import { serveConsole } from './static.ts';
 
 interface Deps {
   auth: Authenticators;
-  config: Pick<Config, 'data_dir' | 'public_url' | 'console_provider'>;
+  config: Pick<Config, 'public_url' | 'console_provider'>;
   /** From which the key of sign-ins is derived. */
   credentials_keys: EncryptionKeys;
   postgres: Postgres;
@@ -42,7 +43,7 @@ export function consoleRoutes(deps: Deps) {
   const redirect_uri = `${public_url}/console/auth/callback`;
   const provider =
     settings === undefined ? undefined : new IdentityProvider({ settings, redirect_uri, home_url, clock });
-  const has_development = auth.dev_issuer !== undefined && provider === undefined;
+  const dev_issuer = provider === undefined ? auth.dev_issuer : undefined;
   const takePermit = signInRates(rateLimiter);
 
   const answer = (reply: FastifyReply, data: unknown) => {
@@ -53,9 +54,10 @@ export function consoleRoutes(deps: Deps) {
       .send(envelope(data));
   };
 
-  const signInAsDemo = async (request: FastifyRequest, reply: FastifyReply) => {
+  const signInInDevelopment = async (issuer: DevIssuer, request: FastifyRequest, reply: FastifyReply) => {
     requireLocalPage(request);
-    const user_id = await demoUser(config.data_dir);
+    await takePermit('sign_in', request.ip);
+    const user_id = userOfSignIn(request, issuer);
     const nobody = { display_name: null, provider_sid: null, id_token: null };
     const id = await console_sessions.begin({ user_id, ...nobody });
     void reply.header('set-cookie', sessionCookie(id));
@@ -74,9 +76,11 @@ export function consoleRoutes(deps: Deps) {
 
   return async (app: FastifyInstance): Promise<void> => {
     app.get('/console/auth/options', (_request, reply) =>
-      answer(reply, { development: has_development, provider: provider !== undefined }),
+      answer(reply, { development: dev_issuer !== undefined, provider: provider !== undefined }),
     );
-    if (has_development) app.post('/console/auth/dev', signInAsDemo);
+    if (dev_issuer !== undefined) {
+      app.post('/console/auth/dev', (request, reply) => signInInDevelopment(dev_issuer, request, reply));
+    }
     app.post('/console/auth/logout', signOut);
     if (provider !== undefined && settings !== undefined) {
       const seal = createSignInSeal(credentials_keys, settings);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Authenticators } from '../auth/authenticators.ts';
+import type { DevIssuer } from '../auth/dev-issuer.ts';
 import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
 import { envelope } from '../http/envelope.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
@@ -27,7 +28,7 @@ interface Deps {
   auth: Authenticators;
 }
 
-/** Provisioning; the endpoint that signs sessions exists only with the development issuer. */
+/** Provisioning; the endpoints that sign users in exist only with the development issuer. */
 export function tenantEndpoints(deps: Deps): AnyEndpoint[] {
   const { postgres, notifications, onTenantCreated, auth } = deps;
   const shared = { method: 'POST', access: { mode: 'internal' }, status: 201 } as const;
@@ -72,8 +73,11 @@ export function tenantEndpoints(deps: Deps): AnyEndpoint[] {
     }),
     removeMembershipEndpoint(deps),
   ];
-  const { dev_issuer } = auth;
-  if (dev_issuer === undefined) return endpoints;
+  return auth.dev_issuer === undefined ? endpoints : [...endpoints, ...developmentEndpoints(auth.dev_issuer)];
+}
+
+function developmentEndpoints(dev_issuer: DevIssuer): AnyEndpoint[] {
+  const shared = { method: 'POST', access: { mode: 'internal' }, status: 201 } as const;
   const devSession = endpoint({
     ...shared,
     path: '/v1/internal/dev-sessions',
@@ -84,7 +88,19 @@ export function tenantEndpoints(deps: Deps): AnyEndpoint[] {
     errors: [],
     handle: async ({ body }) => envelope({ session_token: await dev_issuer.issueSession(body.user_id) }),
   });
-  return [...endpoints, devSession];
+  const devSignIn = endpoint({
+    ...shared,
+    path: '/v1/internal/dev-sign-ins',
+    audit: { none: 'development only: whom it signs in is of no tenant' },
+    summary: 'Makes a token for one sign-in to the console within a day (development only)',
+    body: devSessionBody,
+    response: z.object({
+      sign_in_token: z.string().describe('Open `/console/#sign-in=<sign_in_token>` of the base API'),
+    }),
+    errors: [],
+    handle: async ({ body }) => envelope({ sign_in_token: dev_issuer.issueSignIn(body.user_id) }),
+  });
+  return [devSession, devSignIn];
 }
 
 function removeMembershipEndpoint({ postgres, notifications, auth }: Deps): AnyEndpoint {

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isReady } from '../../scripts/service-process.ts';
 import type { DevCredentials } from '../../src/app/greeting.ts';
 import { packageRoot } from '../../src/package-root.ts';
+import { CookieJar, OWN_PAGE } from '../console/cookie-jar.ts';
 import { call } from '../engines/http-client.ts';
 import { freePort } from '../engines/free-port.ts';
 import { until } from '../engines/until.ts';
@@ -101,6 +102,19 @@ async function playersOf({ base_url, session_token }: DevCredentials): Promise<{
   return (JSON.parse(text) as { data: { totals: unknown }[] }).data;
 }
 
+/** Runs the first printed command as a person does who copies it; returns what it prints. */
+async function deposited(printed: string): Promise<string> {
+  const [, command = ''] = /^ {2}(curl -s \S+\/v1\/events[\s\S]+?)\n\n/m.exec(printed) ?? [];
+  return (await run('sh', ['-c', command])).stdout;
+}
+
+/** The status of a sign-in with a token, as the console sends it. */
+async function signIn({ base_url }: DevCredentials, token: string | undefined): Promise<number> {
+  const headers = { ...OWN_PAGE, 'content-type': 'application/json' };
+  const url = `${base_url}/console/auth/dev`;
+  return (await new CookieJar().send('POST', url, headers, JSON.stringify({ token }))).status;
+}
+
 const DEPOSIT = {
   event: 'deposit_confirmed',
   anonymous_id: 'device-1',
@@ -114,6 +128,17 @@ describe('npm start', () => {
     const fields = ['api_key', 'base_url', 'ingest_url', 'internal_secret', 'project_id', 'session_token'];
     expect(Object.keys(kept).sort()).toEqual([...fields, 'tenant_id', 'user_id', 'webhook_secret']);
     expect((await stat(join(data_dir, 'dev-credentials.json'))).mode & 0o777).toBe(0o600);
+    // What is printed says where the keys are; the only secret in it is the token of one sign-in.
+    const printed = npm.output();
+    expect(printed).toContain(join(data_dir, 'dev-credentials.json'));
+    for (const field of ['api_key', 'session_token', 'internal_secret', 'webhook_secret'] as const) {
+      expect(kept[field]).toMatch(/./);
+      expect(printed).not.toContain(kept[field]);
+    }
+    expect(await deposited(printed)).toMatch(/"accepted":true/);
+    const token = /\/console\/#sign-in=([\w-]{43})\n/.exec(printed)?.[1];
+    expect(await signIn(kept, token)).toBe(200);
+    expect(await signIn(kept, token)).toBe(403);
 
     const sent = await call(`${kept.ingest_url}/v1/events`, kept.api_key, { body: DEPOSIT });
     expect(sent.status).toBe(202);

@@ -2,21 +2,70 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { mayIssueSessions, openDevIssuer } from '../../src/auth/dev-issuer.ts';
+import { barsOfOwnSessions, openDevIssuer, SIGN_IN_MS } from '../../src/auth/dev-issuer.ts';
 import { createInternalSecretCheck, loadInternalSecret } from '../../src/auth/internal-secret.ts';
 import { createTokenVerifier } from '../../src/auth/token-verifier.ts';
 import { readConfig } from '../../src/config.ts';
 
-const PROVIDER = { AUTH_JWKS_URL: 'https://i/k', AUTH_ISSUER: 'i', AUTH_AUDIENCE: 'a' };
 const DAY_MS = 86_400_000;
+const SERVERS = {
+  KAFKA_BROKERS: 'a:1',
+  CLICKHOUSE_URL: 'http://c',
+  POSTGRES_URL: 'postgres://p',
+  REDIS_URL: 'redis://r',
+  CREDENTIALS_KEY: 'ab'.repeat(32),
+  PUBLIC_URL: 'http://localhost',
+};
 
-test('the service signs sessions only on loopback and without an identity provider', () => {
-  for (const HOST of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) {
-    expect(mayIssueSessions(readConfig({ HOST })), HOST).toBe(true);
-    expect(mayIssueSessions(readConfig({ HOST, ...PROVIDER })), HOST).toBe(false);
-  }
+test('the service signs sessions only in development, on one machine, with its own engines', () => {
+  const bars = (environment: Record<string, string>) => barsOfOwnSessions(readConfig(environment));
+  for (const HOST of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) expect(bars({ HOST }), HOST).toEqual([]);
   for (const HOST of ['0.0.0.0', '::', '10.0.0.1', '127.evil.example', 'localhost.example']) {
-    expect(mayIssueSessions(readConfig({ HOST })), HOST).toBe(false);
+    expect(bars({ HOST }), HOST).toEqual([`HOST is "${HOST}", which is no loopback address`]);
+    expect(bars({ OPS_PORT: '1', OPS_HOST: HOST })).toEqual([expect.stringMatching(/^OPS_HOST is/)]);
+  }
+  for (const SERVICE_ENV of ['prod', 'stag']) {
+    expect(bars({ SERVICE_ENV })).toEqual([`SERVICE_ENV is "${SERVICE_ENV}", not "dev"`]);
+  }
+  for (const PUBLIC_URL of ['http://localhost:1', 'https://127.0.0.1', 'http://[::1]:8080']) {
+    expect(bars({ PUBLIC_URL }), PUBLIC_URL).toEqual([]);
+  }
+  for (const PUBLIC_URL of [
+    'https://engage.example.com',
+    'http://10.0.0.1',
+    'http://localhost.evil.example',
+  ]) {
+    expect(bars({ PUBLIC_URL }), PUBLIC_URL).toEqual([expect.stringMatching(/^PUBLIC_URL is/)]);
+  }
+  expect(bars(SERVERS)).toEqual(['KAFKA_BROKERS is given: the engines are servers']);
+  expect(
+    bars({ ...SERVERS, SERVICE_ENV: 'prod', HOST: '0.0.0.0', PUBLIC_URL: 'https://e.example' }),
+  ).toHaveLength(4);
+});
+
+test('a token of a sign-in is for one sign-in, of one user, within a day', async () => {
+  const data_dir = await mkdtemp(join(tmpdir(), 'engagement-unit-'));
+  try {
+    let now_ms = 1_000;
+    const issuer = await openDevIssuer(data_dir, { now_ms: () => now_ms });
+    const [one, two, late] = [issuer.issueSignIn('a'), issuer.issueSignIn('b'), issuer.issueSignIn('c')];
+    expect(one).toMatch(/^[\w-]{43}$/);
+    expect([issuer.takeSignIn('x'.repeat(43)), issuer.takeSignIn('')]).toEqual([undefined, undefined]);
+    expect([issuer.takeSignIn(two), issuer.takeSignIn(two)]).toEqual(['b', undefined]);
+    now_ms += SIGN_IN_MS - 1;
+    expect(issuer.takeSignIn(one)).toBe('a');
+    now_ms += 1;
+    expect(issuer.takeSignIn(late)).toBeUndefined();
+    // Another start of the service knows nothing of them.
+    const restarted = await openDevIssuer(data_dir, { now_ms: () => 1_000 });
+    expect(restarted.takeSignIn(issuer.issueSignIn('a'))).toBeUndefined();
+    // However many are made, the newest are kept.
+    const many = Array.from({ length: 150 }, (_, n) => issuer.issueSignIn(String(n)));
+    expect(many.map((token) => issuer.takeSignIn(token)).filter((user) => user !== undefined)).toHaveLength(
+      100,
+    );
+  } finally {
+    await rm(data_dir, { recursive: true, force: true });
   }
 });
 

@@ -1,9 +1,7 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
-import { DEMO_FILE } from '../../src/console/dev-login.ts';
 import type { TestService } from '../engines/service.ts';
 import { sharedService } from '../engines/shared-service.ts';
 import { launchBrowser } from './chromium.ts';
@@ -93,9 +91,11 @@ export async function openConsole(): Promise<ConsoleBrowser> {
       // The page that is still shown would be laid out anew.
       if (size?.width !== width || size.height !== height) await page.setViewportSize({ width, height });
       await page.emulateMedia({ media: null, colorScheme: theme });
-      // Who signs in when there is no session.
-      await writeFile(join(service.data_dir, DEMO_FILE), JSON.stringify({ user_id: user }));
-      await page.goto(`${service.base_url}/console/${path}`);
+      // Who signs in when there is no session, or when a test has ended it.
+      const sign_in = service.service.auth?.dev_issuer?.issueSignIn(user) ?? '';
+      // Otherwise a page that shows this path already would only be told of another fragment.
+      await page.goto('about:blank');
+      await page.goto(`${service.base_url}/console/${path}#sign-in=${sign_in}`);
       await page.getByRole('navigation', { name: 'Screens' }).waitFor();
       return page;
     },

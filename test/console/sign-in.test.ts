@@ -1,9 +1,7 @@
-import { writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ABSOLUTE_MS, IDLE_MS } from '../../src/auth/console-sessions.ts';
-import { DEMO_FILE } from '../../src/console/dev-login.ts';
+import { internally } from '../engines/http-client.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { openTestPlatform } from '../engines/wiring.ts';
 
@@ -15,7 +13,6 @@ beforeAll(async () => {
     const platform = await openTestPlatform(config);
     return { ...platform, clock: { ...platform.clock, now_ms: () => platform.clock.now_ms() + ahead_ms } };
   });
-  await writeFile(join(service.data_dir, DEMO_FILE), JSON.stringify({ user_id: 'owner-1' }));
 });
 afterAll(() => service.close());
 
@@ -29,7 +26,12 @@ interface Answer {
 const OWN_PAGE = { 'sec-fetch-site': 'same-origin', 'x-console': '1' };
 
 /** By node:http, because `fetch` does not let a caller set Host or Sec-Fetch-Site. */
-function send(method: string, path: string, headers: Record<string, string> = {}): Promise<Answer> {
+function send(
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+  sent?: string,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(`${service.base_url}${path}`, { method, headers }, (response) => {
       let text = '';
@@ -41,12 +43,23 @@ function send(method: string, path: string, headers: Record<string, string> = {}
       });
     });
     request.on('error', reject);
-    request.end();
+    request.end(sent);
   });
 }
 
+/** A token of the link that the service prints for a user. */
+const newToken = (user_id = 'owner-1') => service.service.auth?.dev_issuer?.issueSignIn(user_id) ?? '';
+
+const withToken = (headers: Record<string, string>, token: unknown = newToken()) =>
+  send(
+    'POST',
+    '/console/auth/dev',
+    { ...headers, 'content-type': 'application/json' },
+    JSON.stringify({ token }),
+  );
+
 async function signIn(): Promise<string> {
-  const answer = await send('POST', '/console/auth/dev', OWN_PAGE);
+  const answer = await withToken(OWN_PAGE);
   expect(answer.status).toBe(200);
   return String(answer.headers['set-cookie']).split(';')[0] ?? '';
 }
@@ -55,7 +68,7 @@ const players = (headers: Record<string, string>) => send('GET', '/v1/players', 
 
 describe('the development sign-in', () => {
   test('gives the browser a session that only this host receives and no script reads', async () => {
-    const { headers, body } = await send('POST', '/console/auth/dev', OWN_PAGE);
+    const { headers, body } = await withToken(OWN_PAGE);
     expect(body.data).toEqual({ user_id: 'owner-1' });
     expect(headers['set-cookie']).toEqual([
       expect.stringMatching(/^__Host-session=[\w-]{43}; Path=\/; HttpOnly; Secure; SameSite=Lax$/),
@@ -78,14 +91,37 @@ describe('the development sign-in', () => {
     ['a proxy', { ...OWN_PAGE, 'x-forwarded-for': '203.0.113.7' }],
     ['a proxy with the standard header', { ...OWN_PAGE, forwarded: 'for=203.0.113.7' }],
   ])('refuses %s', async (_who, headers) => {
-    const answer = await send('POST', '/console/auth/dev', headers);
+    const token = newToken();
+    const answer = await withToken(headers, token);
     expect([answer.status, answer.body.error?.code]).toEqual([403, 'FORBIDDEN']);
     expect(answer.headers['set-cookie']).toBeUndefined();
+    // What was refused did not use the token up.
+    expect((await withToken(OWN_PAGE, token)).status).toBe(200);
+  });
+
+  test('wants the token of the printed link, and takes it once', async () => {
+    const token = newToken();
+    expect((await withToken(OWN_PAGE, token)).body.data).toEqual({ user_id: 'owner-1' });
+    for (const used of [token, '', 'A'.repeat(43), null, 7, 'x'.repeat(5_000)]) {
+      const answer = await withToken(OWN_PAGE, used);
+      expect([answer.status, answer.body.error?.code], String(used)).toEqual([403, 'FORBIDDEN']);
+      expect(answer.headers['set-cookie']).toBeUndefined();
+    }
+    // As the console did before, and as a proxy passes it on.
+    expect((await send('POST', '/console/auth/dev', OWN_PAGE)).status).toBe(403);
+  });
+
+  test('can be asked for with the internal secret', async () => {
+    const { status, data } = await internally<{ sign_in_token: string }>(service, 'dev-sign-ins', {
+      user_id: 'somebody',
+    });
+    expect(status).toBe(201);
+    expect((await withToken(OWN_PAGE, data.sign_in_token)).body.data).toEqual({ user_id: 'somebody' });
   });
 
   test('takes the other names of this machine', async () => {
     const { port } = new URL(service.base_url);
-    const answer = await send('POST', '/console/auth/dev', { ...OWN_PAGE, host: `localhost:${port}` });
+    const answer = await withToken({ ...OWN_PAGE, host: `localhost:${port}` });
     expect(answer.status).toBe(200);
   });
 });

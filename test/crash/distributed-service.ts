@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { InternalApi } from '../../scripts/service-api.ts';
+import { provisionTenant, type InternalApi, type ProvisionedTenant } from '../../scripts/service-api.ts';
 import { ServiceProcess } from '../../scripts/service-process.ts';
 import type { Servers } from '../../src/config.ts';
+import { newKey, signedBy, startIdentityProvider } from '../auth/identity-provider.ts';
 import { startClickHouse } from '../engines/clickhouse.ts';
 import { freePort } from '../engines/free-port.ts';
 import { newInstallation } from '../engines/installation.ts';
@@ -20,6 +21,9 @@ import type { Engine } from '../engines/server-process.ts';
  * garbage.
  */
 const FRONT_HEAP_MIB = 192;
+
+/** Longer than any run. */
+const SESSION_S = 24 * 3_600;
 
 /** Every processor except those that send messages and run jobs. */
 const COUNTING_ROLES = 'player-fold,analytics-sink,player-mirror,segment-refresh,fx-restater,event-rewriter';
@@ -37,6 +41,12 @@ export interface DistributedService {
   front: ServiceProcess;
   processors: ServiceProcess;
   api: InternalApi;
+  /** Creates a tenant, whose owner an identity provider has signed in. */
+  newTenant(tenant: {
+    name: string;
+    base_currency: string;
+    admin_user_id: string;
+  }): Promise<ProvisionedTenant>;
   /** Can be called after a failure; removes everything except a database on a shared ClickHouse. */
   close(): Promise<void>;
 }
@@ -82,7 +92,14 @@ export async function startDistributedService(
       clickhouse_url: shared_url ?? clickhouse?.url ?? '',
     });
     const internal_secret = randomUUID() + randomUUID();
-    const environment = { ...environmentOf(servers, internal_secret), ...options.environment };
+    const key = await newKey('key-1');
+    const identity = await startIdentityProvider([key.jwk]);
+    cleanUps.push(() => identity.close());
+    const environment = {
+      ...environmentOf(servers, internal_secret),
+      ...identity.environment,
+      ...options.environment,
+    };
     const start = async (name: string, roles: string, limits: Record<string, string> = {}) => {
       const service = new ServiceProcess({
         data_dir: join(dir, name),
@@ -99,7 +116,10 @@ export async function startDistributedService(
       start('processors', options.processor_roles ?? COUNTING_ROLES),
     ]);
     const api = { base_url: front.base_url, internal_secret };
-    return { kafka, redis, postgres, clickhouse, servers, front, processors, api, close };
+    const sessionOf = (user_id: string) => signedBy(key, user_id, { exp: Date.now() / 1000 + SESSION_S });
+    const newTenant: DistributedService['newTenant'] = (tenant) =>
+      provisionTenant(api, { ...tenant, project_name: tenant.name }, sessionOf);
+    return { kafka, redis, postgres, clickhouse, servers, front, processors, api, newTenant, close };
   } catch (error) {
     await close();
     throw error;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { call, CallFailed, provisionTenant, type ProvisionedTenant } from '../../scripts/service-api.ts';
+import { call, CallFailed, type ProvisionedTenant } from '../../scripts/service-api.ts';
 import { isReady } from '../../scripts/service-process.ts';
 import { connectClickHouse } from '../../src/platform/clickhouse/http.ts';
 import { SEED } from '../engines/effort.ts';
@@ -34,7 +34,7 @@ export function enginesKill({ judges_time }: { judges_time: boolean }): void {
   beforeAll(async () => {
     service = await startDistributedService({ clickhouse_url: inject('servers').clickhouse_url });
     const newTenant = (name: string) =>
-      provisionTenant(service.api, { name, base_currency: 'EUR', project_name: name, admin_user_id: name });
+      service.newTenant({ name, base_currency: 'EUR', admin_user_id: name });
     tenant = await newTenant('compared');
     bystander = await newTenant('bystander');
     leaving = await newTenant('leaving');

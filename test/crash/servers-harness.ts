@@ -1,7 +1,7 @@
 import { cp, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { provisionTenant, type ProvisionedTenant } from '../../scripts/service-api.ts';
+import type { ProvisionedTenant } from '../../scripts/service-api.ts';
 import { connectClickHouse } from '../../src/platform/clickhouse/http.ts';
 import { createSegments, verifyMembers, type FollowedSegment } from './audience.ts';
 import { startCountingProvider, type CountingProvider } from './counting-provider.ts';
@@ -121,12 +121,7 @@ async function prepare(
 ): Promise<Ground> {
   const { api, front } = service;
   const name = 'Torture';
-  const tenant = await provisionTenant(api, {
-    name,
-    base_currency: 'EUR',
-    project_name: name,
-    admin_user_id: 'torture',
-  });
+  const tenant = await service.newTenant({ name, base_currency: 'EUR', admin_user_id: 'torture' });
   await identifyPlayers(api, tenant, PLAYERS);
   const events = kills * EVENTS_PER_KILL;
   const segments = await createSegments(api, tenant, events / PLAYERS);

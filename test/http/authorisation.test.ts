@@ -30,6 +30,7 @@ const CASES: Record<
   'POST /v1/internal/memberships': 'internal',
   'DELETE /v1/internal/memberships': 'internal',
   'POST /v1/internal/dev-sessions': 'internal',
+  'POST /v1/internal/dev-sign-ins': 'internal',
   'POST /v1/internal/reencrypt-credentials': 'internal',
   'POST /v1/internal/reconcile': 'internal',
   'POST /v1/internal/recompute-tier': 'internal',

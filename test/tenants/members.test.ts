@@ -1,8 +1,5 @@
 import { request as httpRequest } from 'node:http';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { DEMO_FILE } from '../../src/console/dev-login.ts';
 import { messagingClient, type MessagingClient } from '../engage/messaging/messaging-client.ts';
 import { internally } from '../engines/http-client.ts';
 import { startTestService, type TestService, type TestTenant } from '../engines/service.ts';
@@ -113,8 +110,8 @@ describe('members', () => {
 
 /** Signs a user in to the console as a browser does; returns the cookie. */
 async function signIn(user_id: string): Promise<string> {
-  await writeFile(join(service.data_dir, DEMO_FILE), JSON.stringify({ user_id }));
-  const { headers } = await byCookie('POST', '/console/auth/dev', '');
+  const token = service.service.auth?.dev_issuer?.issueSignIn(user_id);
+  const { headers } = await byCookie('POST', '/console/auth/dev', '', { token });
   return String(headers['set-cookie']).split(';')[0] ?? '';
 }
 
@@ -123,8 +120,13 @@ interface Raw {
   headers: Record<string, string | string[] | undefined>;
   data: Record<string, unknown>[];
 }
-function byCookie(method: string, path: string, cookie: string): Promise<Raw> {
-  const headers = { ...OWN_PAGE, 'x-tenant-id': tenant.tenant_id, ...(cookie === '' ? {} : { cookie }) };
+function byCookie(method: string, path: string, cookie: string, body?: object): Promise<Raw> {
+  const headers = {
+    ...OWN_PAGE,
+    'x-tenant-id': tenant.tenant_id,
+    ...(cookie === '' ? {} : { cookie }),
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  };
   return new Promise((resolve, reject) => {
     const request = httpRequest(service.base_url + path, { method, headers }, (response) => {
       let text = '';
@@ -135,7 +137,7 @@ function byCookie(method: string, path: string, cookie: string): Promise<Raw> {
       });
     });
     request.on('error', reject);
-    request.end();
+    request.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
 

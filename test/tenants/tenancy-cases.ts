@@ -53,6 +53,7 @@ export const CASES: Record<string, Case> = {
     query: ({ tenant_id }) => `?tenant_id=${tenant_id}&user_id=guest`,
   },
   'POST /v1/internal/dev-sessions': { body: () => ({ user_id: 'owner-2' }) },
+  'POST /v1/internal/dev-sign-ins': { body: () => ({ user_id: 'owner-2' }) },
   'POST /v1/internal/reencrypt-credentials': { body: () => ({}) },
   'POST /v1/internal/reconcile': { body: ({ tenant_id }) => ({ tenant_id }) },
   'POST /v1/internal/bonus-reconcile': { body: ({ tenant_id }) => ({ tenant_id }) },

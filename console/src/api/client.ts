@@ -63,6 +63,11 @@ export function askConsole(
   return call(HERE, { method, path, flags: '-', int64: [] }, [options]);
 }
 
+/** Posts to an endpoint of the console's own. Rejects with {@link ApiError}. */
+export function postConsole(path: string, body: object): Promise<unknown> {
+  return call(HERE, { method: 'POST', path, flags: 'b', int64: [] }, [body]);
+}
+
 /** Calls an operation by its name. Rejects with {@link ApiError}, or with the reason of the signal. */
 export async function ask<O extends Operation>(
   operation: O,

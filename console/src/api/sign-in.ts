@@ -1,8 +1,8 @@
-import { askConsole } from './client.ts';
+import { askConsole, postConsole } from './client.ts';
 
 /** How users sign in here. */
 export interface SignInOptions {
-  /** On the service's own machine, without an identity provider: as the owner of the demo. */
+  /** On the service's own machine, without an identity provider: by a link that the service has printed. */
   development: boolean;
   /** By an identity provider, at `/console/auth/login`. */
   provider: boolean;
@@ -12,9 +12,34 @@ export async function signInOptions(signal: AbortSignal): Promise<SignInOptions>
   return (await askConsole('GET', '/console/auth/options', { signal })) as SignInOptions;
 }
 
-/** Signs in as the owner of the demo. Rejects with FORBIDDEN from another machine, NOT_FOUND without a demo. */
-export async function signInToDemo(): Promise<void> {
-  await askConsole('POST', '/console/auth/dev');
+/** How the part of a link behind `#` begins that signs in to a service in development; a token follows. */
+const LINK = '#sign-in=';
+let link_token: string | undefined;
+
+/**
+ * Takes the token of a link that the service has printed out of the address, where it would stay in the history; called
+ * when the page is loaded.
+ */
+export function takeLinkToken(): void {
+  if (!location.hash.startsWith(LINK)) return;
+  link_token = location.hash.slice(LINK.length);
+  history.replaceState(null, '', `${location.pathname}${location.search}`);
+}
+
+/** Whether this page was opened by such a link, and has not signed in with it. */
+export function hasLinkToken(): boolean {
+  return link_token !== undefined;
+}
+
+/**
+ * Signs in with the token of the link, which counts once, and lets the other windows of this browser know. Rejects with
+ * FORBIDDEN when it was used before, and from another machine.
+ */
+export async function signInByLink(): Promise<void> {
+  const token = link_token;
+  link_token = undefined;
+  await postConsole('/console/auth/dev', { token });
+  localStorage.setItem(SIGNED_IN_AT, String(Date.now()));
 }
 
 /** The address that begins the sign-in at the identity provider and comes back to this page. */

@@ -6,8 +6,9 @@ import {
   onSignIn,
   openSignIn,
   providerUrl,
+  hasLinkToken,
+  signInByLink,
   signInOptions,
-  signInToDemo,
   type SignInOptions,
 } from '../api/sign-in.ts';
 import { t } from '../messages/t.ts';
@@ -24,11 +25,11 @@ function useOptions() {
   });
 }
 
-/** Signs in to the demo; then everything is asked again. */
-function useDemo() {
+/** Signs in by the link that this page was opened with; then everything is asked again. */
+function useLink() {
   const client = useQueryClient();
   return useMutation<void, ApiError>({
-    mutationFn: signInToDemo,
+    mutationFn: signInByLink,
     onSuccess: async () => {
       sessionEnded.mended();
       await client.invalidateQueries();
@@ -36,49 +37,8 @@ function useDemo() {
   });
 }
 
-/**
- * The page of somebody who is not signed in. On the service's own machine, in development, it signs in by itself: the
- * printed link opens the console.
- */
-export function SignIn() {
-  const options = useOptions();
-  const demo = useDemo();
-  const { mutate, isIdle } = demo;
-  const is_development = options.data?.development === true;
-  useEffect(() => {
-    if (is_development && isIdle) mutate();
-  }, [is_development, isIdle, mutate]);
-  return (
-    <main className={css['page']}>
-      <h1>{t.signIn.title}</h1>
-      {options.error === null ? null : <Failed error={options.error} retry={() => void options.refetch()} />}
-      {demo.error === null ? null : <Failed error={demo.error} />}
-      {options.data === undefined && options.error === null ? <Loading what={t.signIn.checking} /> : null}
-      {options.data === undefined ? null : <Ways options={options.data} onDemo={() => mutate()} />}
-    </main>
-  );
-}
-
-function Ways({ options, onDemo }: { options: SignInOptions; onDemo: () => void }) {
-  if (options.provider) {
-    return (
-      <a className={css['provider']} href={providerUrl()}>
-        {t.signIn.provider}
-      </a>
-    );
-  }
-  if (!options.development) return <p>{t.signIn.none}</p>;
-  return (
-    <Button kind="primary" onClick={onDemo}>
-      {t.signIn.development}
-    </Button>
-  );
-}
-
-/** Above a page whose session has ended: the page keeps what was typed. With a provider the sign-in is in a window of its own. */
-export function SignInAgain() {
-  const options = useOptions();
-  const demo = useDemo();
+/** Asks everything again when somebody has signed in in another window of this browser. */
+function useOtherWindows() {
   const client = useQueryClient();
   useEffect(
     () =>
@@ -88,19 +48,69 @@ export function SignInAgain() {
       }),
     [client],
   );
-  const again = () => (options.data?.provider === true ? openSignIn() : demo.mutate());
+}
+
+/** The page of somebody who is not signed in. In development it signs in by itself when the printed link has opened it. */
+export function SignIn() {
+  const options = useOptions();
+  const link = useLink();
+  useOtherWindows();
+  const { mutate, isIdle } = link;
+  const is_by_link = options.data?.development === true && hasLinkToken();
+  useEffect(() => {
+    if (is_by_link && isIdle) mutate();
+  }, [is_by_link, isIdle, mutate]);
+  return (
+    <main className={css['page']}>
+      <h1>{t.signIn.title}</h1>
+      {options.error === null ? null : <Failed error={options.error} retry={() => void options.refetch()} />}
+      {link.error === null ? null : <Failed error={link.error} />}
+      {options.data === undefined && options.error === null ? <Loading what={t.signIn.checking} /> : null}
+      {options.data === undefined ? null : <Ways options={options.data} />}
+    </main>
+  );
+}
+
+function Ways({ options }: { options: SignInOptions }) {
+  if (options.provider) {
+    return (
+      <a className={css['provider']} href={providerUrl()}>
+        {t.signIn.provider}
+      </a>
+    );
+  }
+  return <p>{options.development ? t.signIn.development : t.signIn.none}</p>;
+}
+
+/**
+ * Above a page whose session has ended: the page keeps what was typed. With a provider the sign-in is in a window of its
+ * own; in development a link, in another tab.
+ */
+export function SignInAgain() {
+  const options = useOptions();
+  const link = useLink();
+  useOtherWindows();
+  const needs_link = options.data?.development === true && !hasLinkToken();
+  const again = () => (options.data?.provider === true ? openSignIn() : link.mutate());
   return (
     <Dialog
       title={t.signIn.again}
       onClose={() => sessionEnded.mended()}
       actions={
-        <Button kind="primary" onClick={again}>
-          {t.signIn.again}
-        </Button>
+        needs_link ? null : (
+          <Button kind="primary" onClick={again}>
+            {t.signIn.again}
+          </Button>
+        )
       }
     >
       <p>{t.signIn.ended}</p>
-      {demo.error === null ? null : <Failed error={demo.error} />}
+      {needs_link ? (
+        <p>
+          {t.signIn.development} {t.signIn.continues}
+        </p>
+      ) : null}
+      {link.error === null ? null : <Failed error={link.error} />}
     </Dialog>
   );
 }

@@ -69,6 +69,11 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || isIn(loopback, host);
 }
 
+/** Whether the host of the URL is a loopback address, or the name of one. */
+export function isLoopbackUrl(url: string): boolean {
+  return isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''));
+}
+
 /**
  * The host in one spelling: names in lower case without a final dot, IPv4 addresses in four decimal numbers (`0x7f.1`
  * and `2130706433` are `127.0.0.1`), IPv6 addresses without brackets. Undefined for what is neither name nor address.

@@ -88,6 +88,16 @@ delete(query: { tenant_id: string; /** S.The `sub` of the user’s session token
  */
 devSessions(body: S.DevSessionBody, options?: CallOptions): Promise<{ "session_token": string; }>;
 /**
+ * Makes a token for one sign-in to the console within a day (development only).
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/dev-sign-ins`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+devSignIns(body: S.DevSessionBody, options?: CallOptions): Promise<{ /** S.Open `/console/#sign-in=<sign_in_token>` of the base S.API */ "sign_in_token": string; }>;
+/**
  * Computes the tier of a player by the rules.
  *
  * Internal secret.

@@ -10,6 +10,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'internal.memberships.create': 'POST /v1/internal/memberships b',
   'internal.memberships.delete': 'DELETE /v1/internal/memberships q',
   'internal.devSessions': 'POST /v1/internal/dev-sessions b',
+  'internal.devSignIns': 'POST /v1/internal/dev-sign-ins b',
   'session': 'GET /v1/session -',
   'projects.list': 'GET /v1/projects qls',
   'members.list': 'GET /v1/members qls',

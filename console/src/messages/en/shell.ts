@@ -70,7 +70,9 @@ export const shell = {
     title: 'Sign in',
     checking: 'Checking your session…',
     provider: 'Sign in with your company account',
-    development: 'Sign in to the demo',
+    development:
+      'This service runs for development. Open the link that it printed when it started, or make another with “npm run provision -- sign-in”. A link signs in once.',
+    continues: 'In another tab of this browser. This page notices, and goes on where it is.',
     ended: 'Your session has ended. What you typed is still here: sign in, and go on.',
     again: 'Sign in again',
     none: 'No identity provider is configured, and this is not the service’s own machine. Ask who runs the service.',
