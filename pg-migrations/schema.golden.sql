@@ -1215,6 +1215,7 @@ create table public.journey_versions (
   constraint journey_versions_pkey PRIMARY KEY (tenant_id, project_id, journey_id, version),
   constraint journey_versions_tenant_id_project_id_journey_id_fkey FOREIGN KEY (tenant_id, project_id, journey_id) REFERENCES journeys(tenant_id, project_id, journey_id)
 );
+CREATE INDEX journey_versions_in_clear ON public.journey_versions USING btree (tenant_id, project_id, journey_id, version) WHERE jsonb_path_exists(graph, '$."nodes"[*]?(@."type" == "call_webhook")."headers".*?(@.type() == "string")'::jsonpath);
 -- row-level security of public.journey_versions: enabled, forced
 create policy every_tenant on journey_versions for all to engagement_service using (true);
 create policy own_tenant on journey_versions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
@@ -1283,6 +1284,7 @@ create table public.journeys (
   constraint journeys_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'active'::text, 'paused'::text]))),
   constraint journeys_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
 );
+CREATE INDEX journeys_in_clear ON public.journeys USING btree (tenant_id, project_id, journey_id) WHERE jsonb_path_exists(graph, '$."nodes"[*]?(@."type" == "call_webhook")."headers".*?(@.type() == "string")'::jsonpath);
 CREATE INDEX journeys_listed ON public.journeys USING btree (tenant_id, project_id, created_at, journey_id) WHERE (deleted_at IS NULL);
 CREATE INDEX journeys_listening ON public.journeys USING btree (tenant_id, project_id, trigger_event) WHERE ((status = 'active'::text) AND (deleted_at IS NULL));
 -- row-level security of public.journeys: enabled, forced
@@ -1409,6 +1411,7 @@ create table public.memberships (
   user_id text not null,
   role text not null,
   created_at timestamp with time zone not null default now(),
+  accepted_at timestamp with time zone default now(),
   constraint memberships_pkey PRIMARY KEY (tenant_id, user_id),
   constraint memberships_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'editor'::text, 'viewer'::text, 'compliance'::text]))),
   constraint memberships_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
@@ -2190,6 +2193,7 @@ create table public.webhook_deliveries (
 );
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (tenant_id, host, next_at) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_ended ON public.webhook_deliveries USING btree (completed_at) WHERE (status <> 'pending'::text);
+CREATE INDEX webhook_deliveries_in_clear ON public.webhook_deliveries USING btree (tenant_id, event_id) WHERE jsonb_path_exists(headers, '$.*?(@.type() == "string")'::jsonpath);
 CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree (journey_id, created_at DESC, event_id DESC, tenant_id, project_id) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE INDEX webhook_deliveries_of_project ON public.webhook_deliveries USING btree (project_id, status, created_at DESC, event_id DESC, tenant_id) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE INDEX webhook_deliveries_of_run ON public.webhook_deliveries USING btree (run_id, tenant_id, project_id) WHERE (status = 'pending'::text);

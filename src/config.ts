@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isLoopback, isLoopbackUrl, LOOPBACK_NETWORKS, networkList } from './platform/egress/addresses.ts';
 import type { KafkaCredentials } from './platform/event-log/kafka-client.ts';
@@ -60,6 +61,19 @@ const environmentSchema = z.object({
 
 export const ENVIRONMENT_VARIABLES = Object.keys(environmentSchema.shape);
 
+/** Variables with a secret: each may be given as the path of a file instead, in a variable whose name ends in `_FILE`. */
+export const SECRET_VARIABLES = [
+  'INTERNAL_SECRET',
+  'INTERNAL_SECRET_PREVIOUS',
+  'CREDENTIALS_KEY',
+  'CREDENTIALS_KEY_PREVIOUS',
+  'OIDC_CLIENT_SECRET',
+  'KAFKA_SASL_PASSWORD',
+  'CLICKHOUSE_URL',
+  'POSTGRES_URL',
+  'REDIS_URL',
+] as const satisfies readonly (keyof typeof environmentSchema.shape)[];
+
 /** The roles one process can take on; `all` runs every one of them. */
 export const ROLES = [
   'api',
@@ -77,6 +91,18 @@ export const ROLES = [
   'scheduler',
 ] as const;
 export type Role = (typeof ROLES)[number];
+
+/** The roles that use the rate limiter, and so Redis: callers of the APIs have limits, and messaging providers have limits. */
+export const LIMITING_ROLES: readonly Role[] = ['api', 'intake', 'messenger'];
+
+/** The roles that encrypt and decrypt what tenants keep secret: those of others run without CREDENTIALS_KEY. */
+export const KEYED_ROLES: readonly Role[] = [
+  'api',
+  'messenger',
+  'webhook-deliverer',
+  'bonus-sender',
+  'scheduler',
+];
 
 /**
  * Paths of PEM files: the authority that signed the brokers' certificates (absent: the system's authorities), and the
@@ -100,7 +126,8 @@ export interface Servers {
   kafka_sasl?: KafkaCredentials | undefined;
   clickhouse_url: string;
   postgres_url: string;
-  redis_url: string;
+  /** Absent where no role is one of {@link LIMITING_ROLES}. */
+  redis_url: string | undefined;
 }
 
 /** Base URLs of the providers of exchange rates; the providers' paths are appended. */
@@ -170,8 +197,30 @@ type Variables = Record<string, string | undefined>;
 export function readConfig(environment: Variables = process.env): Config {
   const env = parse(environment);
   const config = configOf(env);
-  if (config.servers !== undefined) requireShared(env);
+  if (config.servers !== undefined) requireShared(env, config.roles);
   return config;
+}
+
+/**
+ * Why the service may not sign its own sessions, each reason with its setting; none: it may. Behind a proxy every
+ * connection comes from loopback, so the address of the listener alone does not say that this is a machine of its own.
+ */
+export function barsOfOwnSessions(config: Config): string[] {
+  const { service_env, servers, public_url, host, ops } = config;
+  const hosts = { HOST: host, OPS_HOST: ops?.host ?? host };
+  return [
+    ...(service_env === 'dev' ? [] : [`SERVICE_ENV is "${service_env}", not "dev"`]),
+    ...(servers === undefined ? [] : ['KAFKA_BROKERS is given: the engines are servers']),
+    ...(isLoopbackUrl(public_url) ? [] : [`PUBLIC_URL is "${public_url}", which is no loopback address`]),
+    ...Object.entries(hosts)
+      .filter(([name, address]) => !isLoopback(address) && (name === 'HOST' || address !== host))
+      .map(([name, address]) => `${name} is "${address}", which is no loopback address`),
+  ];
+}
+
+/** Whether this is development on one machine: the service signs its own sessions. */
+export function isDevelopment(config: Config): boolean {
+  return config.identity_provider === undefined && barsOfOwnSessions(config).length === 0;
 }
 
 /**
@@ -184,11 +233,29 @@ export function readCommandConfig(environment: Variables = process.env): Config 
 
 function parse(environment: Variables): Environment {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  const parsed = environmentSchema.safeParse(given);
+  const parsed = environmentSchema.safeParse({ ...given, ...secretsOfFiles(given) });
   if (!parsed.success) {
     throw new ConfigError(parsed.error.issues.map((i) => `${i.path.join('.')}: ${i.message}`).join('; '));
   }
   return parsed.data;
+}
+
+/** The secrets that are given as files, without the line break at their end. */
+function secretsOfFiles(given: Variables): Variables {
+  const secrets: Variables = {};
+  for (const name of SECRET_VARIABLES) {
+    const path = given[`${name}_FILE`];
+    if (path === undefined) continue;
+    if (given[name] !== undefined) throw new ConfigError(`give ${name} or ${name}_FILE, not both`);
+    try {
+      secrets[name] = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException;
+      throw new ConfigError(`${name}_FILE: "${path}" cannot be read (${code ?? 'unknown'})`, { cause });
+    }
+    if (secrets[name] === '') throw new ConfigError(`${name}_FILE: "${path}" is empty`);
+  }
+  return secrets;
 }
 
 function configOf(env: Environment): Config {
@@ -269,14 +336,16 @@ function readOps({ OPS_PORT, OPS_HOST, HOST }: Environment): Config['ops'] {
 
 function readServers(env: Environment): Servers | undefined {
   const { KAFKA_BROKERS, CLICKHOUSE_URL, POSTGRES_URL, REDIS_URL } = env;
-  const urls = { KAFKA_BROKERS, CLICKHOUSE_URL, POSTGRES_URL, REDIS_URL };
+  const roles = readRoles(env.ROLES);
+  const limits = LIMITING_ROLES.some((role) => roles.has(role));
+  const urls = { KAFKA_BROKERS, CLICKHOUSE_URL, POSTGRES_URL, ...(limits ? { REDIS_URL } : {}) };
   const missing = missingOf(urls);
   const security = readKafkaSecurity(env);
   if (missing.length === Object.keys(urls).length) {
     if (security.kafka_tls === undefined && security.kafka_sasl === undefined) return undefined;
     throw new ConfigError('KAFKA_TLS and KAFKA_SASL_MECHANISM need KAFKA_BROKERS and the other servers');
   }
-  if (!KAFKA_BROKERS || !CLICKHOUSE_URL || !POSTGRES_URL || !REDIS_URL) {
+  if (!KAFKA_BROKERS || !CLICKHOUSE_URL || !POSTGRES_URL || (limits && !REDIS_URL)) {
     throw new ConfigError(`give all servers or none; missing: ${missing.join(', ')}`);
   }
   return {
@@ -295,11 +364,12 @@ function readServers(env: Environment): Servers | undefined {
  * Throws unless the settings are given that the processes of an installation on servers share: a process that made up
  * its own would send links to itself, or encrypt credentials that no other process can read.
  */
-function requireShared({ PUBLIC_URL, CREDENTIALS_KEY }: Environment): void {
-  const missing = missingOf({ PUBLIC_URL, CREDENTIALS_KEY });
+function requireShared({ PUBLIC_URL, CREDENTIALS_KEY }: Environment, roles: ReadonlySet<Role>): void {
+  const is_keyed = KEYED_ROLES.some((role) => roles.has(role));
+  const missing = missingOf({ PUBLIC_URL, ...(is_keyed ? { CREDENTIALS_KEY } : {}) });
   if (missing.length === 0) return;
   const problems = missing.map(
-    (name) => `${name}: must be set, the same in every process that runs on servers`,
+    (name) => `${name}: must be set, the same in every process that runs on servers and needs it`,
   );
   throw new ConfigError(problems.join('; '));
 }

@@ -1,5 +1,16 @@
-import { describe, expect, it } from 'vitest';
-import { ConfigError, readCommandConfig, readConfig } from '../src/config.ts';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  ConfigError,
+  KEYED_ROLES,
+  LIMITING_ROLES,
+  readCommandConfig,
+  readConfig,
+  ROLES,
+  SECRET_VARIABLES,
+} from '../src/config.ts';
 
 const servers = {
   KAFKA_BROKERS: 'one:9092, two:9092',
@@ -100,6 +111,71 @@ it('operations have an address of their own only with OPS_PORT', () => {
   });
   expect(() => readConfig({ OPS_HOST: '10.0.0.1' })).toThrow('OPS_HOST: needs OPS_PORT');
   expect([readConfig({}).drain_ms, readConfig({ DRAIN_SECONDS: '5' }).drain_ms]).toEqual([0, 5_000]);
+});
+
+it('servers need CREDENTIALS_KEY only where a role of the process encrypts', () => {
+  const without = { ...servers, CREDENTIALS_KEY: '' };
+  for (const role of ROLES) {
+    const read = () => readConfig({ ...without, ROLES: role });
+    if (KEYED_ROLES.includes(role)) expect(read, role).toThrow('CREDENTIALS_KEY: must be set');
+    else expect(read().credentials_key, role).toBeUndefined();
+  }
+  expect(() => readConfig({ ...without, ROLES: 'intake,messenger' })).toThrow('CREDENTIALS_KEY: must be set');
+});
+
+it('servers need REDIS_URL only where a role of the process has limits', () => {
+  for (const role of ROLES) {
+    const read = () => readConfig({ ...servers, REDIS_URL: '', ROLES: role });
+    if (LIMITING_ROLES.includes(role)) expect(read, role).toThrow('missing: REDIS_URL');
+    else expect(read().servers?.redis_url, role).toBeUndefined();
+  }
+});
+
+describe('a secret in a file', () => {
+  let dir: string;
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'engagement-secrets-'));
+  });
+  afterAll(() => rm(dir, { recursive: true, force: true }));
+  const file = async (text: string) => {
+    const path = join(dir, String(Math.random()));
+    await writeFile(path, text);
+    return path;
+  };
+
+  it.each(SECRET_VARIABLES)('%s is read without the line break at its end', async (name) => {
+    const given = {
+      ...servers,
+      KAFKA_SASL_MECHANISM: 'PLAIN',
+      KAFKA_SASL_USERNAME: 'u',
+      KAFKA_SASL_PASSWORD: 'p',
+    };
+    const oidc = { OIDC_ISSUER: 'https://id.example', OIDC_CLIENT_ID: 'c', PUBLIC_URL: 'https://e.example' };
+    const value = name.startsWith('CREDENTIALS')
+      ? 'cd'.repeat(32)
+      : name.endsWith('_URL')
+        ? 'http://in.file'
+        : 'f'.repeat(32);
+    const { [name]: _left_out, ...rest }: Record<string, string> = { ...given, ...oidc };
+    for (const end of ['', '\n', '\r\n']) {
+      const config = readConfig({ ...rest, [`${name}_FILE`]: await file(value + end) });
+      expect(JSON.stringify(config), end).toContain(`"${value}"`);
+    }
+  });
+
+  it('is refused when it is given twice, missing or empty, by a message without it', async () => {
+    const path = await file('s'.repeat(32));
+    const both = { INTERNAL_SECRET: 's'.repeat(32), INTERNAL_SECRET_FILE: path };
+    expect(() => readConfig(both)).toThrow('give INTERNAL_SECRET or INTERNAL_SECRET_FILE, not both');
+    const nowhere = join(dir, 'nowhere');
+    expect(() => readConfig({ POSTGRES_URL_FILE: nowhere })).toThrow(
+      `POSTGRES_URL_FILE: "${nowhere}" cannot be read (ENOENT)`,
+    );
+    const empty = await file('\n');
+    expect(() => readConfig({ REDIS_URL_FILE: empty })).toThrow(`REDIS_URL_FILE: "${empty}" is empty`);
+    expect(() => readConfig({ CREDENTIALS_KEY_FILE: path })).toThrow(/^CREDENTIALS_KEY: must be 32 bytes/);
+    expect(() => readConfig({ CREDENTIALS_KEY_FILE: path })).not.toThrow(/sss/);
+  });
 });
 
 it.each(['PUBLIC_URL', 'CREDENTIALS_KEY'])('servers need %s: without it the start is refused', (name) => {

@@ -1,7 +1,7 @@
 import { readFile, readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ENVIRONMENT_VARIABLES } from '../src/config.ts';
+import { ENVIRONMENT_VARIABLES, SECRET_VARIABLES } from '../src/config.ts';
 import { ERRORS } from '../src/errors.ts';
 import { packageRoot } from '../src/package-root.ts';
 import { createMetrics } from '../src/platform/metrics.ts';
@@ -39,6 +39,12 @@ it('docs/configuration.md has one line for every environment variable, and no ot
     ([, name = '']) => name,
   );
   expect(documented.toSorted()).toEqual(ENVIRONMENT_VARIABLES.toSorted());
+});
+
+it('docs/configuration.md names every secret that may be in a file', async () => {
+  const section = /\n## Secrets in files\n([\s\S]*?)\n## /.exec(await read('configuration.md'))?.[1] ?? '';
+  const named = [...section.matchAll(/`([A-Z_]+)`/g)].map(([, name = '']) => name);
+  expect(named.filter((name) => !name.endsWith('_FILE')).toSorted()).toEqual(SECRET_VARIABLES.toSorted());
 });
 
 it('docs/operating.md has a line for every metric of the service', async () => {

@@ -21,6 +21,7 @@ import { journeyStatsEndpoints } from '../engage/journeys/stats-routes.ts';
 import { journeyRunEndpoints } from '../engage/journeys/runs/routes.ts';
 import { simulationEndpoints } from '../engage/journeys/simulation/routes.ts';
 import { reencryptWebhookSecrets } from '../engage/webhooks/reencrypt.ts';
+import { reencryptWebhookHeaders } from '../engage/webhooks/sealing.ts';
 import { webhookDeliveryEndpoints } from '../engage/webhooks/routes.ts';
 import { countSecrets } from '../engage/webhooks/secret-queries.ts';
 import { webhookSecretEndpoints } from '../engage/webhooks/secret-routes.ts';
@@ -63,7 +64,7 @@ import { auditLogEndpoints } from '../tenants/audit/routes.ts';
 import { createAuditWriter } from '../tenants/audit/write.ts';
 import { tenantConfigEndpoints } from '../tenants/config/routes.ts';
 import { consoleSessionEndpoints } from '../tenants/console-sessions/routes.ts';
-import { memberEndpoints } from '../tenants/members/routes.ts';
+import { invitationEndpoints, memberEndpoints } from '../tenants/members/routes.ts';
 import { sessionEndpoints } from '../tenants/session/routes.ts';
 import type { TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
 import { tenantEndpoints } from '../tenants/routes.ts';
@@ -72,6 +73,7 @@ import type { Platform } from '../wiring/platform.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
 import { endpoint, type AnyEndpoint, type DocumentedEndpoint } from '../http/endpoint.ts';
+import { installAnswerHeaders } from '../http/answer-headers.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
 import { installLoadShedding } from '../http/load-shedding.ts';
 import { serverOptions } from '../http/server-options.ts';
@@ -151,10 +153,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...campaignSendEndpoints(platform),
     ...campaignStatsEndpoints(platform),
     ...calendarEndpoints(platform),
-    ...journeyEndpoints({
-      ...platform,
-      look_ups: journeyLookUps(platform),
-    }),
+    ...journeyEndpoints({ ...messaging, look_ups: journeyLookUps(platform) }),
     ...journeyStatsEndpoints(platform),
     ...journeyRunEndpoints(platform),
     ...simulationEndpoints(messaging),
@@ -167,17 +166,20 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     bonusEventsEndpoint(messaging),
     ...wageringEndpoints(platform),
     ...messagingProviderEndpoints({ ...messaging, wakeQueuesOf: notifyQueuesOf }),
-    ...reencryptEndpoints({ ...messaging, further: [reencryptWebhookSecrets, reencryptAdapterSecrets] }),
+    ...reencryptEndpoints({
+      ...messaging,
+      further: [reencryptWebhookSecrets, reencryptWebhookHeaders, reencryptAdapterSecrets],
+    }),
     ...webhookSecretEndpoints(messaging),
     ...webhookDeliveryEndpoints(platform),
-    ...adapterEndpoints({ ...messaging, is_development: auth.dev_issuer !== undefined }),
+    ...adapterEndpoints(messaging),
     ...callbackEndpoints(messaging),
     ...unsubscribeEndpoints(messaging),
     ...fxEndpoints(platform, config.fx),
     ...reconcileEndpoints(platform),
     ...bonusReconcileEndpoints({ ...platform, platforms: deps.platforms }),
     ...deadLetterEndpoints(platform),
-    ...consoleEndpoints(platform),
+    ...consoleEndpoints(platform, auth),
   ];
   const ingest_url = `http://localhost:${config.ingest_port}`;
   const document = documentEndpoint(() => [...endpoints, document, ...INGESTION_DOCS], ingest_url);
@@ -185,14 +187,20 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
 }
 
 /** What was made for the console, and serves others as well. */
-function consoleEndpoints(platform: Platform): AnyEndpoint[] {
-  return [...eventEndpoints(platform), ...overviewEndpoints(platform), ...complianceEndpoints(platform)];
+function consoleEndpoints(platform: Platform, { access_changes }: Authenticators): AnyEndpoint[] {
+  return [
+    ...eventEndpoints({ ...platform, access_changes }),
+    ...overviewEndpoints(platform),
+    ...complianceEndpoints(platform),
+  ];
 }
 
 /** What the screens Settings and System need beside the configuration, which is a slice of its own. */
 function settingsEndpoints(platform: Platform, { auth, notifications }: ApiDeps): AnyEndpoint[] {
+  const members = { ...platform, notifications, evict: (user_id: string) => auth.sessions.evict(user_id) };
   return [
-    ...memberEndpoints({ ...platform, notifications, evict: (user_id) => auth.sessions.evict(user_id) }),
+    ...memberEndpoints(members),
+    ...invitationEndpoints(members),
     ...consoleSessionEndpoints(auth),
     ...auditLogEndpoints(platform),
     ...suppressionEndpoints(platform),
@@ -258,6 +266,7 @@ function buildHost(
     if (method !== 'GET') workWatch.wake();
     done();
   });
+  installAnswerHeaders(app);
   if (sheds_load) redirectBrowsers(app);
   installErrorHandling(app, logger);
   installJsonBody(app);

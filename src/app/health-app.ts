@@ -1,5 +1,6 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Platform } from '../wiring/platform.ts';
+import { installAnswerHeaders } from '../http/answer-headers.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
 import { serverOptions } from '../http/server-options.ts';
 import { healthEndpoints } from '../http/health.ts';
@@ -10,6 +11,7 @@ import { registerPublicEndpoints } from '../http/register.ts';
 export function buildHealthApp(platform: Platform, readiness: Readiness): FastifyInstance {
   const { logger } = platform;
   const app = fastify(serverOptions(logger));
+  installAnswerHeaders(app);
   installErrorHandling(app, logger);
   registerPublicEndpoints(app, healthEndpoints(platform, readiness));
   return app;

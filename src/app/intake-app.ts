@@ -3,6 +3,7 @@ import type { ApiKeyPrincipal } from '../auth/api-key.ts';
 import { parseJsonBody } from '../ingest/intake/body.ts';
 import { registerIntake, type IntakeDeps } from '../ingest/intake/routes.ts';
 import type { Logger } from '../platform/logger.ts';
+import { installAnswerHeaders } from '../http/answer-headers.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
 import { installLoadShedding } from '../http/load-shedding.ts';
 import { serverOptions } from '../http/server-options.ts';
@@ -26,6 +27,7 @@ export function buildIntakeApp(
   }: { has_health?: boolean; trusted_proxies?: readonly string[] } = {},
 ): FastifyInstance {
   const app = fastify(serverOptions(logger, trusted_proxies));
+  installAnswerHeaders(app);
   installErrorHandling(app, logger);
   installLoadShedding(app, [HEALTH_PATH]);
   app.decorateRequest('apiKey', undefined);

@@ -1,4 +1,4 @@
-import { ConfigError, type Config } from '../config.ts';
+import { barsOfOwnSessions, ConfigError, type Config } from '../config.ts';
 import { ConsoleSessions } from './console-sessions.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -6,8 +6,9 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import { shareOf } from '../platform/postgres/bounded-statements.ts';
 import type { Db } from '../platform/postgres/port.ts';
+import { AccessChanges } from './access-changes.ts';
 import { ApiKeyAuthenticator } from './api-key.ts';
-import { barsOfOwnSessions, openDevIssuer, type DevIssuer } from './dev-issuer.ts';
+import { openDevIssuer, type DevIssuer } from './dev-issuer.ts';
 import { createInternalSecretCheck, type CheckInternalSecret } from './internal-secret.ts';
 import type { KeyUses } from './key-uses.ts';
 import { ProjectResolver } from './project.ts';
@@ -18,6 +19,7 @@ import { createTokenVerifier, remoteIssuer, type TrustedIssuer } from './token-v
 export interface Authenticators {
   api_keys: ApiKeyAuthenticator;
   sessions: SessionAuthenticator;
+  access_changes: AccessChanges;
   /** The sessions of the console's users. */
   console_sessions: ConsoleSessions;
   projects: ProjectResolver;
@@ -74,22 +76,26 @@ export async function openApiKeys(
 export async function openAuthenticators(options: OpenOptions): Promise<Authenticators> {
   const { config, clock, sql, notifications, api_keys, internal_secret } = options;
   const { dev_issuer, trusted } = await openIssuer(config, clock);
+  const access_changes = new AccessChanges();
   const console_sessions = await ConsoleSessions.open({
     sql: shareOf(sql, CONSOLE_LOOKUPS),
     clock,
     notifications,
+    access_changes,
   });
   const sessions = new SessionAuthenticator({
     verify: createTokenVerifier(trusted, clock),
     browsers: console_sessions,
     clock,
     sql: shareOf(sql, MEMBERSHIP_LOOKUPS),
+    access_changes,
   });
   await sessions.follow(notifications);
   const { internal_secret_previous: previous } = config;
   return {
     api_keys,
     sessions,
+    access_changes,
     console_sessions,
     projects: new ProjectResolver(shareOf(sql, PROJECT_LOOKUPS)),
     internal_secret,

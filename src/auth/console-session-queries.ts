@@ -83,7 +83,7 @@ export async function deleteSessionsOf(
 
 /**
  * Whose sessions are meant: those of a user, and with a tenant also those of its members who are in no other tenant. A
- * session is of a user in all tenants, and an admin may add anybody as a member: that must open nobody else's sessions.
+ * session is of a user in all tenants, and an admin may invite anybody: that must open and hide nobody's sessions.
  */
 export interface SessionScope {
   user_id: string;
@@ -101,8 +101,9 @@ function within(sql: Tx, { user_id, of_members_of }: SessionScope) {
   if (of_members_of === null) return sql`user_id = ${user_id}`;
   return sql`(user_id = ${user_id} or user_id in (
     select m.user_id from memberships m
-    where m.tenant_id = ${of_members_of} and not exists (
-      select from memberships o where o.user_id = m.user_id and o.tenant_id <> m.tenant_id)))`;
+    where m.tenant_id = ${of_members_of} and m.accepted_at is not null and not exists (
+      select from memberships o
+      where o.user_id = m.user_id and o.tenant_id <> m.tenant_id and o.accepted_at is not null)))`;
 }
 
 /** A page of sessions that have not ended, the newest first. */

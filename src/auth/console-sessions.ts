@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { BoundedCache } from '../platform/bounded-cache.ts';
+import type { AccessChanges } from './access-changes.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { Maybe } from './maybe.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -41,6 +42,8 @@ interface Deps {
   sql: Db;
   clock: Clock;
   notifications: Notifications;
+  /** Told of each session that has ended. */
+  access_changes: AccessChanges;
 }
 
 /** Sessions of the console's users, by the random id in their cookie. Only hashes of ids are stored. */
@@ -154,11 +157,13 @@ export class ConsoleSessions implements BrowserSessions {
   #forget(keys: readonly string[]): void {
     this.#epoch++;
     for (const key of keys) this.#cache.delete(key);
+    this.#deps.access_changes.tell(undefined);
   }
 
   #forgetAll(): void {
     this.#epoch++;
     this.#cache.clear();
+    this.#deps.access_changes.tell(undefined);
   }
 }
 

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { SignJWT, createLocalJWKSet, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
-import type { Config } from '../config.ts';
-import { isLoopback, isLoopbackUrl } from '../platform/egress/addresses.ts';
 import type { Clock } from '../platform/clock.ts';
 import { readOrCreateSecret } from './secret-file.ts';
 import type { TrustedIssuer } from './token-verifier.ts';
@@ -29,23 +27,6 @@ export interface DevIssuer {
   issueSignIn(user_id: string): string;
   /** The user of a token of {@link issueSignIn}, which is used up; undefined for every other text. */
   takeSignIn(token: string): string | undefined;
-}
-
-/**
- * Why the service may not sign its own sessions, each reason with its setting; none: it may. Behind a proxy every
- * connection comes from loopback, so the address of the listener alone does not say that this is a machine of its own.
- */
-export function barsOfOwnSessions(config: Config): string[] {
-  const { service_env, servers, public_url, host, ops } = config;
-  const hosts = { HOST: host, OPS_HOST: ops?.host ?? host };
-  return [
-    ...(service_env === 'dev' ? [] : [`SERVICE_ENV is "${service_env}", not "dev"`]),
-    ...(servers === undefined ? [] : ['KAFKA_BROKERS is given: the engines are servers']),
-    ...(isLoopbackUrl(public_url) ? [] : [`PUBLIC_URL is "${public_url}", which is no loopback address`]),
-    ...Object.entries(hosts)
-      .filter(([name, address]) => !isLoopback(address) && (name === 'HOST' || address !== host))
-      .map(([name, address]) => `${name} is "${address}", which is no loopback address`),
-  ];
 }
 
 /** Opens the development issuer. Its key is created on first use and kept in DATA_DIR. */

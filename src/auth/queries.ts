@@ -18,6 +18,8 @@ export interface StoredKey {
 export interface Membership {
   tenant_id: string;
   role: Role;
+  /** False: the user was invited, and is no member yet. */
+  is_accepted: boolean;
 }
 
 /** The keys with these public ids that are not revoked. They are searched in all tenants: a key names its tenant. */
@@ -60,13 +62,21 @@ export async function touchKeys(tx: Tx, uses: readonly KeyUse[]): Promise<void> 
     where k.tenant_id = l.tenant_id and k.key_id = l.key_id`;
 }
 
-/** The user's memberships in all tenants, oldest first: the membership names the tenant. */
+/** The user's memberships and invitations in all tenants, oldest first: the membership names the tenant. */
 export async function findMemberships(sql: Tx, user_id: string): Promise<Membership[]> {
   return sql<Membership[]>`
-    select tenant_id, role
+    select tenant_id, role, accepted_at is not null as is_accepted
     from memberships
     where user_id = ${user_id}
     order by created_at, tenant_id`;
+}
+
+/** Accepts the only invitation of a user; nothing happens when there is another membership or invitation by now. */
+export async function acceptOnly(sql: Tx, { tenant_id, user_id }: { tenant_id: string; user_id: string }) {
+  await sql`
+    update memberships m set accepted_at = now()
+    where m.tenant_id = ${tenant_id} and m.user_id = ${user_id} and m.accepted_at is null
+      and not exists (select from memberships o where o.user_id = m.user_id and o.tenant_id <> m.tenant_id)`;
 }
 
 /** Whether the project belongs to the tenant. */

@@ -4,10 +4,11 @@ import type { Clock } from '../platform/clock.ts';
 import { isUuid } from '../platform/ids.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Db } from '../platform/postgres/port.ts';
+import type { AccessChanges } from './access-changes.ts';
 import { bearerToken } from './bearer.ts';
 import { browserUser, type BrowserRequest, type BrowserSessions } from './browser-session.ts';
 import { andThen, type Maybe } from './maybe.ts';
-import { findMemberships } from './queries.ts';
+import { acceptOnly, findMemberships } from './queries.ts';
 import type { Role } from './roles.ts';
 import type { VerifiedToken, VerifyToken } from './token-verifier.ts';
 
@@ -30,10 +31,15 @@ export interface SessionPrincipal {
 export interface UserPrincipal {
   user_id: string;
   memberships: readonly SessionPrincipal[];
+  /** What the user would be after accepting, the oldest invitation first. */
+  invitations: readonly SessionPrincipal[];
 }
 
+/** What a user is in all tenants, and may become. */
+type Standing = Omit<UserPrincipal, 'user_id'>;
+
 interface CachedMemberships {
-  principals: SessionPrincipal[];
+  standing: Standing;
   expires_at_ms: number;
 }
 
@@ -43,6 +49,8 @@ interface SessionAuthenticatorOptions {
   clock: Clock;
   /** The service role. */
   sql: Db;
+  /** Told of each change of memberships. */
+  access_changes: AccessChanges;
 }
 
 /** Resolves session tokens to members of tenants. A cached token needs no cryptography, cached memberships no query. */
@@ -75,7 +83,7 @@ export class SessionAuthenticator {
    */
   authenticate(request: BrowserRequest, tenant_header: string | undefined): Maybe<SessionPrincipal> {
     return andThen(this.#user(request), (user_id) =>
-      andThen(this.#principals(user_id), (principals) => choose(principals, tenant_header)),
+      andThen(this.#standing(user_id), (standing) => choose(standing, tenant_header)),
     );
   }
 
@@ -85,7 +93,7 @@ export class SessionAuthenticator {
    */
   authenticateUser(request: BrowserRequest): Maybe<UserPrincipal> {
     return andThen(this.#user(request), (user_id) =>
-      andThen(this.#principals(user_id), (memberships) => ({ user_id, memberships })),
+      andThen(this.#standing(user_id), (standing) => ({ user_id, ...standing })),
     );
   }
 
@@ -99,11 +107,13 @@ export class SessionAuthenticator {
   evict(user_id: string): void {
     this.#epoch++;
     this.#memberships.delete(user_id);
+    this.#options.access_changes.tell(user_id);
   }
 
   #evictAll(): void {
     this.#epoch++;
     this.#memberships.clear();
+    this.#options.access_changes.tell(undefined);
   }
 
   #bearer(authorization: string | undefined): Maybe<string> {
@@ -129,34 +139,51 @@ export class SessionAuthenticator {
     return user_id;
   }
 
-  #principals(user_id: string): Maybe<SessionPrincipal[]> {
+  #standing(user_id: string): Maybe<Standing> {
     const cached = this.#memberships.get(user_id);
-    if (cached !== undefined && cached.expires_at_ms > this.#options.clock.now_ms()) return cached.principals;
+    if (cached !== undefined && cached.expires_at_ms > this.#options.clock.now_ms()) return cached.standing;
     return this.#fetch(user_id);
   }
 
-  async #fetch(user_id: string): Promise<SessionPrincipal[]> {
+  /**
+   * A user of no tenant accepts the only invitation by coming: that is a new colleague. Everybody else is asked, because
+   * who is in two tenants has to name one in each call, and no admin alone may bring that about.
+   */
+  async #fetch(user_id: string): Promise<Standing> {
     const epoch = this.#epoch;
-    const memberships = await findMemberships(this.#options.sql, user_id);
-    const principals = memberships.map(({ tenant_id, role }) => ({ user_id, tenant_id, role }));
-    if (epoch === this.#epoch) {
-      const expires_at_ms = this.#options.clock.now_ms() + MEMBERSHIPS_TTL_MS;
-      this.#memberships.set(user_id, { principals, expires_at_ms });
+    const { sql, clock } = this.#options;
+    let rows = await findMemberships(sql, user_id);
+    const [only, second] = rows;
+    if (only?.is_accepted === false && second === undefined) {
+      await acceptOnly(sql, { tenant_id: only.tenant_id, user_id });
+      rows = await findMemberships(sql, user_id);
     }
-    return principals;
+    const principalsOf = (is_wanted: boolean) =>
+      rows
+        .filter(({ is_accepted }) => is_accepted === is_wanted)
+        .map(({ tenant_id, role }) => ({ user_id, tenant_id, role }));
+    const standing = { memberships: principalsOf(true), invitations: principalsOf(false) };
+    if (epoch === this.#epoch) {
+      const expires_at_ms = clock.now_ms() + MEMBERSHIPS_TTL_MS;
+      this.#memberships.set(user_id, { standing, expires_at_ms });
+    }
+    return standing;
   }
 }
 
-function choose(principals: SessionPrincipal[], tenant_header: string | undefined): SessionPrincipal {
-  const [first, second] = principals;
+function choose({ memberships, invitations }: Standing, tenant_header: string | undefined): SessionPrincipal {
+  const [first, second] = memberships;
   if (tenant_header !== undefined) {
     const tenant_id = tenant_header.toLowerCase();
     if (!isUuid(tenant_id)) throw validationError([{ path: 'X-Tenant-Id', message: 'must be a UUID' }]);
-    const chosen = principals.find((principal) => principal.tenant_id === tenant_id);
+    const chosen = memberships.find((principal) => principal.tenant_id === tenant_id);
     if (chosen === undefined) throw new ApiError('FORBIDDEN', 'you are not a member of this tenant');
     return chosen;
   }
-  if (first === undefined) throw new ApiError('FORBIDDEN', 'you are not a member of any tenant');
+  if (first === undefined) {
+    const hint = invitations.length === 0 ? '' : ': accept an invitation of GET /v1/invitations';
+    throw new ApiError('FORBIDDEN', `you are not a member of any tenant${hint}`);
+  }
   if (second !== undefined) {
     const message = 'you belong to several tenants: name one in the X-Tenant-Id header';
     throw validationError([{ path: 'X-Tenant-Id', message }]);

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { ANSWER_HEADERS } from './answer-headers.ts';
 
 /** The `content_type` of an endpoint that answers with server-sent events. */
 export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
@@ -53,7 +54,7 @@ export function openEventStream(
   });
   raw.writeHead(200, {
     'content-type': EVENT_STREAM,
-    'cache-control': 'no-store',
+    ...ANSWER_HEADERS,
     // Proxies that collect answers before they pass them on would hold events back.
     'x-accel-buffering': 'no',
     'x-request-id': request_id,

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import type { Authenticators } from '../auth/authenticators.ts';
 import { andThen, type Maybe } from '../auth/maybe.ts';
 import { describeNeeded, roleAllows } from '../auth/roles.ts';
-import type { SessionPrincipal } from '../auth/session.ts';
+import type { SessionPrincipal, UserPrincipal } from '../auth/session.ts';
 import type { Config } from '../config.ts';
 import { ApiError, validationError } from '../errors.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../platform/rate-limit/port.ts';
@@ -105,8 +105,7 @@ export function registerPublicEndpoints(app: FastifyInstance, endpoints: readonl
  * one declares it whose callers have no session and no internal secret: an audit row could not name them.
  */
 function requireAuditDeclaration({ method, path, access, audit }: AnyEndpoint): void {
-  const hasActor =
-    access.mode === 'session' || access.mode === 'session_or_internal' || access.mode === 'internal';
+  const hasActor = ['session', 'session_or_internal', 'internal', 'user'].includes(access.mode);
   const changes = method !== 'GET' && hasActor;
   if (changes && audit === undefined) throw new TypeError(`${method} ${path} must declare its audit rows`);
   if (!hasActor && audit !== undefined)
@@ -259,12 +258,23 @@ function auditChangeOf(
   };
 }
 
-function auditedCallOf({ access, audit }: AnyEndpoint, { caller, id }: FastifyRequest): AuditedCall {
+function auditedCallOf({ access, audit }: AnyEndpoint, { caller, id, params }: FastifyRequest): AuditedCall {
   const has_caller = access.mode === 'session' || access.mode === 'session_or_internal';
+  const acting =
+    access.mode === 'user' ? actingUser(caller as UserPrincipal, params) : has_caller ? caller : {};
   // With the internal secret both are null.
-  const { user_id = null, role = null } = (has_caller ? caller : {}) as Partial<SessionOrInternal>;
+  const { user_id = null, role = null } = (acting ?? {}) as Partial<SessionOrInternal>;
   const session = user_id === null || role === null ? null : { user_id, role };
   return auditedCall(audit, { session, request_id: id });
+}
+
+/** What a user is, or is invited as, in the tenant that the path names. */
+function actingUser(
+  { memberships, invitations }: UserPrincipal,
+  params: unknown,
+): SessionPrincipal | undefined {
+  const { tenant_id = '' } = params as { tenant_id?: string };
+  return [...memberships, ...invitations].find((one) => one.tenant_id === tenant_id.toLowerCase());
 }
 
 /** The tenant and the project of the caller, as far as they are known. */

@@ -1,3 +1,4 @@
+import type { PendingQuery } from 'postgres';
 import { textArray, plainArray } from '../platform/postgres/arrays.ts';
 import type { Role } from '../auth/roles.ts';
 import type { Tx } from '../platform/postgres/port.ts';
@@ -58,7 +59,8 @@ export async function upsertMembership(sql: Tx, membership: MembershipBody): Pro
     select tenant_id, ${user_id}, ${role}
     from tenants
     where tenant_id = ${tenant_id}
-    on conflict (tenant_id, user_id) do update set role = excluded.role
+    on conflict (tenant_id, user_id) do update
+      set role = excluded.role, accepted_at = coalesce(memberships.accepted_at, excluded.accepted_at)
     returning tenant_id`;
   return rows.length > 0;
 }
@@ -74,7 +76,7 @@ export async function lockOwners(tx: Tx, tenant_id: string): Promise<string[]> {
   const rows = await tx<{ user_id: string }[]>`
     select user_id
     from memberships
-    where tenant_id = ${tenant_id} and role = 'owner'
+    where tenant_id = ${tenant_id} and role = 'owner' and accepted_at is not null
     order by user_id
     for update`;
   return rows.map(({ user_id }) => user_id);
@@ -96,4 +98,9 @@ export async function deleteMembership(
   const rows = await sql<{ role: Role }[]>`
     delete from memberships where tenant_id = ${tenant_id} and user_id = ${user_id} returning role`;
   return rows[0]?.role;
+}
+
+/** The name of the tenant; no row when it does not exist. */
+export function selectTenantName(tx: Tx, tenant_id: string): PendingQuery<{ name: string }[]> {
+  return tx<{ name: string }[]>`select name from tenants where tenant_id = ${tenant_id}`;
 }

@@ -1,4 +1,4 @@
-import type { Config, Role, Servers } from '../config.ts';
+import { isDevelopment, LIMITING_ROLES, type Config, type Role, type Servers } from '../config.ts';
 import { accessOf, connectClickHouse } from '../platform/clickhouse/http.ts';
 import { migrateClickHouse } from '../platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
@@ -47,7 +47,7 @@ export async function openDistributedPlatform(
     const rateLimiter = await openRateLimiter(config.roles, limiting);
     shutdown.add('rate limiter', () => rateLimiter.close());
     const jobs = openJobs({ url: servers.postgres_url, logger, metrics });
-    const egress = new Egress({ allow: config.egress_allow });
+    const egress = new Egress({ allow: config.egress_allow, plain_to_loopback: isDevelopment(config) });
     shutdown.add('egress', () => egress.close());
     return {
       clock,
@@ -68,17 +68,14 @@ export async function openDistributedPlatform(
   }
 }
 
-/** The roles that use the rate limiter: callers of the APIs have limits, and messaging providers have limits. */
-const LIMITING_ROLES: readonly Role[] = ['api', 'intake', 'messenger'];
-
 /** Only the limiting roles load the Redis client, which takes 12 MB of memory. */
 async function openRateLimiter(
   roles: ReadonlySet<Role>,
-  options: RedisRateLimiterOptions,
+  { redis_url, ...options }: Omit<RedisRateLimiterOptions, 'redis_url'> & Pick<Servers, 'redis_url'>,
 ): Promise<RateLimiter> {
-  if (LIMITING_ROLES.some((role) => roles.has(role))) {
+  if (redis_url !== undefined && LIMITING_ROLES.some((role) => roles.has(role))) {
     const { createRedisRateLimiter } = await import('../platform/rate-limit/redis.ts');
-    return createRedisRateLimiter(options);
+    return createRedisRateLimiter({ redis_url, ...options });
   }
   return {
     take() {

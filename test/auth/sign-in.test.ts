@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { barsOfOwnSessions, openDevIssuer, SIGN_IN_MS } from '../../src/auth/dev-issuer.ts';
+import { openDevIssuer, SIGN_IN_MS } from '../../src/auth/dev-issuer.ts';
 import { createInternalSecretCheck, loadInternalSecret } from '../../src/auth/internal-secret.ts';
 import { createTokenVerifier } from '../../src/auth/token-verifier.ts';
-import { readConfig } from '../../src/config.ts';
+import { barsOfOwnSessions, readConfig } from '../../src/config.ts';
 
 const DAY_MS = 86_400_000;
 const SERVERS = {

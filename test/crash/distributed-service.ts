@@ -142,6 +142,6 @@ function environmentOf(servers: Servers, internal_secret: string): Record<string
     KAFKA_REPLICATION_FACTOR: String(servers.kafka_replication_factor),
     CLICKHOUSE_URL: servers.clickhouse_url,
     POSTGRES_URL: servers.postgres_url,
-    REDIS_URL: servers.redis_url,
+    REDIS_URL: servers.redis_url ?? '',
   };
 }

@@ -39,6 +39,18 @@ export async function identifyPlayers(
   await Promise.all(Array.from({ length: MAX_CONCURRENT }, worker));
 }
 
+/** The service that is not in development takes no address without TLS, which the counting provider does not have. */
+async function withoutTls(
+  { postgres_url, provider_url }: { postgres_url: string; provider_url: string },
+  provider_id: string,
+): Promise<void> {
+  const sql = postgres(postgres_url, { max: 1, onnotice: () => undefined });
+  await sql`
+    update messaging_providers set config = jsonb_set(config, '{base_url}', to_jsonb(${provider_url}::text))
+    where provider_id = ${provider_id}`;
+  await sql.end();
+}
+
 /**
  * Creates the provider, the template, the segments and the campaigns; starts the triggered one. Resolves when every
  * player is a member of the segment of the broadcasts.
@@ -46,7 +58,7 @@ export async function identifyPlayers(
 export async function prepareMailing(
   api: InternalApi,
   { session_token }: ProvisionedTenant,
-  options: { provider_url: string; players: number; broadcasts: number },
+  options: { provider_url: string; players: number; broadcasts: number; postgres_url: string },
 ): Promise<Mailing> {
   const headers = { authorization: `Bearer ${session_token}` };
   const create = async (path: string, body: object) => {
@@ -64,8 +76,13 @@ export async function prepareMailing(
     name: 'counting',
     kind: 'sendgrid',
     channel: 'email',
-    config: { api_key: 'SG.test', from: 'casino@example.com', base_url: options.provider_url },
+    config: {
+      api_key: 'SG.test',
+      from: 'casino@example.com',
+      base_url: options.provider_url.replace('http:', 'https:'),
+    },
   });
+  await withoutTls(options, provider_id);
   const template_id = await create('templates', {
     name: 'hello',
     channel: 'email',

@@ -47,7 +47,7 @@ async function positions(...words: string[]): Promise<string> {
     KAFKA_REPLICATION_FACTOR: '1',
     CLICKHOUSE_URL: servers.clickhouse_url,
     POSTGRES_URL: servers.postgres_url,
-    REDIS_URL: servers.redis_url,
+    REDIS_URL: servers.redis_url ?? '',
     LOG_LEVEL: 'silent',
   };
   const { stdout } = await run(process.execPath, ['dist/scripts/positions.js', ...words], { env });

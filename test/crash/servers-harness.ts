@@ -127,6 +127,7 @@ async function prepare(
   const segments = await createSegments(api, tenant, events / PLAYERS);
   const mailing = await prepareMailing(api, tenant, {
     provider_url: provider.url,
+    postgres_url: service.servers.postgres_url,
     players: PLAYERS,
     broadcasts: Math.ceil(kills / KILLS_PER_BROADCAST),
   });

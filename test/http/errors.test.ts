@@ -32,6 +32,31 @@ function expectError(answer: Answer, status: number, code: string): void {
   expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
 }
 
+test('every answer with data or an error is kept by nobody, and is what its type says', async () => {
+  const answers = await Promise.all([
+    fixture.as(tenant.session, '/v1/players'),
+    fixture.as(tenant.session, '/v1/session'),
+    fixture.as(tenant.session, `/v1/projects/${tenant.project_id}/api-keys`, {
+      method: 'POST',
+      body: { name: 'x' },
+    }),
+    identify('{"anonymous_id":"kept"}'),
+    identify('{'),
+    fixture.call('/v1/players'),
+    fixture.call('/nope'),
+    fixture.call('/openapi.json'),
+    fixture.call('/metrics'),
+    fixture.call('/console/auth/options'),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 201, 200, 400, 401, 404, 200, 200, 200]);
+  for (const { headers } of answers) {
+    expect([headers.get('cache-control'), headers.get('x-content-type-options')]).toEqual([
+      'no-store',
+      'nosniff',
+    ]);
+  }
+});
+
 describe('paths and methods', () => {
   test('an unknown path is 404, whatever was sent to it', async () => {
     expectError(await fixture.call('/nope'), 404, 'NOT_FOUND');

@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { messagingClient, type MessagingClient } from '../engage/messaging/messaging-client.ts';
-import { internally } from '../engines/http-client.ts';
+import { call, internally } from '../engines/http-client.ts';
 import { startTestService, type TestService, type TestTenant } from '../engines/service.ts';
 import { OWN_PAGE } from '../console/cookie-jar.ts';
 
@@ -22,6 +22,7 @@ beforeEach(async () => {
 interface Member {
   user_id: string;
   role: string;
+  status: string;
 }
 const roles = async () =>
   Object.fromEntries(
@@ -35,7 +36,10 @@ async function member(role: string): Promise<{ user_id: string; as: MessagingCli
   expect((await owner.api('POST', '/v1/members', { user_id, role })).status).toBe(201);
   const response = await internally<{ session_token: string }>(service, 'dev-sessions', { user_id });
   const { data } = response;
-  return { user_id, as: messagingClient(service, { ...tenant, session_token: data.session_token }) };
+  const as = messagingClient(service, { ...tenant, session_token: data.session_token });
+  // The first call accepts.
+  expect((await as.api('GET', '/v1/session')).status).toBe(200);
+  return { user_id, as };
 }
 
 describe('members', () => {
@@ -141,6 +145,115 @@ function byCookie(method: string, path: string, cookie: string, body?: object): 
   });
 }
 
+describe('invitations', () => {
+  const invitationsOf = async (as: MessagingClient) =>
+    (await as.api<{ invitations: { tenant_id: string }[] }>('GET', '/v1/invitations')).data.invitations;
+  const shownTo = async (client: MessagingClient, user_id: string) =>
+    (await client.api<Member[]>('GET', '/v1/members')).data.find((one) => one.user_id === user_id);
+
+  it('a user of no operator is a member by the first call, and invited until then', async () => {
+    const user_id = 'newcomer';
+    const { data } = await owner.api('POST', '/v1/members', { user_id, role: 'editor' });
+    expect(data).toMatchObject({ user_id, role: 'editor', status: 'invited' });
+    expect(await shownTo(owner, user_id)).toMatchObject({ status: 'invited' });
+    expect((await owner.api('POST', '/v1/members', { user_id, role: 'viewer' })).code).toBe('CONFLICT');
+    const { session_token } = (await internally<TestTenant>(service, 'dev-sessions', { user_id })).data;
+    const as = messagingClient(service, { ...tenant, session_token });
+    expect((await as.api('GET', '/v1/players')).status).toBe(200);
+    expect(await shownTo(owner, user_id)).toMatchObject({ status: 'active', role: 'editor' });
+    expect(await invitationsOf(as)).toEqual([]);
+  });
+
+  it('a member of another operator is asked, and neither operator learns of the other', async () => {
+    const { user_id, as } = await member('viewer');
+    expect((await as.api('GET', '/v1/players')).status).toBe(200);
+    const theirs = await service.newTenant();
+    const other = messagingClient(service, theirs);
+    const invited = await other.api('POST', '/v1/members', { user_id, role: 'admin' });
+    const nobody = await other.api('POST', '/v1/members', { user_id: 'of-nobody', role: 'admin' });
+    // The answer and the list are the same for a user of no operator.
+    const blank = (answer: typeof invited) => ({ ...answer.data, user_id: '', created_at: '' });
+    expect([invited.status, blank(invited)]).toEqual([nobody.status, blank(nobody)]);
+    expect(await shownTo(other, user_id)).toMatchObject({ status: 'invited' });
+    // Nothing has changed for the user: calls need not name the tenant.
+    expect((await as.api('GET', '/v1/players')).status).toBe(200);
+    const there = { headers: { 'x-tenant-id': theirs.tenant_id } };
+    const url = `${service.base_url}/v1/players`;
+    const { session_token } = (await internally<TestTenant>(service, 'dev-sessions', { user_id })).data;
+    expect((await call(url, session_token, there)).status).toBe(403);
+    expect(await invitationsOf(as)).toEqual([
+      { tenant_id: theirs.tenant_id, tenant_name: expect.any(String) as string, role: 'admin' },
+    ]);
+    // Nobody else accepts it.
+    const accept = `/v1/invitations/${theirs.tenant_id}/accept`;
+    expect((await owner.api('POST', accept)).code).toBe('NOT_FOUND');
+    const accepted = await as.api('POST', accept);
+    expect([accepted.status, accepted.data]).toMatchObject([200, { role: 'admin', accepted: true }]);
+    expect((await call(url, session_token, there)).status).toBe(200);
+    expect((await call(url, session_token)).status).toBe(422);
+    expect((await as.api('POST', accept)).code).toBe('NOT_FOUND');
+    const log = await other.api('GET', `/v1/audit-log?resource_id=${user_id}`);
+    expect(log.data).toMatchObject([
+      { action: 'update', actor: { user_id, role: 'admin' }, after: { status: 'active' } },
+      { action: 'create', after: { status: 'invited' } },
+    ]);
+    const own = await owner.api<{ action: string }[]>('GET', `/v1/audit-log?resource_id=${user_id}`);
+    expect(own.data.map(({ action }) => action)).toEqual(['create']);
+  });
+
+  it('is declined by the user, or withdrawn by the operator', async () => {
+    const { user_id, as } = await member('viewer');
+    const theirs = await service.newTenant();
+    const other = messagingClient(service, theirs);
+    const invite = () => other.api('POST', '/v1/members', { user_id, role: 'owner' });
+    expect((await invite()).status).toBe(201);
+    // An invited owner is none: the last one stays.
+    expect((await other.api('DELETE', `/v1/members?user_id=${theirs.owner}`)).code).toBe('CONFLICT');
+    const declined = await as.api('DELETE', `/v1/invitations/${theirs.tenant_id}`);
+    expect([declined.status, declined.data]).toMatchObject([200, { accepted: false }]);
+    expect(await shownTo(other, user_id)).toBeUndefined();
+    expect((await invite()).status).toBe(201);
+    expect((await other.api('DELETE', `/v1/members?user_id=${user_id}`)).status).toBe(200);
+    expect(await invitationsOf(as)).toEqual([]);
+    for (const path of [`/v1/invitations/${theirs.tenant_id}/accept`, '/v1/invitations/nonsense/accept'])
+      expect((await as.api('POST', path)).code).toBe('NOT_FOUND');
+  });
+
+  it('of several operators to a user of none: the user chooses', async () => {
+    const user_id = 'courted';
+    const [one, two] = [await service.newTenant(), await service.newTenant()];
+    for (const each of [one, two])
+      await messagingClient(service, each).api('POST', '/v1/members', { user_id, role: 'viewer' });
+    const { session_token } = (await internally<TestTenant>(service, 'dev-sessions', { user_id })).data;
+    const as = messagingClient(service, { ...one, session_token });
+    const refused = await call(`${service.base_url}/v1/players`, session_token);
+    expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('GET /v1/invitations')]);
+    expect((await invitationsOf(as)).map(({ tenant_id }) => tenant_id)).toEqual([
+      one.tenant_id,
+      two.tenant_id,
+    ]);
+    expect((await as.api('POST', `/v1/invitations/${two.tenant_id}/accept`)).status).toBe(200);
+    expect((await call(`${service.base_url}/v1/players`, session_token)).status).toBe(200);
+    expect((await invitationsOf(as)).map(({ tenant_id }) => tenant_id)).toEqual([one.tenant_id]);
+  });
+
+  it('of the operator of the service needs no acceptance, and accepts one that is there', async () => {
+    const { user_id, as } = await member('viewer');
+    expect((await as.api('GET', '/v1/players')).status).toBe(200);
+    const theirs = await service.newTenant();
+    await messagingClient(service, theirs).api('POST', '/v1/members', { user_id, role: 'viewer' });
+    const { tenant_id } = theirs;
+    expect((await internally(service, 'memberships', { tenant_id, user_id, role: 'editor' })).status).toBe(
+      201,
+    );
+    expect(await invitationsOf(as)).toEqual([]);
+    expect(await shownTo(messagingClient(service, theirs), user_id)).toMatchObject({
+      status: 'active',
+      role: 'editor',
+    });
+  });
+});
+
 describe('console sessions', () => {
   it('a user lists and ends the own ones alone, and knows which one asks', async () => {
     const { user_id } = await member('viewer');
@@ -182,15 +295,16 @@ describe('console sessions', () => {
     const of_admin = await signIn(owner_id);
     const of_member = await signIn(user_id);
     const [theirs] = (await byCookie('GET', '/v1/console-sessions', of_member)).data;
+    const seen = async () =>
+      (await byCookie('GET', '/v1/console-sessions?of=members', of_admin)).data.map((one) => one['user_id']);
     const elsewhere = await service.newTenant();
     const other = messagingClient(service, elsewhere);
-    const refused = await other.api('POST', '/v1/members', { user_id, role: 'viewer' });
-    expect([refused.status, refused.code]).toEqual([403, 'FORBIDDEN']);
-    const added = await internally(service, 'memberships', {
-      tenant_id: elsewhere.tenant_id,
-      user_id,
-      role: 'viewer',
-    });
+    expect((await other.api('POST', '/v1/members', { user_id, role: 'viewer' })).status).toBe(201);
+    // An invitation shows the inviting operator nothing, and hides nothing from the other.
+    expect((await other.api<unknown[]>('GET', '/v1/console-sessions?of=members')).data).toEqual([]);
+    expect(await seen()).toEqual([user_id, owner_id]);
+    const { tenant_id } = elsewhere;
+    const added = await internally(service, 'memberships', { tenant_id, user_id, role: 'viewer' });
     expect(added.status).toBe(201);
     const { data } = await byCookie('GET', '/v1/console-sessions?of=members', of_admin);
     expect(data.map((one) => one['user_id'])).toEqual([owner_id]);

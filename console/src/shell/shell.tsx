@@ -11,6 +11,7 @@ import { Failed, Loading } from '../ui/states.tsx';
 import { useShortcuts } from '../ui/shortcuts.ts';
 import { Header } from './header.tsx';
 import { Help } from './help.tsx';
+import { Invitations } from './invitations.tsx';
 import { Palette } from './palette.tsx';
 import { SCREENS } from './screens.ts';
 import css from './shell.module.css';
@@ -35,7 +36,14 @@ function SignedIn({ session }: { session: Session }) {
   const places = placesOf(session);
   const place = places.find(({ project_id }) => project_id === project) ?? places[0];
   const ended = useSessionEnded();
-  if (place === undefined) return <p className={css['alone']}>{t.signIn.noPlace}</p>;
+  if (place === undefined) {
+    return (
+      <main className={css['alone']}>
+        <p>{t.signIn.noPlace}</p>
+        <Invitations />
+      </main>
+    );
+  }
   return (
     // Another project is another page: nothing of the former one stays in view.
     <PlaceProvider place={place} key={place.project_id}>
@@ -78,6 +86,7 @@ function Frame({ session, place, places }: { session: Session; place: Place; pla
         ))}
       </nav>
       <main id="content" className={css['main']} tabIndex={-1}>
+        <Invitations />
         <Outlet />
       </main>
       {open === 'palette' ? <Palette onClose={() => setOpen(undefined)} /> : null}

@@ -4,7 +4,6 @@ import { auditOf, type Auditing } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { EgressRefused, type Egress } from '../../platform/egress/egress.ts';
-import { isLoopback } from '../../platform/egress/addresses.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
@@ -32,8 +31,6 @@ export interface ChangeDeps {
   clock: Clock;
   egress: Egress;
   credentials_keys: EncryptionKeys;
-  /** Whether the development issuer signs sessions: then a platform may be a process of this machine, without TLS. */
-  is_development: boolean;
 }
 
 /** How long the secret before a rotation stays valid. */
@@ -102,8 +99,8 @@ export async function createAdapter(
 }
 
 /**
- * Changes an adapter; capabilities that the patch does not name are kept. Rejects with ADAPTER_NOT_FOUND,
- * VALIDATION_ERROR or ADAPTER_ALREADY_ACTIVE.
+ * Changes an adapter; capabilities that the patch does not name are kept. A token is kept as long as calls
+ * go to the same scheme, host and port. Rejects with ADAPTER_NOT_FOUND, VALIDATION_ERROR or ADAPTER_ALREADY_ACTIVE.
  */
 export async function changeAdapter(
   { audit, ...deps }: ChangeDeps & Auditing,
@@ -119,6 +116,7 @@ export async function changeAdapter(
   return withConflicts('', () =>
     postgres.asTenant(ref.tenant_id, async (tx) => {
       const before = requireRow(ADAPTER, ref, await lockAdapter(tx, ref));
+      requireToken(before, { ...patch, auth });
       const changed: AdapterRow = {
         ...before,
         ...definedOf(patch),
@@ -180,6 +178,23 @@ async function addSecret(
   return { secret, secret_id: owner.secret_id };
 }
 
+/**
+ * Throws VALIDATION_ERROR when the stored token would go to another scheme, host or port than it was given for: who does
+ * not know it could have it sent to an address of his choice.
+ */
+function requireToken(
+  before: AdapterRow,
+  { base_url, auth }: Pick<PatchAdapterBody, 'base_url' | 'auth'>,
+): void {
+  const { token, base_url: stored } = before;
+  const keeps = token !== null && auth?.token === undefined && auth?.type !== 'none';
+  if (!keeps || stored === null || base_url === undefined) return;
+  const [from, to] = [new URL(stored).origin, new URL(base_url).origin];
+  if (from === to) return;
+  const message = `must be given again: the stored token is for ${from}, and base_url leads to ${to} now`;
+  throw validationError([{ path: 'auth.token', message }]);
+}
+
 /** The columns of `auth`; `stored` is the token that a bearer without one keeps. Throws VALIDATION_ERROR. */
 function authOf(
   keys: EncryptionKeys,
@@ -196,7 +211,7 @@ function authOf(
 
 /** Throws VALIDATION_ERROR unless the kind has such a URL, and calls may go to it. */
 async function requireUsableUrl(
-  { egress, is_development }: Pick<ChangeDeps, 'egress' | 'is_development'>,
+  { egress }: Pick<ChangeDeps, 'egress'>,
   kind: AdapterKind,
   base_url: string | null,
 ): Promise<void> {
@@ -206,13 +221,6 @@ async function requireUsableUrl(
     return;
   }
   if (base_url === null) throw refuse('is required for the kind http');
-  const { protocol, hostname } = new URL(base_url);
-  const may_be_plain = is_development && isLoopback(hostname.replace(/^\[|\]$/g, ''));
-  if (protocol !== 'https:' && !may_be_plain) {
-    throw refuse(
-      `must begin with https:// and not with ${protocol}//, so that nobody else reads or changes the calls`,
-    );
-  }
   try {
     await egress.checkUrl(base_url);
   } catch (error) {

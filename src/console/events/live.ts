@@ -1,3 +1,4 @@
+import type { AccessChanges } from '../../auth/access-changes.ts';
 import type { AcceptedEvent } from '../../ingest/events/envelope.ts';
 import { ApiError } from '../../errors.ts';
 import type { EventStream, StreamOut } from '../../http/event-stream.ts';
@@ -6,6 +7,8 @@ import { maskPersonal } from './masking.ts';
 import type { EventTail, TailEvent, Viewer } from './tail.ts';
 
 const MAX_STREAMS_OF_TENANT = 20;
+/** So that one user with many tabs leaves room for the others of the tenant. */
+const MAX_STREAMS_OF_USER = 5;
 const MAX_EVENTS_PER_S = 50;
 const SECOND_MS = 1_000;
 const HEARTBEAT_MS = 15_000;
@@ -15,6 +18,7 @@ const RETRY_AFTER_S = 30;
 
 /** Which events a viewer wants, and for how long. */
 export interface LiveOptions extends ProjectRef {
+  user_id: string;
   event: string | undefined;
   /** The ids by which events name the wanted player: its own, those it had before, its anonymous ids. */
   player_ids: ReadonlySet<string> | undefined;
@@ -27,45 +31,66 @@ export interface LiveOptions extends ProjectRef {
 /** The streams of live events that this process has open. */
 export class LiveStreams {
   readonly #tail: EventTail;
-  /** tenant_id → its open streams. */
-  readonly #open = new Map<string, number>();
+  readonly #access_changes: AccessChanges;
+  readonly #open = new Set<LiveOptions>();
 
-  constructor(tail: EventTail) {
+  constructor(tail: EventTail, access_changes: AccessChanges) {
     this.#tail = tail;
+    this.#access_changes = access_changes;
   }
 
-  /** Throws RATE_LIMITED when the tenant has {@link MAX_STREAMS_OF_TENANT} streams open in this process. */
+  /**
+   * Throws RATE_LIMITED when the tenant has {@link MAX_STREAMS_OF_TENANT} streams open in this process, or the user
+   * {@link MAX_STREAMS_OF_USER} of them.
+   */
   stream(options: LiveOptions): EventStream {
-    const { tenant_id } = options;
-    const before = this.#open.get(tenant_id) ?? 0;
-    if (before >= MAX_STREAMS_OF_TENANT) {
-      throw new ApiError('RATE_LIMITED', `the tenant has ${before} streams open; close one first`, {
-        retry_after_s: RETRY_AFTER_S,
-      });
-    }
+    this.#requireRoom(options);
     return (out) => {
-      this.#open.set(tenant_id, (this.#open.get(tenant_id) ?? 0) + 1);
+      try {
+        // Others may have opened theirs since.
+        this.#requireRoom(options);
+      } catch {
+        out.end();
+        return () => {};
+      }
+      this.#open.add(options);
       const stop = this.#run(options, out);
       return () => {
         stop();
-        const rest = (this.#open.get(tenant_id) ?? 1) - 1;
-        if (rest === 0) this.#open.delete(tenant_id);
-        else this.#open.set(tenant_id, rest);
+        this.#open.delete(options);
       };
     };
+  }
+
+  #requireRoom({ tenant_id, user_id }: LiveOptions): void {
+    const of_tenant = [...this.#open].filter((one) => one.tenant_id === tenant_id);
+    const of_user = of_tenant.filter((one) => one.user_id === user_id);
+    const whose =
+      of_user.length >= MAX_STREAMS_OF_USER
+        ? `you have ${of_user.length} streams`
+        : of_tenant.length >= MAX_STREAMS_OF_TENANT
+          ? `the tenant has ${of_tenant.length} streams`
+          : undefined;
+    if (whose === undefined) return;
+    throw new ApiError('RATE_LIMITED', `${whose} open; close one first`, { retry_after_s: RETRY_AFTER_S });
   }
 
   #run(options: LiveOptions, out: StreamOut): () => void {
     const pace = new Pace(options, out);
     const second = setInterval(() => pace.nextSecond(), SECOND_MS);
+    const recheck = () => void options.recheck().catch(() => out.end());
     const heart = setInterval(() => {
       out.beat();
-      options.recheck().catch(() => out.end());
+      recheck();
     }, HEARTBEAT_MS);
+    const unwatchAccess = this.#access_changes.watch((user_id) => {
+      if (user_id === undefined || user_id === options.user_id) recheck();
+    });
     const over = setTimeout(() => out.end(), options.max_s * SECOND_MS);
     const unwatch = this.#tail.watch(pace, options.last_id);
     return () => {
       unwatch();
+      unwatchAccess();
       clearInterval(second);
       clearInterval(heart);
       clearTimeout(over);

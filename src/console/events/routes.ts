@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Authenticators } from '../../auth/authenticators.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { EVENT_STREAM } from '../../http/event-stream.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
@@ -12,8 +13,10 @@ import { searchPage } from './search.ts';
 import { EventTail } from './tail.ts';
 import { traceEvent } from './trace.ts';
 
+type Deps = Platform & Pick<Authenticators, 'access_changes'>;
+
 /** The events of a project: as they come in, searched, and the way of one through the service. */
-export function eventEndpoints(platform: Platform): AnyEndpoint[] {
+export function eventEndpoints(platform: Deps): AnyEndpoint[] {
   const shared = { method: 'GET', status: 200 } as const;
   const access = { mode: 'session', role: 'viewer', scope: 'project' } as const;
   return [
@@ -45,8 +48,8 @@ export function eventEndpoints(platform: Platform): AnyEndpoint[] {
   ];
 }
 
-function streamEndpoint(platform: Platform): AnyEndpoint {
-  const streams = new LiveStreams(new EventTail(platform));
+function streamEndpoint(platform: Deps): AnyEndpoint {
+  const streams = new LiveStreams(new EventTail(platform), platform.access_changes);
   return endpoint({
     method: 'GET',
     path: '/v1/event-stream',
@@ -65,6 +68,7 @@ function streamEndpoint(platform: Platform): AnyEndpoint {
       const last_id = headers['last-event-id'];
       return streams.stream({
         ...projectRefOf(caller),
+        user_id: caller.user_id,
         event,
         player_ids,
         last_id: typeof last_id === 'string' ? last_id : undefined,

@@ -3,13 +3,14 @@ import { ApiError } from '../../errors.ts';
 import { auditOf, type AuditChange } from '../../http/audit.ts';
 import { notFound, requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
+import type { EncryptionKeys } from '../../platform/encryption.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Jobs } from '../../platform/jobs/port.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { checkWritten, requireReferences, withWarnings, type CheckDeps } from './check.ts';
+import { journeyInvalid } from './graph/issues.ts';
 import { journeyResourceOf, type ShownJourney } from './graph/journey-json.ts';
-import { haveOtherCredentials, unmaskHeaders } from './graph/header-mask.ts';
 import {
   insertJourney,
   lockJourney,
@@ -27,6 +28,7 @@ import { watchedOf } from './graph/references.ts';
 import type { CreateJourneyBody, JourneyStatus, PatchJourneyBody } from './graph/schema.ts';
 import type { Definition } from './graph/shapes.ts';
 import { insertVersion, selectVersion } from './graph/version-queries.ts';
+import { haveOtherHeaders, keepHeaders, sealHeaders } from './graph/webhook-headers.ts';
 import { cancelJob, resumeJob } from './runs-job.ts';
 import { notifyAudiences } from './runs/audience-queries.ts';
 
@@ -35,6 +37,8 @@ export interface ChangeDeps extends CheckDeps {
   jobs: Jobs;
   clock: Clock;
   audit: AuditChange;
+  /** They seal the values of webhooks' headers before these are stored. */
+  credentials_keys: EncryptionKeys;
 }
 
 /** Creates a draft (spec part 4). Rejects with JOURNEY_GRAPH_INVALID. */
@@ -43,18 +47,19 @@ export async function createJourney(
   project: ProjectRef,
   body: CreateJourneyBody,
 ): Promise<ShownJourney> {
-  checkWritten(deps, body);
+  const content = { ...body, graph: kept(body.graph, {}) };
+  checkWritten(deps, content);
   const ref = { ...project, journey_id: newId() };
   const now = new Date(deps.clock.now_ms());
   return deps.postgres.asTenant(project.tenant_id, async (tx) => {
-    await insertJourney(tx, ref, body, now);
+    await insertJourney(tx, ref, sealed(deps, ref, content), now);
     return finish(deps, tx, ref, null);
   });
 }
 
 /**
- * Changes a journey; a masked header keeps the value that was saved last. A draft or paused one is saved; an active one is published as its next version in the same
- * transaction, unless `is_draft`: then the parts that the caller leaves out are those of the live version, and take the
+ * Changes a journey; a masked header keeps the value that was saved last, unless its node calls another host now. A draft
+ * or paused one is saved; an active one is published as its next version in the same transaction, unless `is_draft`: then the parts that the caller leaves out are those of the live version, and take the
  * place of a draft that was saved before, so that nothing goes live that this call does not name. A name alone is saved in
  * any status. Rejects with JOURNEY_NOT_FOUND or JOURNEY_GRAPH_INVALID.
  */
@@ -71,12 +76,13 @@ export async function changeJourney(
     const defines = (trigger ?? graph ?? settings) !== undefined;
     const publishes = defines && row.status === 'active' && !is_draft;
     const base = publishes ? await liveContent(tx, ref, row) : row;
-    const content = {
+    const written = {
       trigger: trigger ?? base.trigger,
-      graph: graph === undefined ? base.graph : unmaskHeaders(graph, row.graph),
+      graph: graph === undefined ? base.graph : kept(graph, row.graph),
       settings: settings ?? base.settings,
     };
-    const definition = defines ? checkWritten(deps, content) : undefined;
+    const definition = defines ? checkWritten(deps, written) : undefined;
+    const content = defines ? sealed(deps, ref, written) : written;
     await saveJourney(tx, ref, { name: name ?? row.name, ...content }, now);
     if (definition !== undefined && publishes) {
       await publish(deps, tx, ref, { row, content, definition, status: 'active', user_id, now });
@@ -105,7 +111,9 @@ export async function activateJourney(
       const live = { version: row.version, trigger_event: triggerEventOf(definition), activated_at: now };
       await setLive(tx, ref, { ...live, status: 'active' }, now);
     } else {
-      await publish(deps, tx, ref, { row, content: row, definition, status: 'active', user_id, now });
+      const content = sealed(deps, ref, row);
+      await saveJourney(tx, ref, { ...content, name: row.name }, now);
+      await publish(deps, tx, ref, { row, content, definition, status: 'active', user_id, now });
     }
     if (row.is_held) await deps.jobs.add(tx, resumeJob(ref, resume, now));
     await notifyAudiences(tx);
@@ -145,7 +153,7 @@ export async function publishVersion(
   const now = new Date(deps.clock.now_ms());
   return deps.postgres.asTenant(ref.tenant_id, async (tx) => {
     const row = requireRow(JOURNEY, ref, await lockJourney(tx, ref));
-    const content = await contentOf(tx, ref, row, version);
+    const content = sealed(deps, ref, await contentOf(tx, ref, row, version));
     const definition = checkWritten(deps, content);
     await saveJourney(tx, ref, { ...content, name: row.name }, now);
     await publish(deps, tx, ref, { row, content, definition, status: row.status, user_id, now });
@@ -163,6 +171,24 @@ export async function deleteJourney(deps: ChangeDeps, ref: JourneyRef): Promise<
     await deps.jobs.add(tx, cancelJob(ref));
     return finish(deps, tx, ref, live);
   });
+}
+
+/** A graph as its author wrote it, with what is stored of masked headers. Throws JOURNEY_GRAPH_INVALID. */
+function kept(written: StoredContent['graph'], stored: StoredContent['graph']): StoredContent['graph'] {
+  const { graph, faults } = keepHeaders(written, stored);
+  if (faults.length === 0) return graph;
+  throw journeyInvalid(
+    faults.map(({ path, message }) => ({ code: 'FIELD_INVALID', path: `graph.${path}`, message })),
+  );
+}
+
+/** The content as it is stored: values that were stored before stay as they are. */
+function sealed<C extends StoredContent>(
+  { credentials_keys }: Pick<ChangeDeps, 'credentials_keys'>,
+  project: ProjectRef,
+  content: C,
+): C {
+  return { ...content, graph: sealHeaders(credentials_keys, project, content.graph) };
 }
 
 interface Publication {
@@ -227,7 +253,7 @@ function wrongStatus({ status }: JourneyRow, what: string): ApiError {
   return new ApiError('JOURNEY_INVALID_STATUS', `the journey is ${status}: it can be ${what}`);
 }
 
-/** A journey in the audit log: without the credentials in headers, but with the fact that they changed. */
+/** A journey in the audit log: without the values of headers, but with the fact that they changed. */
 type AuditedJourney = JourneyRow & { credentials_changed?: boolean };
 
 const auditJourney = auditOf(JOURNEY, ({ credentials_changed, ...row }: AuditedJourney, ref: ProjectRef) => ({
@@ -243,7 +269,7 @@ async function finish(
   before: JourneyRow | null,
 ): Promise<ShownJourney> {
   const after = await reread(tx, ref);
-  const credentials_changed = before !== null && haveOtherCredentials(before.graph, after.graph);
+  const credentials_changed = before !== null && haveOtherHeaders(before.graph, after.graph);
   await auditJourney(deps.audit, tx, ref, before, { ...after, credentials_changed });
   return withWarnings(deps, tx, ref, after);
 }

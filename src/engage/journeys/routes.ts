@@ -5,6 +5,7 @@ import { PAGE_QUERY, readPage } from '../../http/keyset-page.ts';
 import { refuseUnwritable } from '../../http/not-writable.ts';
 import { refOf } from '../../http/record.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
+import type { EncryptionKeys } from '../../platform/encryption.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { findWithWarnings } from './check.ts';
 import {
@@ -41,6 +42,7 @@ import { migrateRuns } from './migrate.ts';
 
 interface Deps extends Platform {
   look_ups: ReferenceLookUps;
+  credentials_keys: EncryptionKeys;
 }
 
 const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;

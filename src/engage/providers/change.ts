@@ -8,7 +8,7 @@ import { newId } from '../../platform/ids.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import type { Egress } from '../../platform/egress/egress.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
-import { requireUsableDestinations } from './destinations.ts';
+import { addressOf, requireEncryption, requireUsableDestinations } from './destinations.ts';
 import { encryptSecrets, readableSecrets, type SecretsOwner } from './credentials.ts';
 import {
   CHANNELS_OF,
@@ -57,7 +57,9 @@ export async function createProvider(
   }
   const owner = { tenant_id, provider_id: newId() };
   const now = new Date(clock.now_ms());
-  const stored = storedConfig(credentials_keys, owner, checkedConfig(body.kind, config));
+  const checked = checkedConfig(body.kind, config);
+  requireEncryption(egress, checked);
+  const stored = storedConfig(credentials_keys, owner, checked);
   await requireUsableDestinations(egress, config);
   const times = { created_at: now, updated_at: now, deleted_at: null };
   const row = { ...owner, ...body, ...stored, credentials_refused: null, ...times };
@@ -68,8 +70,8 @@ export async function createProvider(
 }
 
 /**
- * Changes a provider. Fields that `config` does not name are kept, secrets too. Its messages are tried at once. Rejects with PROVIDER_NOT_FOUND or
- * VALIDATION_ERROR.
+ * Changes a provider. Fields that `config` does not name are kept; secrets as long as they go to the same scheme, host
+ * and port. Its messages are tried at once. Rejects with PROVIDER_NOT_FOUND or VALIDATION_ERROR.
  */
 export async function changeProvider(
   { postgres, clock, egress, credentials_keys, wakeQueuesOf, audit }: ChangeDeps & Auditing,
@@ -88,7 +90,7 @@ export async function changeProvider(
     const { credentials_changed = false, ...stored } =
       config === undefined
         ? {}
-        : { ...changedConfig(credentials_keys, row, config), credentials_refused: null };
+        : { ...changedConfig({ egress, credentials_keys }, row, config), credentials_refused: null };
     const { name = row.name, status = row.status, rate_per_second = row.rate_per_second } = patch;
     const changed = { ...row, name, status, rate_per_second, ...stored, updated_at: now };
     await Promise.all([
@@ -126,9 +128,15 @@ type AuditedProvider = ProviderRow & { credentials_changed?: boolean };
 
 /**
  * The stored config with changes, split and encrypted again. When no key decrypts the stored secrets, the changes must
- * name all of them, optional ones too, so that none is lost without the caller's knowledge. Throws VALIDATION_ERROR.
+ * name all of them, optional ones too, so that none is lost without the caller's knowledge. When the changes lead to
+ * another address, they must name those that are stored: who does not know a secret could have it sent to a host of his
+ * choice. Throws VALIDATION_ERROR.
  */
-function changedConfig(keys: EncryptionKeys, row: ProviderRow, changes: Record<string, unknown>) {
+function changedConfig(
+  { egress, credentials_keys: keys }: Pick<ChangeDeps, 'egress' | 'credentials_keys'>,
+  row: ProviderRow,
+  changes: Record<string, unknown>,
+) {
   const secrets = row.credentials === null ? {} : readableSecrets(keys, row, row.credentials);
   if (secrets === undefined) {
     const missing = secretFieldsOf(row.kind).filter((name) => !(name in changes));
@@ -137,6 +145,13 @@ function changedConfig(keys: EncryptionKeys, row: ProviderRow, changes: Record<s
       throw validationError(missing.map((name) => ({ path: `config.${name}`, message })));
   }
   const merged = checkedConfig(row.kind, mergeConfig(row.config, secrets ?? {}, changes));
+  const [from, to] = [addressOf(row.config), addressOf(merged.shown)];
+  const moved = from === to ? [] : Object.keys(secrets ?? {}).filter((name) => !(name in changes));
+  if (moved.length > 0) {
+    const message = `must be given again: the stored value is for ${from}, and messages go to ${to} now`;
+    throw validationError(moved.map((name) => ({ path: `config.${name}`, message })));
+  }
+  requireEncryption(egress, merged);
   const credentials_changed = !isDeepStrictEqual(merged.secrets, secrets);
   return { ...storedConfig(keys, row, merged), credentials_changed };
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { readOrCreateSecret } from '../../auth/secret-file.ts';
-import type { Config } from '../../config.ts';
+import { KEYED_ROLES, type Config } from '../../config.ts';
 import {
   DecryptionFailed,
   newEncryptionKey,
@@ -23,10 +23,14 @@ export interface SecretsOwner {
 
 /**
  * The keys that encrypt providers' secrets: the configured ones, or a key that is generated once and kept in DATA_DIR.
+ * Rejects with TypeError in a process without one of {@link KEYED_ROLES}, which has none and must not make up its own.
  */
 export async function loadCredentialsKeys(config: Config): Promise<EncryptionKeys> {
-  const { credentials_key, credentials_key_previous: previous } = config;
+  const { credentials_key, credentials_key_previous: previous, roles } = config;
   if (credentials_key !== undefined) return { current: credentials_key, previous };
+  if (!KEYED_ROLES.some((role) => roles.has(role))) {
+    throw new TypeError('no role of this process is one of KEYED_ROLES');
+  }
   return { current: await readOrCreateSecret(join(config.data_dir, FILE), newEncryptionKey), previous };
 }
 

@@ -5,9 +5,7 @@ import type { Rendered } from './render.ts';
 export const FRAME_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'",
-  'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
 };
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };

@@ -18,6 +18,7 @@ import {
 import { Lanes, type Verdict } from './lanes.ts';
 import { NO_MONEY, type MoneyCatalogue } from '../templates/money.ts';
 import { readMoney } from '../templates/money-catalogue.ts';
+import { openHeaders } from '../journeys/graph/webhook-headers.ts';
 import { PayloadMaker } from './payload.ts';
 import { ResultWriter, resultOf } from './results.ts';
 import { selectSigningSecrets } from './secret-queries.ts';
@@ -192,15 +193,17 @@ export class Deliverer {
 
   async #outcomeOf(delivery: ClaimedDelivery, { body, secret }: Material): Promise<Outcome> {
     const { egress, clock } = this.#deps;
-    const { url, headers, event_id, attempts, timeout_ms } = delivery;
+    const { url, event_id, attempts, timeout_ms } = delivery;
     if (body === undefined || typeof body === 'object')
       return failure(body?.fault ?? 'WEBHOOK_REQUEST_INVALID');
-    // Somebody can make a secret before the last attempt.
+    // Somebody can make a secret, or configure the key of the headers, before the last attempt.
     if (typeof secret !== 'string') return { ...failure(secret?.fault ?? SECRET_MISSING), kind: 'retry' };
+    const opened = this.#readable(() => openHeaders(this.#keys, delivery, delivery));
+    if ('fault' in opened) return { ...failure(opened.fault), kind: 'retry' };
     const now_ms = clock.now_ms();
     const call = callWebhook(egress, {
       url,
-      headers,
+      headers: opened.value,
       payload: body,
       event_id,
       attempt: attempts,
@@ -227,20 +230,22 @@ export class Deliverer {
       selectSigningSecrets(service, projects),
       activeAdapterSecrets(service, projects),
     ]);
-    const read = (row: { project_id: string }, decrypt: () => string) =>
-      [row.project_id, this.#readable(decrypt)] as const;
+    const read = (row: { project_id: string }, decrypt: () => string) => {
+      const found = this.#readable(decrypt);
+      return [row.project_id, 'fault' in found ? found : found.value] as const;
+    };
     return new Map<string, string | { fault: string }>([
       ...own.map((row) => read(row, () => readSecret(this.#keys, row, row.secret))),
       ...adapters.map((row) => read(row, () => readAdapterSecret(this.#keys, row, row.secret))),
     ]);
   }
 
-  #readable(decrypt: () => string): string | { fault: string } {
+  #readable<T>(decrypt: () => T): { value: T } | { fault: string } {
     try {
-      return decrypt();
+      return { value: decrypt() };
     } catch (error) {
       if (!(error instanceof DecryptionFailed)) throw error;
-      this.#deps.logger.error({ err: error }, 'webhooks cannot be signed');
+      this.#deps.logger.error({ err: error }, 'webhooks cannot be called: no key reads their secrets');
       return { fault: SECRET_UNREADABLE };
     }
   }

@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIP, type BlockList, type LookupFunction, type Socket } from 'node:net';
 import type { Agent, Dispatcher, RequestInit, Response } from 'undici';
-import { canonicalHost, isIn, isPublicAddress, networkList } from './addresses.ts';
+import { canonicalHost, isIn, isLoopback, isPublicAddress, networkList } from './addresses.ts';
 import { resolveByDns, type Resolve } from './resolve.ts';
 
 const CONNECT_MS = 10_000;
@@ -43,6 +43,11 @@ export interface EgressRequest {
 interface EgressOptions {
   /** Networks, such as `10.0.0.0/8`, that may be reached although they are not public, on any port. */
   allow: readonly string[];
+  /**
+   * Whether tenants may write addresses of this machine that are reached without encryption, which is for development; by
+   * default false.
+   */
+  plain_to_loopback?: boolean;
   /** By default the machine's DNS servers. */
   resolve?: Resolve;
   /** How long a connection may take until it is open, TLS included; by default 10 s. */
@@ -59,10 +64,13 @@ export class Egress {
   readonly #allowed: BlockList;
   readonly #resolve: Resolve;
   readonly #connect_ms: number;
+  readonly #plain_to_loopback: boolean;
   #agent: Promise<Agent> | undefined;
 
   /** Throws RangeError when `allow` has a text that is no network. */
-  constructor({ allow, resolve = resolveByDns, connect_ms = CONNECT_MS }: EgressOptions) {
+  constructor(options: EgressOptions) {
+    const { allow, resolve = resolveByDns, connect_ms = CONNECT_MS, plain_to_loopback = false } = options;
+    this.#plain_to_loopback = plain_to_loopback;
     this.#allowed = networkList(allow);
     this.#resolve = resolve;
     this.#connect_ms = connect_ms;
@@ -86,9 +94,15 @@ export class Egress {
     }
   }
 
-  /** Like {@link check}, for an http(s) URL, which must not contain credentials. */
+  /** Like {@link check}, for an http(s) URL, which must not contain credentials; http only where {@link mayBePlain}. */
   async checkUrl(text: string): Promise<void> {
     await this.check(destinationOf(text));
+    this.#requireEncryption(text);
+  }
+
+  /** Whether what goes to the host may be readable for the network on the way: only to this machine, in development. */
+  mayBePlain(host: string): boolean {
+    return this.#plain_to_loopback && isLoopback(canonicalHost(host) ?? '');
   }
 
   /**
@@ -98,6 +112,7 @@ export class Egress {
   problemOf(url: string): string | undefined {
     try {
       this.#requireUsable(destinationOf(url));
+      this.#requireEncryption(url);
       return undefined;
     } catch (error) {
       if (error instanceof EgressRefused) return error.message;
@@ -180,6 +195,15 @@ export class Egress {
         }
       },
     });
+  }
+
+  #requireEncryption(text: string): void {
+    const { protocol, hostname } = new URL(text);
+    if (protocol === 'https:' || this.mayBePlain(hostname)) return;
+    throw new EgressRefused(
+      `the URL of "${hostname.slice(0, 300)}" must begin with https:// and not with ${protocol}//, so that nobody else ` +
+        'reads or changes what is sent',
+    );
   }
 
   /** Checks and returns the host; Node connects to an address without asking the lookup function. */

@@ -6,7 +6,8 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { deleteMembership, lockOwners } from '../queries.ts';
-import { insertMember, isMemberElsewhere, lockMember, updateMember, type MemberRow } from './queries.ts';
+import { imageOf } from './member-json.ts';
+import { insertMember, lockMember, updateMember, type MemberRow } from './queries.ts';
 import type { MemberBody } from './schema.ts';
 
 export interface MemberDeps {
@@ -26,19 +27,16 @@ interface Sides {
 }
 
 /**
- * Adds a member. Rejects with CONFLICT when the user is one already, FORBIDDEN when no owner makes an owner, and when the user
- * belongs to another operator: who is in two has to name the tenant in each call, so no admin alone may bring that about.
+ * Invites a user, who is a member once he has accepted. Whether the user belongs to another operator changes nothing that the
+ * caller sees. Rejects with CONFLICT when the user is invited or a member already, FORBIDDEN when no owner makes an owner.
  */
 export async function addMember(deps: Deps, caller: SessionPrincipal, body: MemberBody): Promise<MemberRow> {
-  if (await isMemberElsewhere(deps.postgres.service, caller.tenant_id, body.user_id)) {
-    const message = `user "${body.user_id}" is a member of another operator: ask who runs the service to add the membership`;
-    throw new ApiError('FORBIDDEN', message);
-  }
   const now = new Date(deps.clock.now_ms());
   return change(deps, caller, body.user_id, async (tx, owners) => {
     requireMay(caller, owners, [body.role]);
     const after = await insertMember(tx, caller.tenant_id, body, now);
-    if (after === undefined) throw new ApiError('CONFLICT', 'the user is a member already: change the role');
+    if (after === undefined)
+      throw new ApiError('CONFLICT', 'the user is a member or invited already: change the role');
     return [after, { before: null, after }];
   });
 }
@@ -97,10 +95,6 @@ async function change(
   });
   evict(user_id);
   return result;
-}
-
-function imageOf({ user_id, role }: MemberRow) {
-  return { user_id, role };
 }
 
 async function requireMember(tx: Tx, tenant_id: string, user_id: string): Promise<MemberRow> {

@@ -1,12 +1,14 @@
 import type { Role } from '../../auth/roles.ts';
 import { microseconds, type Listed, type PageOf, type TimePosition } from '../../platform/postgres/keyset.ts';
-import type { Db, Tx } from '../../platform/postgres/port.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
 
 /** A member of a tenant. */
 export interface MemberRow {
   user_id: string;
   role: Role;
   created_at: Date;
+  /** Null: the user was invited, and has not accepted. */
+  accepted_at: Date | null;
 }
 
 /** A member in a list; `mark` stands for the user id in positions, because ids may be long. */
@@ -26,27 +28,20 @@ export function listMembers(
       : tx`and (created_at, md5(user_id)::uuid) <
           ('epoch'::timestamptz + ${time_us ?? ''}::bigint * interval '1 microsecond', ${mark ?? ''}::uuid)`;
   return tx<ListedMember[]>`
-    select user_id, role, created_at, md5(user_id)::uuid::text as mark, ${microseconds(tx, 'created_at')} as created_us
+    select user_id, role, created_at, accepted_at, md5(user_id)::uuid::text as mark, ${microseconds(tx, 'created_at')} as created_us
     from memberships where tenant_id = ${tenant_id} ${beyond}
     order by created_at desc, md5(user_id)::uuid desc limit ${limit}`;
-}
-
-/** Whether the user is a member of another tenant; `sql` has to see all tenants. */
-export async function isMemberElsewhere(sql: Db, tenant_id: string, user_id: string): Promise<boolean> {
-  const rows = await sql`
-    select from memberships where user_id = ${user_id} and tenant_id <> ${tenant_id} limit 1`;
-  return rows.length > 0;
 }
 
 /** The member, locked until the transaction ends. */
 export async function lockMember(tx: Tx, tenant_id: string, user_id: string): Promise<MemberRow | undefined> {
   const [row] = await tx<MemberRow[]>`
-    select user_id, role, created_at from memberships
+    select user_id, role, created_at, accepted_at from memberships
     where tenant_id = ${tenant_id} and user_id = ${user_id} for update`;
   return row;
 }
 
-/** Adds a member; undefined when the user is one already. */
+/** Invites a user; undefined when the user is invited, or a member, already. */
 export async function insertMember(
   tx: Tx,
   tenant_id: string,
@@ -54,10 +49,21 @@ export async function insertMember(
   now: Date,
 ): Promise<MemberRow | undefined> {
   const [row] = await tx<MemberRow[]>`
-    insert into memberships (tenant_id, user_id, role, created_at) values (${tenant_id}, ${user_id}, ${role}, ${now})
+    insert into memberships (tenant_id, user_id, role, created_at, accepted_at)
+    values (${tenant_id}, ${user_id}, ${role}, ${now}, null)
     on conflict do nothing
-    returning user_id, role, created_at`;
+    returning user_id, role, created_at, accepted_at`;
   return row;
+}
+
+/** Makes an invited user a member. */
+export async function acceptMember(
+  tx: Tx,
+  { tenant_id, user_id }: { tenant_id: string; user_id: string },
+  accepted_at: Date,
+): Promise<void> {
+  await tx`
+    update memberships set accepted_at = ${accepted_at} where tenant_id = ${tenant_id} and user_id = ${user_id}`;
 }
 
 /** Gives a member another role. */

@@ -4,8 +4,17 @@ import { envelope } from '../../http/envelope.ts';
 import { readPage, TIME_AND_ID, type PageQuery } from '../../http/keyset-page.ts';
 import type { TimePosition } from '../../platform/postgres/keyset.ts';
 import { addMember, changeMember, removeMember, type MemberDeps } from './change.ts';
-import { listMembers, type ListedMember, type MemberRow } from './queries.ts';
-import { listMembersQuery, memberBody, memberResource, removeMemberQuery } from './schema.ts';
+import { listMembers, type ListedMember } from './queries.ts';
+import { acceptInvitation, declineInvitation, invitationsOf } from './invitations.ts';
+import { memberResourceOf } from './member-json.ts';
+import {
+  answeredInvitation,
+  invitationsResource,
+  listMembersQuery,
+  memberBody,
+  memberResource,
+  removeMemberQuery,
+} from './schema.ts';
 
 /** The members of a tenant and their roles, for admins. */
 export function memberEndpoints(deps: MemberDeps): AnyEndpoint[] {
@@ -28,14 +37,15 @@ export function memberEndpoints(deps: MemberDeps): AnyEndpoint[] {
     endpoint({
       ...shared,
       method: 'POST',
-      summary: 'Adds a member to the tenant; only owners make owners',
+      summary:
+        'Invites a user, who is a member once he has accepted: a user of no other operator by his first call; only owners make owners',
       audit: { resource: 'membership', action: 'create' },
       body: memberBody,
       status: 201,
       response: memberResource,
       errors: ['CONFLICT'],
       handle: async ({ caller, body, audit }) =>
-        envelope(resourceOf(await addMember({ ...deps, audit }, caller, body))),
+        envelope(memberResourceOf(await addMember({ ...deps, audit }, caller, body))),
     }),
     endpoint({
       ...shared,
@@ -47,7 +57,7 @@ export function memberEndpoints(deps: MemberDeps): AnyEndpoint[] {
       response: memberResource,
       errors: ['NOT_FOUND', 'CONFLICT'],
       handle: async ({ caller, body, audit }) =>
-        envelope(resourceOf(await changeMember({ ...deps, audit }, caller, body))),
+        envelope(memberResourceOf(await changeMember({ ...deps, audit }, caller, body))),
     }),
     endpoint({
       ...shared,
@@ -59,13 +69,57 @@ export function memberEndpoints(deps: MemberDeps): AnyEndpoint[] {
       response: memberResource,
       errors: ['NOT_FOUND', 'CONFLICT'],
       handle: async ({ caller, query, audit }) =>
-        envelope(resourceOf(await removeMember({ ...deps, audit }, caller, query.user_id))),
+        envelope(memberResourceOf(await removeMember({ ...deps, audit }, caller, query.user_id))),
     }),
   ];
 }
 
-function resourceOf({ user_id, role, created_at }: MemberRow) {
-  return { user_id, role, created_at };
+/** The invitations of the user, whatever the tenant that the headers name. */
+export function invitationEndpoints(deps: MemberDeps): AnyEndpoint[] {
+  const access = { mode: 'user' } as const;
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/v1/invitations',
+      summary: 'The operators that want the user as a member, the oldest invitation first',
+      access,
+      status: 200,
+      response: invitationsResource,
+      errors: [],
+      handle: async ({ caller }) => envelope({ invitations: await invitationsOf(deps, caller) }),
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/v1/invitations/:tenant_id/accept',
+      summary:
+        'Makes the user a member of the operator; with several, calls have to name the tenant from then on',
+      audit: { resource: 'membership', action: 'update' },
+      access,
+      status: 200,
+      response: answeredInvitation,
+      errors: ['NOT_FOUND'],
+      handle: async ({ caller, params, audit }) => {
+        const tenant_id = (params['tenant_id'] ?? '').toLowerCase();
+        const { role } = await acceptInvitation({ ...deps, audit }, caller, tenant_id);
+        return envelope({ tenant_id, role, accepted: true });
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/v1/invitations/:tenant_id',
+      summary: 'Declines an invitation',
+      audit: { resource: 'membership', action: 'delete' },
+      access,
+      status: 200,
+      response: answeredInvitation,
+      errors: ['NOT_FOUND'],
+      handle: async ({ caller, params, audit }) => {
+        const tenant_id = (params['tenant_id'] ?? '').toLowerCase();
+        const { role } = await declineInvitation({ ...deps, audit }, caller, tenant_id);
+        return envelope({ tenant_id, role, accepted: false });
+      },
+    }),
+  ];
 }
 
 async function memberPage({ postgres }: MemberDeps, tenant_id: string, page: PageQuery): Promise<string> {
@@ -79,5 +133,5 @@ async function memberPage({ postgres }: MemberDeps, tenant_id: string, page: Pag
     },
     page,
   );
-  return envelope(rows.map(resourceOf), { next_cursor });
+  return envelope(rows.map(memberResourceOf), { next_cursor });
 }

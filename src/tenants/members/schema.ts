@@ -21,6 +21,21 @@ export type MemberBody = z.infer<typeof memberBody>;
 /** `DELETE /v1/members`; a user id may have any character, so it is a query parameter. */
 export const removeMemberQuery = z.strictObject({ user_id });
 
-export const memberResource = z.object({ user_id: z.string(), role, created_at: z.iso.datetime() });
+export const memberResource = z.object({
+  user_id: z.string(),
+  role,
+  status: z
+    .enum(['invited', 'active'])
+    .describe('`invited` until the user has come for the first time, and accepted'),
+  created_at: z.iso.datetime(),
+});
 
-nameSchemas({ MemberBody: memberBody, Member: memberResource });
+/** `GET /v1/invitations`. */
+export const invitationsResource = z.object({
+  invitations: z.array(z.object({ tenant_id: z.uuid(), tenant_name: z.string(), role })),
+});
+
+/** What became of an invitation. */
+export const answeredInvitation = z.object({ tenant_id: z.uuid(), role, accepted: z.boolean() });
+
+nameSchemas({ MemberBody: memberBody, Member: memberResource, Invitations: invitationsResource });

@@ -9,11 +9,6 @@ export interface ProjectRow {
   created_at: Date;
 }
 
-/** The name of the tenant; no row when it does not exist. */
-export function selectTenantName(tx: Tx, tenant_id: string): PendingQuery<{ name: string }[]> {
-  return tx<{ name: string }[]>`select name from tenants where tenant_id = ${tenant_id}`;
-}
-
 /** At most `limit` projects of the tenant, the oldest first: calls that name no project work on that one. */
 export function selectOldestProjects(tx: Tx, tenant_id: string, limit: number): PendingQuery<ProjectRow[]> {
   return tx<ProjectRow[]>`

@@ -8,7 +8,8 @@ import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectTenantConfig } from '../config/queries.ts';
 import { foundConfig } from '../config/read.ts';
-import { listProjects, selectOldestProjects, selectTenantName, type ProjectRow } from './queries.ts';
+import { selectTenantName } from '../queries.ts';
+import { listProjects, selectOldestProjects, type ProjectRow } from './queries.ts';
 import { listProjectsQuery, projectResource, sessionResource } from './schema.ts';
 
 /** The oldest memberships of a user, and the oldest projects of a tenant, that are shown. */

@@ -172,6 +172,32 @@ describe('the registry', () => {
     ]);
   });
 
+  it('keeps its token for one address: for another scheme, host or port it must be given again', async () => {
+    const api = client(await fixture.makeTenant());
+    const auth = { type: 'bearer', token: 'tok-1' };
+    const { id } = (await api.create({ ...http, auth })).body.data;
+    expect((await api.patch(id, { base_url: 'https://platform.example.com:443/other' })).status).toBe(200);
+    for (const base_url of [
+      'https://attacker.example.com/casino',
+      'https://platform.example.com:8443/casino',
+      'http://127.0.0.1:9/casino',
+    ]) {
+      for (const body of [{ base_url }, { base_url, auth: { type: 'bearer' } }]) {
+        const refused = await api.patch(id, body);
+        expect([refused.status, refused.body.error?.details['issues']]).toMatchObject([
+          422,
+          [{ path: 'auth.token', message: expect.stringMatching(/^must be given again/) }],
+        ]);
+      }
+    }
+    const base_url = 'https://next.example.com';
+    expect((await api.patch(id, { base_url, auth })).status).toBe(200);
+    expect(
+      (await api.patch(id, { base_url: 'https://third.example.com', auth: { type: 'none' } })).status,
+    ).toBe(200);
+    expect((await api.patch(id, { base_url: 'https://fourth.example.com' })).status).toBe(200);
+  });
+
   it('is for admins', async () => {
     const tenant = await fixture.makeTenant();
     const editor = await fixture.member(tenant.tenant_id, 'editor');

@@ -231,10 +231,26 @@ it('ends after max_s, and tells the client when to come again', async () => {
   expect(stream.text).toMatch(/\nretry: \d{4}\n\n$/);
 });
 
+it('of one user at most 5 are open, and others of the tenant open theirs', async () => {
+  const { session_token: session, tenant_id } = await service.newTenant();
+  const streams = await Promise.all(Array.from({ length: 5 }, () => Stream.open('', { session })));
+  const beyond = await api(service, session, '/v1/event-stream');
+  expect([beyond.status, beyond.error.code]).toEqual([429, 'RATE_LIMITED']);
+  expect(beyond.error.message).toContain('you have 5 streams open');
+  streams.push(await Stream.open('', { session: await member(service, tenant_id, 'viewer') }));
+  for (const stream of streams) stream.close();
+});
+
 it('of one tenant at most 20 are open; a closed one makes room', async () => {
   const tenant = await service.newTenant();
-  const session = tenant.session_token;
-  const streams = await Promise.all(Array.from({ length: 20 }, () => Stream.open('', { session })));
+  const sessions = [
+    tenant.session_token,
+    ...(await Promise.all([1, 2, 3].map(() => member(service, tenant.tenant_id, 'viewer')))),
+  ];
+  const streams = await Promise.all(
+    sessions.flatMap((session) => Array.from({ length: 5 }, () => Stream.open('', { session }))),
+  );
+  const session = await member(service, tenant.tenant_id, 'viewer');
   const beyond = await fetch(`${service.base_url}/v1/event-stream`, {
     headers: { authorization: `Bearer ${session}` },
   });
@@ -255,7 +271,7 @@ it('of one tenant at most 20 are open; a closed one makes room', async () => {
   for (const stream of streams) stream.close();
 });
 
-it('ends when the membership of its viewer ends', async () => {
+it('ends at once when the membership of its viewer ends', async () => {
   const user_id = 'leaver';
   const headers = { 'x-internal-secret': service.internal_secret, 'content-type': 'application/json' };
   const internal = `${service.base_url}/v1/internal`;
@@ -263,14 +279,16 @@ it('ends when the membership of its viewer ends', async () => {
   const body = JSON.stringify({ tenant_id, user_id, role: 'viewer' });
   await fetch(`${internal}/memberships`, { method: 'POST', headers, body });
   const session = (await service.service.auth?.dev_issuer?.issueSession(user_id)) ?? '';
-  const [stays, leaves] = [
-    await Stream.open('', { session: await member(service, tenant_id, 'viewer') }),
-    await Stream.open('', { session }),
-  ];
+  const [stays, leaves] = await Promise.all([
+    Stream.open('', { session: await member(service, tenant_id, 'viewer') }),
+    Stream.open('', { session }),
+  ]);
   const query = `tenant_id=${tenant_id}&user_id=${user_id}`;
   const ended = await fetch(`${internal}/memberships?${query}`, { method: 'DELETE', headers });
   expect(ended.status).toBe(200);
   await until(() => leaves.is_over);
+  // Both were opened together: the check that comes with a heartbeat would be later.
+  expect([leaves.text, stays.text].join()).not.toContain(': heartbeat');
   await until(() => stays.text.includes(': heartbeat'));
   expect(stays.is_over).toBe(false);
   stays.close();

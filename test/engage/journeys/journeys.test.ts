@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openHeaders, type HeaderValue } from '../../../src/engage/journeys/graph/webhook-headers.ts';
+import { DecryptionFailed } from '../../../src/platform/encryption.ts';
 import {
   awaits,
   end,
@@ -357,8 +359,7 @@ it.each([
   expect([answer.status, answer.body.error]).toMatchObject([422, { code: 'VALIDATION_ERROR', message }]);
 });
 
-describe('credentials in headers of webhooks', () => {
-  const secret = 'Bearer s3cret';
+describe('values in headers of webhooks', () => {
   const calling = (headers: object, id = 'call', url = 'https://example.com/x') => ({
     id,
     type: 'call_webhook',
@@ -366,50 +367,102 @@ describe('credentials in headers of webhooks', () => {
     headers,
     next: 'end',
   });
-  const own = { Authorization: secret, 'X-Api-Key': 'k3y-value', 'X-Own': 'shown' };
-  const masked = { Authorization: '***', 'X-Api-Key': '***', 'X-Own': 'shown' };
+  const own = { Authorization: 'Bearer s3cret', 'X-Own': 'also-s3cret' };
+  const masked = { Authorization: '***', 'X-Own': '***' };
+  const sql = () => f.fixture.platform.postgres.service;
   const storedOf = async (id: string) => {
-    const [row] = await f.fixture.platform.postgres.service<{ graph: unknown }[]>`
+    const [row] = await sql()<{ graph: { nodes: ReturnType<typeof calling>[] } }[]>`
       select graph from journeys where journey_id = ${id}`;
-    return row?.graph;
+    return row?.graph ?? { nodes: [] };
+  };
+  const openedOf = async (id: string) => {
+    const [node] = (await storedOf(id)).nodes;
+    const { url, headers } = node as { url: string; headers: Record<string, HeaderValue> };
+    return openHeaders(f.fixture.deps.credentials_keys, f.tenant, { url, headers });
   };
 
-  it('are shown nowhere, and kept when their mask comes back', async () => {
+  it('are shown nowhere, whatever their name, stored encrypted, and kept when their mask comes back', async () => {
     const id = await f.make({ graph: graphOf(calling(own)) });
     const shown = await get(id);
     expect(shown.body.data['graph']).toEqual(graphOf(calling(masked)));
-    // The graph as it was shown, with a change.
-    const url = 'https://example.com/new';
+    // The graph as it was shown, with another path on the same host.
+    const url = 'https://example.com:443/new';
     const changed = await patch(id, { graph: graphOf(calling(masked, 'call', url)) });
     expect(changed.body.data['graph']).toEqual(graphOf(calling(masked, 'call', url)));
-    expect(await storedOf(id)).toEqual(graphOf(calling(own, 'call', url)));
-    const replaced = { ...masked, Authorization: 'Bearer 0ther' };
-    await patch(id, { graph: graphOf(calling(replaced, 'call', url)) });
-    const stored = graphOf(calling({ ...own, Authorization: 'Bearer 0ther' }, 'call', url));
-    expect(await storedOf(id)).toEqual(stored);
+    expect(await openedOf(id)).toEqual(own);
+    await patch(id, { graph: graphOf(calling({ ...masked, Authorization: 'Bearer 0ther' }, 'call', url)) });
+    expect(await openedOf(id)).toEqual({ ...own, Authorization: 'Bearer 0ther' });
+    expect((await patch(id, { name: 'Another name' })).body.data['draft_version']).toBe(1);
     // As it was published; the references of the graph are of no interest here.
-    await f.fixture.platform.postgres.service`
+    await sql()`
       insert into journey_versions (tenant_id, project_id, journey_id, version, trigger, graph, settings, published_at)
       select tenant_id, project_id, journey_id, 1, trigger, graph, settings, now() from journeys where journey_id = ${id}`;
     const version = await f.api('GET', `/v1/journeys/${id}/versions/1`);
     expect(version.body.data['graph']).toEqual(graphOf(calling(masked, 'call', url)));
     const audited = await f.api('GET', `/v1/audit-log?resource_id=${id}`);
-    expect(audited.body.data).toHaveLength(3);
+    expect(audited.body.data).toHaveLength(4);
     expect(audited.text).toContain('"credentials_changed":true');
-    const texts = [shown, changed, version, audited].map(({ text }) => text).join();
-    for (const value of [secret, 'k3y-value', '0ther']) expect(texts).not.toContain(value);
+    const stored = JSON.stringify(await storedOf(id));
+    const texts = [shown, changed, version, audited].map(({ text }) => text).join() + stored;
+    for (const value of ['s3cret', '0ther']) expect(texts).not.toContain(value);
   });
 
-  it('a mask without a stored value is refused', async () => {
-    const refused = ['FIELD_INVALID graph.nodes.0.headers'];
+  it.each([
+    ['another scheme', 'http://example.com/x'],
+    ['another host', 'https://attacker.example/x'],
+    ['another port', 'https://example.com:8443/x'],
+    ['a part of the host as name', 'https://example.com.attacker.example/x'],
+  ])('must be given again when the node calls %s', async (_what, url) => {
+    const id = await f.make({ graph: graphOf(calling(own)) });
+    const before = await storedOf(id);
+    const moved = await patch(id, { graph: graphOf(calling({ ...masked, 'X-Own': 'given' }, 'call', url)) });
+    expect([moved.status, issuesOf(moved)]).toEqual([
+      422,
+      ['FIELD_INVALID graph.nodes.0.headers.Authorization'],
+    ]);
+    expect(moved.text).toMatch(/must be given again: the stored value is for https:\/\/example\.com,/);
+    expect(await storedOf(id)).toEqual(before);
+    if (!url.startsWith('https:')) return;
+    expect((await patch(id, { graph: graphOf(calling(own, 'call', url)) })).status).toBe(200);
+    expect(await openedOf(id)).toEqual(own);
+  });
+
+  it('are sealed for their address: a row with another one opens nothing', async () => {
+    const id = await f.make({ graph: graphOf(calling(own)) });
+    const [node] = (await storedOf(id)).nodes;
+    const headers = node?.headers as Record<string, HeaderValue>;
+    const keys = f.fixture.deps.credentials_keys;
+    for (const url of ['https://attacker.example/', 'http://example.com/x', 'https://example.com:8443/']) {
+      expect(() => openHeaders(keys, f.tenant, { url, headers }), url).toThrow(DecryptionFailed);
+    }
+    const swapped = { Authorization: headers['X-Own'] ?? '' };
+    expect(() => openHeaders(keys, f.tenant, { url: 'https://example.com/', headers: swapped })).toThrow(
+      DecryptionFailed,
+    );
+  });
+
+  it('a mask without a stored value is refused, and what only the service writes', async () => {
+    const refused = ['Authorization', 'X-Own'].map((name) => `FIELD_INVALID graph.nodes.0.headers.${name}`);
     const made = await f.api('POST', '/v1/journeys', f.body({ graph: graphOf(calling(masked)) }));
-    expect(issuesOf(made)).toEqual(refused);
+    expect([made.status, issuesOf(made)]).toEqual([422, refused]);
     const id = await f.make({ graph: graphOf(calling(own)) });
     const other_node = await patch(id, { graph: graphOf(calling(masked, 'other')) });
     expect(issuesOf(other_node)).toEqual(refused);
     const other_header = await patch(id, { graph: graphOf(calling({ Cookie: '***' })) });
-    expect(issuesOf(other_header)).toEqual(refused);
-    expect((await patch(id, { graph: graphOf(calling({ 'X-Own': '***' })) })).status).toBe(200);
+    expect(issuesOf(other_header)).toEqual(['FIELD_INVALID graph.nodes.0.headers.Cookie']);
+    const forged = await patch(id, { graph: graphOf(calling({ 'X-Own': { sealed: 'AAAA' } })) });
+    expect([forged.status, forged.text.includes('graph.nodes.0.headers')]).toEqual([422, true]);
+  });
+
+  it('go to nobody in clear: a URL without TLS is refused, except on this machine in development', async () => {
+    const plain = await f.api(
+      'POST',
+      '/v1/journeys',
+      f.body({ graph: graphOf(calling({}, 'a', 'http://example.com/')) }),
+    );
+    expect(issuesOf(plain)).toEqual(['URL_NOT_ALLOWED graph.nodes.0.url']);
+    expect(plain.text).toContain('must begin with https://');
+    await f.make({ graph: graphOf(calling({}, 'a', 'http://127.0.0.1:9/')) });
   });
 });
 

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Channel } from '../../../src/tenants/config/channels.ts';
 import { unsubscribeHeaders } from '../../../src/engage/messaging/unsubscribe-link.ts';
@@ -57,6 +58,14 @@ const suppressed = [{ channel: 'email', address: 'ann@example.com', reason: 'uns
 function expectPage(answer: Answer): void {
   expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
   expect(answer.text).toMatch(/^<!doctype html>/);
+  const style = /<style>([^<]+)<\/style>/.exec(answer.text)?.[1] ?? '';
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
+    'content-security-policy': `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
+    'x-frame-options': 'DENY',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+  });
 }
 
 it('a GET asks for confirmation first, because scanners follow links', async () => {

@@ -16,6 +16,7 @@ import {
 } from '../../../src/engage/providers/credentials.ts';
 import { selectSigningSecrets } from '../../../src/engage/webhooks/secret-queries.ts';
 import { readSecret } from '../../../src/engage/webhooks/secrets.ts';
+import { openHeaders, type HeaderValue } from '../../../src/engage/journeys/graph/webhook-headers.ts';
 import { textArray } from '../../../src/platform/postgres/arrays.ts';
 import { encryptionKeyId } from '../../../src/platform/encryption.ts';
 import { INTERNAL_SECRET, openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
@@ -135,6 +136,7 @@ it('credentials and links stay valid through a rotation of the encryption key', 
     id: string;
     secret: string;
   };
+  const journey_id = await calledJourney();
   const works = async (app: FastifyInstance) => {
     given.length = 0;
     for (const provider_id of [named, unnamed]) {
@@ -153,8 +155,8 @@ it('credentials and links stay valid through a rotation of the encryption key', 
   const unreadable = { unreadable: 1, unreadable_provider_ids: [lost] };
   expect(await internal(both, '/v1/internal/reencrypt-credentials')).toEqual({
     status: 200,
-    // The credentials of two providers, the key of the links, and a webhook secret.
-    data: { reencrypted: 4, ...unreadable },
+    // The credentials of two providers, the key of the links, a webhook secret, a journey and its version.
+    data: { reencrypted: 6, ...unreadable },
   });
   expect((await internal(both, '/v1/internal/reencrypt-credentials')).data).toEqual({
     reencrypted: 0,
@@ -165,7 +167,42 @@ it('credentials and links stay valid through a rotation of the encryption key', 
   if (signing === undefined) throw new Error('no webhook secret');
   expect(readSecret(alone(NEW), signing, signing.secret)).toBe(webhook_secret.secret);
   expect(() => readSecret(alone(OLD), signing, signing.secret)).toThrow(encryptionKeyId(NEW));
+  for (const { url, headers } of await calledNodes(journey_id)) {
+    expect(openHeaders(alone(NEW), tenant, { url, headers })).toEqual({ 'X-Crm': 'crm-key' });
+    expect(() => openHeaders(alone(OLD), tenant, { url, headers })).toThrow(encryptionKeyId(NEW));
+  }
+  // What was saved is still what is live.
+  const shown = await fixture.as(tenant.session, `/v1/journeys/${journey_id}`);
+  expect(shown.body.data).toMatchObject({ version: 1, draft_version: null });
 });
+
+/** An active journey that calls a webhook with a header. */
+async function calledJourney(): Promise<string> {
+  const node = {
+    id: 'call',
+    type: 'call_webhook',
+    url: 'https://example.com/x',
+    headers: { 'X-Crm': 'crm-key' },
+  };
+  const nodes = [
+    { ...node, next: 'end' },
+    { id: 'end', type: 'end' },
+  ];
+  const body = { name: 'j', trigger: { kind: 'api' }, graph: { start_node_id: 'call', nodes } };
+  const { id } = (await post(fixture.app, '/v1/journeys', body)).data as { id: string };
+  expect((await post(fixture.app, `/v1/journeys/${id}/activate`, {})).status).toBe(200);
+  return id;
+}
+
+/** The node of the journey as it is stored: in what was saved last, and in its version. */
+async function calledNodes(journey_id: string) {
+  type Node = { url: string; headers: Record<string, HeaderValue> };
+  const rows = await fixture.platform.postgres.service<{ graph: { nodes: [Node] } }[]>`
+    select graph from journeys where journey_id = ${journey_id}
+    union all select graph from journey_versions where journey_id = ${journey_id}`;
+  expect(rows).toHaveLength(2);
+  return rows.map(({ graph }) => graph.nodes[0]);
+}
 
 it('a provider whose credentials no key decrypts takes new ones, and asks for them', async () => {
   const id = await newProvider('SG.before');
@@ -210,6 +247,7 @@ it('an optional password that no key decrypts is not dropped silently', async ()
   expect(moved.status, moved.text).toBe(422);
   expect(moved.body.error.details['issues']).toMatchObject([{ path: 'config.password' }]);
   expect((await patch({ host: 'other.example', password: null })).status).toBe(200);
+  // Without a secret there is nothing to give again.
   expect((await patch({ host: 'third.example' })).status).toBe(200);
 });
 

@@ -164,10 +164,12 @@ describe('a provider', () => {
       const owner = { tenant_id: tenant.tenant_id, provider_id: String(id) };
       return row?.credentials ? decryptSecrets(fixture.deps.credentials_keys, owner, row.credentials) : null;
     };
-    const moved = await api('PATCH', path, { config: { host: 'b.example' } });
+    const renamed = await api('PATCH', path, { config: { username: 'you' } });
     const { password: _hidden, ...visible } = config;
-    expect(moved.body.data['config']).toEqual({ ...visible, host: 'b.example' });
+    expect(renamed.body.data['config']).toEqual({ ...visible, username: 'you' });
     expect(await secretsOf()).toEqual({ password: 'old-password' });
+    const moved = { host: 'b.example', password: 'old-password' };
+    expect((await api('PATCH', path, { config: moved })).status).toBe(200);
     await api('PATCH', path, { config: { password: 'new-password' } });
     expect(await secretsOf()).toEqual({ password: 'new-password' });
     const open = await api('PATCH', path, { config: { username: null, password: null } });
@@ -179,6 +181,91 @@ describe('a provider', () => {
     expect((await api('PATCH', path, { rate_per_second: null })).body.data).toMatchObject({
       rate_per_second: null,
     });
+  });
+
+  const sendgrid_config = { api_key: 'SG.s3cret', from: 'a@b.example' };
+  const smtp_config = {
+    host: 'a.example',
+    port: 587,
+    username: 'u',
+    password: 's3cret',
+    from: 'a@b.example',
+  };
+  const elsewhere = { base_url: 'https://attacker.example' };
+  it.each<[kind: string, config: object, changes: object, secret: string, value: unknown]>([
+    ['sendgrid', sendgrid_config, elsewhere, 'api_key', 'SG.s3cret'],
+    ['sendgrid', { ...sendgrid_config, ...elsewhere }, { base_url: null }, 'api_key', 'SG.s3cret'],
+    [
+      'sendgrid',
+      { ...sendgrid_config, ...elsewhere },
+      { base_url: 'https://attacker.example:8443' },
+      'api_key',
+      'k',
+    ],
+    ['smtp', smtp_config, { host: 'attacker.example' }, 'password', 's3cret'],
+    ['smtp', smtp_config, { port: 2525 }, 'password', 's3cret'],
+    ['smtp', { ...smtp_config, secure: true }, { secure: false }, 'password', 's3cret'],
+    [
+      'twilio',
+      { account_sid: 'AC1', auth_token: 's3cret', from: '+356210' },
+      elsewhere,
+      'auth_token',
+      's3cret',
+    ],
+    ['fcm', { service_account }, elsewhere, 'service_account', service_account],
+  ])(
+    '%s: a stored secret does not follow to another address: %j, then %j',
+    async (kind, config, changes, secret, value) => {
+      const channel = { sendgrid: 'email', smtp: 'email', twilio: 'sms', fcm: 'push' }[kind];
+      const path = `${PATH}/${String((await make({ name: 'x', kind, channel, config }))['id'])}`;
+      const refused = await api('PATCH', path, { config: changes });
+      expect([refused.status, issuePaths(refused)]).toEqual([422, [`config.${secret}`]]);
+      expect(refused.text).toContain('must be given again: the stored value is for');
+      expect((await api('PATCH', path, { config: { from: config['from' as never] } })).status).toBeLessThan(
+        500,
+      );
+      expect((await api('PATCH', path, { config: { ...changes, [secret]: value } })).status).toBe(200);
+    },
+  );
+
+  it('keeps its secrets when the path alone changes, and under the same address in other words', async () => {
+    const config = { ...sendgrid_config, base_url: 'https://mail.example/a' };
+    const path = `${PATH}/${String((await make({ name: 'x', kind: 'sendgrid', channel: 'email', config }))['id'])}`;
+    for (const base_url of ['https://mail.example/b', 'https://mail.example:443', 'https://MAIL.example']) {
+      expect((await api('PATCH', path, { config: { base_url } })).status, base_url).toBe(200);
+    }
+  });
+
+  const plain = { base_url: 'http://a.example' };
+  it.each<[kind: string, channel: string, config: object, path: string]>([
+    ['sendgrid', 'email', { ...sendgrid_config, ...plain }, 'config.base_url'],
+    ['twilio', 'sms', { account_sid: 'AC1', auth_token: 't', from: '+356210', ...plain }, 'config.base_url'],
+    ['fcm', 'push', { service_account, ...plain }, 'config.base_url'],
+    [
+      'fcm',
+      'push',
+      { service_account: { ...service_account, token_uri: 'http://a.example/token' } },
+      'config.service_account.token_uri',
+    ],
+    ['smtp', 'email', { ...smtp_config, require_tls: false }, 'config.require_tls'],
+  ])('%s: secrets do not go over the network in clear', async (kind, channel, config, path) => {
+    const refused = await api('POST', PATH, { name: 'x', kind, channel, config });
+    expect([refused.status, issuePaths(refused)], refused.text).toEqual([422, [path]]);
+  });
+
+  it('may send without encryption where no secret is sent, and to this machine in development', async () => {
+    const { username: _user, password: _password, ...open } = smtp_config;
+    for (const config of [
+      { ...open, require_tls: false },
+      { ...smtp_config, host: '127.0.0.1', port: 2525, require_tls: false },
+      { ...smtp_config, secure: true, require_tls: false },
+    ]) {
+      const answer = await api('POST', PATH, { name: 'x', kind: 'smtp', channel: 'email', config });
+      expect(answer.status, answer.text).toBe(201);
+    }
+    const { id } = await make({ name: 'x', kind: 'smtp', channel: 'email', config: smtp_config });
+    const loosened = await api('PATCH', `${PATH}/${String(id)}`, { config: { require_tls: false } });
+    expect(issuePaths(loosened)).toEqual(['config.require_tls']);
   });
 
   it.each([

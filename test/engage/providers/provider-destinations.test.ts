@@ -30,6 +30,7 @@ beforeAll(async () => {
     ...(await openTestPlatform(config)),
     egress: new Egress({
       allow: ['127.0.0.2'],
+      plain_to_loopback: true,
       resolve: (name) => {
         const found = addresses.get(name);
         const missing = Object.assign(new Error('none'), { code: 'ENOTFOUND' });
@@ -79,7 +80,7 @@ const KINDS = [
     (host: string) => ({ service_account: { ...service_account, token_uri: url(host) } }),
   ],
 ] as const;
-const url = (host: string) => `http://${host}:${port}`;
+const url = (host: string) => `https://${host}:${port}`;
 const tokenUri = () => `http://127.0.0.2:${(tokens.address() as AddressInfo).port}`;
 
 describe.each(KINDS)('%s (%s): %s', (kind, channel, path, configOf) => {

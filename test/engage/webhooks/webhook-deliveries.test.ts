@@ -69,6 +69,54 @@ it('the secret of the active adapter signs instead of the project’s own, while
   expect(await signer()).toBe(0);
 });
 
+it('headers that an earlier version stored in clear are sealed, and arrive', async () => {
+  status = 200;
+  const { sql } = on;
+  const journey_id = await on.journey();
+  const node = { id: 'n4', type: 'call_webhook', url: there.url, headers: { 'X-Crm': 'crm-key' } };
+  const graph = JSON.stringify({ start: 'n4', nodes: [node, { id: 'end', type: 'end' }] });
+  await sql.begin(async (tx) => {
+    await tx`update journeys set graph = ${graph}::text::jsonb where journey_id = ${journey_id}`;
+    await tx`
+      insert into journey_versions (tenant_id, project_id, journey_id, version, trigger, graph, settings, published_at)
+      select tenant_id, project_id, journey_id, v, trigger, graph, settings, now()
+      from journeys, generate_series(1, 2) v where journey_id = ${journey_id}`;
+  });
+  const pending = await on.call(journey_id, { url: there.url, headers: { 'X-Crm': 'crm-key' } });
+  await on.reached(journey_id, pending.event_id, 'delivered');
+  expect(there.received.at(-1)?.headers['x-crm']).toBe('crm-key');
+  const failed = await on.call(journey_id, { url: there.url, headers: { 'X-Crm': 'crm-key' } });
+  await sql`
+    update webhook_deliveries set status = 'failed', completed_at = now() where event_id = ${failed.event_id}
+      and status = 'pending'`;
+  const storedNow = async () => {
+    const rows = await sql<{ kind: string; stored: string }[]>`
+      select 'graph' as kind, graph::text as stored from journeys where journey_id = ${journey_id}
+      union all select 'graph', graph::text from journey_versions where journey_id = ${journey_id}
+      union all select 'headers', headers::text from webhook_deliveries where journey_id = ${journey_id}`;
+    return rows;
+  };
+  const rows = await until('nothing is in clear', async (saw) => {
+    const found = saw(await storedNow());
+    return found.some(({ stored }) => stored.includes('crm-key')) ? undefined : found;
+  });
+  const graphs = rows.filter(({ kind }) => kind === 'graph').map(({ stored }) => stored);
+  expect(graphs).toHaveLength(3);
+  // What was saved last is still what is live.
+  expect(new Set(graphs.slice(0, 2)).size).toBe(1);
+  for (const stored of graphs) expect(stored).toMatch(/"X-Crm": {"sealed": "[\w+/=]+"}/);
+  // What was delivered is never called again; what has failed may be.
+  expect(
+    rows.filter(({ kind }) => kind === 'headers').map(({ stored }) => stored.includes('sealed')),
+  ).toContain(false);
+  const [row] = await sql<{ status: string }[]>`
+    select status from webhook_deliveries where event_id = ${failed.event_id}`;
+  if (row?.status !== 'failed') return;
+  await on.client.api('POST', `/v1/journeys/${journey_id}/deliveries/${failed.event_id}/retry`);
+  await on.reached(journey_id, failed.event_id, 'delivered');
+  expect(there.received.at(-1)?.headers['x-crm']).toBe('crm-key');
+});
+
 it('deliveries are listed by page, by status and by run', async () => {
   status = 500;
   const journey_id = await on.journey();

@@ -75,7 +75,7 @@ describe('addresses that are not public', () => {
       note(await codeOf(post(egress, `http://${host}:${port}/`)), host);
       note(await codeOf(egress.connect(smtp(host, port))), host);
       note(await codeOf(egress.check(smtp(host, port))), host);
-      note(await codeOf(egress.checkUrl(`http://${host}:${port}/`)), host);
+      note(await codeOf(egress.checkUrl(`https://${host}:${port}/`)), host);
     }
     expect([...codes.keys()]).toEqual(['EGRESS_REFUSED']);
     expect(listener.connections()).toBe(0);
@@ -120,7 +120,7 @@ describe('a name', () => {
       resolve: () => Promise.resolve(answers[asked++] ?? ['127.0.0.1']),
     });
     const url = `http://rebinding.example:${ours.port}/`;
-    await egress.checkUrl(url);
+    await egress.checkUrl(url.replace('http:', 'https:'));
     const answer = await egress.fetch(url, { headers: { connection: 'close' } });
     expect(await answer.text()).toBe('hello');
     // One look-up for the check and one for the connection, which went to the address of that look-up.
@@ -140,7 +140,7 @@ describe('a name', () => {
     const codes = new Set<string>();
     for (let n = 0; n < 1_000; n++) {
       const url = `http://flipping-${n}.example:${listener.port}/`;
-      await egress.checkUrl(url);
+      await egress.checkUrl(url.replace('http:', 'https:'));
       codes.add(await codeOf(post(egress, url)));
     }
     expect([...codes]).toEqual(['EGRESS_REFUSED']);
@@ -162,6 +162,25 @@ describe('a name', () => {
       expect(await codeOf(egress.connect(smtp('both.example', listener.port)))).toBe('EGRESS_REFUSED');
     }
     expect(listener.connections()).toBe(0);
+  });
+
+  it('is not to be written with http://, except that of this machine in development', async () => {
+    const resolve = () => Promise.resolve(['93.184.216.34']);
+    for (const plain_to_loopback of [false, true]) {
+      const egress = guard({ allow: LOOPBACK_NETWORKS, resolve, plain_to_loopback });
+      const refused = /must begin with https:\/\/ and not with http:\/\//;
+      for (const url of ['http://public.example/', 'http://93.184.216.34', 'http://localhost.example/']) {
+        await expect(egress.checkUrl(url), url).rejects.toThrow(refused);
+        expect(egress.problemOf(url), url).toMatch(refused);
+      }
+      for (const url of ['http://127.0.0.1:9/', 'http://[::1]:9/', 'http://2130706433:9/']) {
+        expect(egress.problemOf(url), url).toEqual(
+          plain_to_loopback ? undefined : expect.stringMatching(refused),
+        );
+        expect(egress.mayBePlain(new URL(url).hostname)).toBe(plain_to_loopback);
+      }
+      await egress.checkUrl('https://public.example/');
+    }
   });
 
   it('that has no address at present is accepted, but not connected to', async () => {

@@ -49,7 +49,7 @@ beforeAll(async () => {
     KAFKA_REPLICATION_FACTOR: '1',
     CLICKHOUSE_URL: servers.clickhouse_url,
     POSTGRES_URL: servers.postgres_url,
-    REDIS_URL: servers.redis_url,
+    REDIS_URL: servers.redis_url ?? '',
   };
   sasl = {
     KAFKA_TLS: 'true',

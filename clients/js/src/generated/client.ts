@@ -266,7 +266,7 @@ members: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Member>>;
 /**
- * Adds a member to the tenant; only owners make owners.
+ * Invites a user, who is a member once he has accepted: a user of no other operator by his first call; only owners make owners.
  *
  * Admin session, role admin or above.
  *
@@ -295,6 +295,38 @@ update(body: S.MemberBody, options?: CallOptions): Promise<S.Member>;
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 delete(query: { /** S.The `sub` of the user at the identity provider */ user_id: string; }, options?: CallOptions): Promise<S.Member>;
+};
+invitations: {
+/**
+ * The operators that want the user as a member, the oldest invitation first.
+ *
+ * Admin session of any user; X-Tenant-Id is not read.
+ *
+ * `GET /v1/invitations`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(options?: CallOptions): Promise<S.Invitations>;
+/**
+ * Makes the user a member of the operator; with several, calls have to name the tenant from then on.
+ *
+ * Admin session of any user; X-Tenant-Id is not read.
+ *
+ * `POST /v1/invitations/{tenant_id}/accept`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+accept(tenant_id: string, options?: CallOptions): Promise<{ "tenant_id": string; "role": "viewer" | "editor" | "admin" | "owner" | "compliance"; "accepted": boolean; }>;
+/**
+ * Declines an invitation.
+ *
+ * Admin session of any user; X-Tenant-Id is not read.
+ *
+ * `DELETE /v1/invitations/{tenant_id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(tenant_id: string, options?: CallOptions): Promise<{ "tenant_id": string; "role": "viewer" | "editor" | "admin" | "owner" | "compliance"; "accepted": boolean; }>;
 };
 consoleSessions: {
 /**

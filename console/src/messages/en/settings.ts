@@ -195,6 +195,7 @@ export const settings = {
   user: 'User',
   userHint: 'The user id at your identity provider (the sub of its tokens)',
   you: 'you',
+  invited: 'Invited',
   role: 'Role',
   roles: {
     viewer: 'Viewer',

@@ -76,8 +76,14 @@ export const shell = {
     ended: 'Your session has ended. What you typed is still here: sign in, and go on.',
     again: 'Sign in again',
     none: 'No identity provider is configured, and this is not the service’s own machine. Ask who runs the service.',
-    noPlace: 'You are signed in, but you are not a member of any operator. Ask an owner to add you.',
+    noPlace: 'You are signed in, but you are not a member of any operator. Ask an owner to invite you.',
     refused: 'The sign-in was refused.',
+  },
+  invitations: {
+    title: (operator: string) => `Invitation of ${operator}`,
+    says: (operator: string, role: string) => `${operator} invites you as a member (${role}).`,
+    accept: 'Accept',
+    decline: 'Decline',
   },
   states: {
     loading: (what: string) => `Loading ${what}…`,

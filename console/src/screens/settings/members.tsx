@@ -39,6 +39,7 @@ export function Members() {
       cell: (row) => (
         <>
           <bdi>{row.user_id}</bdi> {row.user_id === user_id ? <Badge tone="accent">{m.you}</Badge> : null}
+          {row.status === 'invited' ? <Badge>{m.invited}</Badge> : null}
         </>
       ),
     },

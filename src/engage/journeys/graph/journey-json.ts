@@ -1,13 +1,14 @@
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
-import { maskHeaders } from './header-mask.ts';
+
 import type { JourneyIssue } from './issues.ts';
 import type { JourneyRow, ListedJourney } from './queries.ts';
 import type { VersionRow } from './version-queries.ts';
+import { maskHeaders } from './webhook-headers.ts';
 
 /** A journey as it is shown: from a list, or whole. */
 export type ShownJourney = ListedJourney & Partial<JourneyRow> & { warnings?: readonly JourneyIssue[] };
 
-/** The journey resource (spec part 2), without the credentials in headers of webhooks. */
+/** The journey resource (spec part 2), without the values of webhooks' headers. */
 export function journeyResourceOf(row: ShownJourney, { tenant_id, project_id }: ProjectRef) {
   return {
     id: row.journey_id,
@@ -31,7 +32,7 @@ export function journeyResourceOf(row: ShownJourney, { tenant_id, project_id }: 
   };
 }
 
-/** A version of a journey, without the credentials in headers of webhooks. */
+/** A version of a journey, without the values of webhooks' headers. */
 export function versionResourceOf(row: VersionRow) {
   return { ...row, graph: maskHeaders(row.graph) };
 }

@@ -18,7 +18,7 @@ import {
   weekDays,
   wholeNumber,
 } from './fields.ts';
-import { isCredential, MASK } from './header-mask.ts';
+import { isSealed, type HeaderValue } from './webhook-headers.ts';
 import type { NodeType } from './shapes.ts';
 
 // The nodes as callers write them. read-node.ts reads what a schema cannot: filters and conditions.
@@ -90,19 +90,17 @@ const HEADERS_RULE =
   `must be an object of at most ${MAX_HEADERS} headers with values of at most ${MAX_HEADER} printable characters; ` +
   'those of the connection, of the content and X-Service-… cannot be set';
 const headers = z
-  .record(z.string(), z.string(), { error: HEADERS_RULE })
+  .record(z.string(), z.string().or(z.custom<HeaderValue>(isSealed)), { error: HEADERS_RULE })
   .refine((value) => Object.keys(value).length <= MAX_HEADERS && Object.entries(value).every(isHeader), {
     error: HEADERS_RULE,
-  })
-  .refine((value) => !Object.entries(value).some(([name, text]) => text === MASK && isCredential(name)), {
-    error: `must have values instead of ${MASK} where none is stored for this node`,
   });
 
-function isHeader([header, value]: readonly [string, string]): boolean {
+/** Whether a header may have the value; a sealed one was checked before it was stored. */
+function isHeader([header, value]: readonly [string, HeaderValue]): boolean {
   const lower = header.toLowerCase();
   if (!/^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(lower)) return false;
   if (OWN_HEADERS.includes(lower) || /^(x-service-|proxy-|webhook-)/.test(lower)) return false;
-  return value.length <= MAX_HEADER && /^[\x20-\x7e]*$/.test(value);
+  return typeof value !== 'string' || (value.length <= MAX_HEADER && /^[\x20-\x7e]*$/.test(value));
 }
 
 const AMOUNT_RULE =

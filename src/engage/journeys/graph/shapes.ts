@@ -1,4 +1,5 @@
 import type { WhereClause, DefinitionNode } from '../../../segments/language/conditions.ts';
+import type { HeaderValue } from './webhook-headers.ts';
 
 // A checked definition of a journey, as the runner uses it. read-journey.ts makes it out of what a caller wrote and what
 // the database stores; nothing else does, so that every field here is known to be right.
@@ -108,7 +109,8 @@ export interface GrantBonusNode extends Leading {
 export interface CallWebhookNode extends Leading {
   type: 'call_webhook';
   url: string;
-  headers: Readonly<Record<string, string>>;
+  /** Stored ones have sealed values. */
+  headers: Readonly<Record<string, HeaderValue>>;
   /** Texts in it are Liquid. */
   data: Readonly<Record<string, unknown>>;
   timeout_ms: number;

@@ -1,6 +1,6 @@
 import { isLoopback } from '../../../platform/egress/addresses.ts';
 import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
-import { smtpDestination } from '../../providers/destinations.ts';
+import { IMPLICIT_TLS_PORT, smtpDestination } from '../../providers/destinations.ts';
 import type { SmtpConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { enhancedCodeOf, faultFrom } from './answers.ts';
@@ -13,7 +13,6 @@ const STEP_TIMEOUT_MS = 10_000;
 const SILENCE_TIMEOUT_MS = 30_000;
 const MESSAGE_TIMEOUT_MS = 60_000;
 const IDLE_MS = 15_000;
-const IMPLICIT_TLS_PORT = 465;
 
 /** How nodemailer is given a connection. */
 type SocketCallback = (

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { ApiError } from '../../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../../http/endpoint.ts';
@@ -12,6 +13,21 @@ interface Deps {
   link_key: Buffer;
 }
 
+const STYLE = 'body{font:1.1em sans-serif;max-width:32em;margin:4em auto;padding:0 1em}';
+
+/** The page loads nothing, runs nothing and posts to itself. In a frame of another page a click could be a stolen one. */
+const HEADERS = {
+  'content-security-policy': [
+    "default-src 'none'",
+    `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+} as const;
+
 /** The form has no action, so the browser posts it to the page's own URL. */
 const QUESTION = page('Do you want to receive no more of these messages?', '<button>Unsubscribe</button>');
 const DONE = page('You will receive no more of these messages.', '');
@@ -25,6 +41,7 @@ const shared = {
   response: z.string(),
   shape: 'raw',
   content_type: 'text/html; charset=utf-8',
+  headers: HEADERS,
   errors: ['NOT_FOUND', 'SERVICE_UNAVAILABLE'],
 } as const;
 
@@ -62,7 +79,6 @@ function requireToken(link_key: Buffer, token: string): Unsubscriber {
 }
 
 function page(says: string, button: string): string {
-  const style = 'body{font:1.1em sans-serif;max-width:32em;margin:4em auto;padding:0 1em}';
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -71,7 +87,7 @@ function page(says: string, button: string): string {
 <meta name="robots" content="noindex">
 <meta name="referrer" content="no-referrer">
 <title>Unsubscribe</title>
-<style>${style}</style>
+<style>${STYLE}</style>
 </head>
 <body>
 <p>${says}</p>
