@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { ENVIRONMENT_VARIABLES, readConfig, ROLES } from '../../src/config.ts';
+import { ENVIRONMENT_VARIABLES, KEYED_ROLES, LIMITING_ROLES, readConfig, ROLES } from '../../src/config.ts';
 import { packageRoot } from '../../src/package-root.ts';
-import { environmentOf, interpolationsOf, readCompose, type ComposeService } from './compose.ts';
+import { environmentOf, readAllServices, readCompose, type ComposeService } from './compose.ts';
 import { parseEnv, readDockerfile } from './dockerfile.ts';
 
 // Compares the variables of a deployment (docker-compose.yml, the image, the hosted workflow) with the variables that
@@ -26,7 +26,12 @@ const NOT_IN_COMPOSE: Record<string, string> = {
 };
 
 /** Variables that compose passes to some services only, because the others do not read them. */
-const ONLY_FOR: Record<string, string[]> = {
+const ONLY_FOR: Record<string, readonly string[]> = {
+  INTERNAL_SECRET: ['api'],
+  INTERNAL_SECRET_PREVIOUS: ['api'],
+  CREDENTIALS_KEY: KEYED_ROLES,
+  CREDENTIALS_KEY_PREVIOUS: KEYED_ROLES,
+  REDIS_URL: LIMITING_ROLES,
   AUTH_JWKS_URL: ['api'],
   AUTH_ISSUER: ['api'],
   AUTH_AUDIENCE: ['api'],
@@ -37,20 +42,16 @@ const ONLY_FOR: Record<string, string[]> = {
 
 let head: string;
 let services: ComposeService[];
+let required: string[];
 let workflow: Record<string, string>;
 let image: Record<string, string>;
 beforeAll(async () => {
-  ({ head, services } = await readCompose());
+  ({ head, services, required } = await readCompose());
   const file = await readFile(join(packageRoot, '.github', 'workflows', 'ci.yml'), 'utf8');
   workflow = (parse(file) as { jobs: { image: { env: Record<string, string> } } }).jobs.image.env;
   const steps = await readDockerfile();
   image = Object.assign({}, ...steps.filter(({ name }) => name === 'ENV').map(({ text }) => parseEnv(text)));
 });
-
-const required = () => {
-  const all = services.flatMap(({ environment }) => Object.values(environment).flatMap(interpolationsOf));
-  return [...new Set(all.filter((one) => one.required).map(({ name }) => name))].sort();
-};
 
 describe('docker-compose.yml and src/config.ts', () => {
   it('every role has a service with its name', () => {
@@ -92,8 +93,9 @@ describe('docker-compose.yml and src/config.ts', () => {
   it('publishes the ports that the service listens on', () => {
     const { port, ingest_port } = readConfig({});
     const published = Object.fromEntries(services.map(({ name, ports }) => [name, ports]));
-    expect(published['api']).toEqual([`\${PORT:-${port}}:${port}`]);
-    expect(published['intake']).toEqual([`\${INGEST_PORT:-${ingest_port}}:${ingest_port}`]);
+    const bound = '${BIND_ADDRESS:-127.0.0.1}';
+    expect(published['api']).toEqual([`${bound}:\${PORT:-${port}}:${port}`]);
+    expect(published['intake']).toEqual([`${bound}:\${INGEST_PORT:-${ingest_port}}:${ingest_port}`]);
   });
 
   it('serves health, metrics and the internal endpoints on a port that is not published', () => {
@@ -109,15 +111,41 @@ describe('docker-compose.yml and src/config.ts', () => {
   });
 });
 
+describe('the containers of docker-compose.yml', () => {
+  it('may do no more than they must, and publish nothing but the two ports of the service', async () => {
+    for (const { name, is_ours, ...one } of await readAllServices()) {
+      expect([name, one.cap_drop, one.security_opt]).toEqual([name, ['ALL'], ['no-new-privileges:true']]);
+      if (is_ours) expect([name, one.read_only, one.cap_add]).toEqual([name, true, undefined]);
+      if (!['api', 'intake'].includes(name)) expect([name, one.ports ?? []]).toEqual([name, []]);
+    }
+  });
+
+  it('let nobody in without a password', async () => {
+    const all = new Map((await readAllServices()).map((one) => [one.name, one]));
+    const { environment: kafka = {} } = all.get('kafka') ?? {};
+    for (const listener of String(kafka['KAFKA_LISTENERS']).split(',')) {
+      expect(listener).toMatch(/^CLIENT:|:\/\/localhost:/);
+    }
+    expect(kafka['KAFKA_LISTENER_SECURITY_PROTOCOL_MAP']).toContain('CLIENT:SASL_PLAINTEXT');
+    expect(String(all.get('redis')?.command)).toContain('requirepass');
+    expect(all.get('postgres')?.environment?.['POSTGRES_USER']).toBe('postgres');
+    const [api] = services.filter(({ name }) => name === 'api');
+    for (const url of ['POSTGRES_URL', 'REDIS_URL', 'CLICKHOUSE_URL']) {
+      expect(new URL(environmentOf(api!, workflow)[url] ?? '').password, url).toBe('only-for-this-run');
+    }
+    expect(new URL(environmentOf(api!, workflow)['POSTGRES_URL'] ?? '').username).not.toBe('postgres');
+  });
+});
+
 describe('the variables that compose requires', () => {
   it('are exactly those that the comment at its head names', () => {
-    expect(required().length).toBeGreaterThan(5);
+    expect(required.length).toBeGreaterThan(5);
     const named = new Set(head.match(/\b[A-Z]+(_[A-Z]+)+\b/g));
-    expect([...named].sort()).toEqual(required());
+    expect([...named].sort()).toEqual(required);
   });
 
   it('are exactly those that the hosted workflow sets', () => {
-    expect(Object.keys(workflow).sort()).toEqual(required());
+    expect(Object.keys(workflow).sort()).toEqual(required);
   });
 
   it('give every service a valid configuration, with the values of the workflow', () => {

@@ -8,12 +8,44 @@ export interface ComposeService {
   name: string;
   /** The values as written, including `${NAME:-default}`. */
   environment: Record<string, string>;
-  /** `host:container` */
+  /** `address:host:container` */
   ports: string[];
 }
 
+/** What every service of docker-compose.yml says about what its container may do. */
+export interface Hardening {
+  name: string;
+  /** Whether it runs the image of this repository. */
+  is_ours: boolean;
+  read_only?: boolean;
+  cap_drop?: string[];
+  cap_add?: string[];
+  security_opt?: string[];
+  ports?: string[];
+  environment?: Record<string, unknown>;
+  command?: unknown;
+}
+
+/** All services of docker-compose.yml. */
+export async function readAllServices(): Promise<Hardening[]> {
+  const text = await readFile(join(packageRoot, 'docker-compose.yml'), 'utf8');
+  const { services } = parse(text, { merge: true }) as {
+    services: Record<string, Omit<Hardening, 'name' | 'is_ours'> & { build?: string }>;
+  };
+  return Object.entries(services).map(([name, { build, ...rest }]) => ({
+    ...rest,
+    name,
+    is_ours: build !== undefined,
+  }));
+}
+
 /** The services of docker-compose.yml that run this repository's image, and the comment at its head. */
-export async function readCompose(): Promise<{ head: string; services: ComposeService[] }> {
+export async function readCompose(): Promise<{
+  head: string;
+  services: ComposeService[];
+  /** The variables without which compose does not start any of its containers, ours or not. */
+  required: string[];
+}> {
   const text = await readFile(join(packageRoot, 'docker-compose.yml'), 'utf8');
   const file = parse(text, { merge: true }) as {
     services: Record<string, { build?: string; environment?: Record<string, unknown>; ports?: string[] }>;
@@ -24,7 +56,8 @@ export async function readCompose(): Promise<{ head: string; services: ComposeSe
     environment: Object.fromEntries(Object.entries(environment).map(([key, value]) => [key, String(value)])),
     ports,
   }));
-  return { head: /^(#.*\n)+/.exec(text)?.[0] ?? '', services };
+  const required = [...text.matchAll(/\$\{(\w+):\?/g)].map(([, name = '']) => name);
+  return { head: /^(#.*\n)+/.exec(text)?.[0] ?? '', services, required: [...new Set(required)].sort() };
 }
 
 /** A variable that compose interpolates: `${name:-fallback}`, or, when required, `${name:?message}`. */
