@@ -2114,6 +2114,29 @@ create policy own_tenant on trigger_events for all to engagement_api using ((ten
 grant delete, insert, select, update on public.trigger_events to engagement_api;
 grant delete, insert, select, update on public.trigger_events to engagement_service;
 
+create table public.unrated_events (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  ingestion_id uuid not null,
+  event_index smallint not null,
+  partition integer not null,
+  log_offset bigint not null,
+  log_id text not null,
+  value text not null,
+  held_at timestamp with time zone not null,
+  is_rated boolean not null default false,
+  base_amount bigint,
+  base_payout bigint,
+  constraint unrated_events_pkey PRIMARY KEY (tenant_id, project_id, ingestion_id, event_index)
+);
+CREATE INDEX unrated_events_held ON public.unrated_events USING btree (held_at);
+CREATE INDEX unrated_events_rated ON public.unrated_events USING btree (tenant_id, project_id, ingestion_id, event_index) WHERE is_rated;
+-- row-level security of public.unrated_events: enabled, forced
+create policy every_tenant on unrated_events for all to engagement_service using (true);
+create policy own_tenant on unrated_events for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.unrated_events to engagement_api;
+grant delete, insert, select, update on public.unrated_events to engagement_service;
+
 create table public.vip_tiers (
   tenant_id uuid not null,
   tier_id uuid not null,

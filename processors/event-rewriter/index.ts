@@ -14,6 +14,7 @@ import {
   type Correction,
   type EventLine,
 } from '../../src/analytics/correction-queries.ts';
+import { rateEvents } from '../../src/engage/triggers/unrated-queries.ts';
 import { newId } from '../../src/platform/ids.ts';
 import type { Session } from '../../src/platform/postgres/port.ts';
 import { requireLocks } from '../../src/platform/postgres/session-locks.ts';
@@ -130,6 +131,7 @@ async function correctEvents(
   const changed = rows.map((row) => ({ ...row, reads: readOfEvent(row.event) }));
   await session.begin(async (tx) => {
     await markDirty(tx, changed, new Date(platform.clock.now_ms()));
+    await rateEvents(tx, corrections);
     await deleteCorrections(
       tx,
       corrections.map(({ correction_id }) => correction_id),

@@ -4,9 +4,11 @@ import { AUDIENCES_CHANNEL, audienceWork } from '../../src/engage/journeys/runs/
 import { CHECKS_CHANNEL } from '../../src/engage/journeys/runs/entry-queries.ts';
 import { Matcher } from '../../src/engage/journeys/runs/matcher.ts';
 import { matchRestWork } from '../../src/engage/journeys/runs/match-rest-queries.ts';
+import { PRUNE_EVERY_MS, RatedEvents } from '../../src/engage/journeys/runs/rated-events.ts';
 import { SegmentEntry } from '../../src/engage/journeys/runs/segment-entry.ts';
 import { Sweeper } from '../../src/engage/journeys/runs/sweeper.ts';
 import { JourneyRunner, type RunnerDeps } from '../../src/engage/journeys/runs/runner.ts';
+import { ratedWork } from '../../src/engage/triggers/unrated-queries.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
@@ -60,6 +62,7 @@ export async function startJourneyRunner(
   await notifications.on(TIMERS_CHANNEL, wake, wake);
   const check = () => checks.wake();
   await notifications.on(CHECKS_CHANNEL, check, check);
+  const rates = startRating(platform, matcher);
   const audiences = new AudienceEntry(platform);
   const entries = startPolling(
     { name: 'journey audiences', ...pauses, work: ranges, longest_wait_ms: PLAN_EVERY_MS },
@@ -90,7 +93,8 @@ export async function startJourneyRunner(
   return {
     async close() {
       await Promise.all(consumers.map((consumer) => consumer.close()));
-      const closed = [loop, beside, checks, rests, entries, sweeping].map((polling) => polling.close());
+      const loops = [loop, beside, checks, rests, rates, entries, sweeping];
+      const closed = loops.map((polling) => polling.close());
       runner.wake();
       await Promise.all(closed);
       await runner.close();
@@ -110,6 +114,15 @@ function startMatchRests(
   );
   matcher.onRest = () => loop.wake();
   return loop;
+}
+
+/** Looks again at events whose rates have come. */
+function startRating(platform: RunnerDeps & Pick<Platform, 'workWatch'>, matcher: Matcher): PollLoop {
+  const { logger, clock, workWatch } = platform;
+  const rated = new RatedEvents(platform, matcher);
+  const work = workWatch.watch(ratedWork, clock);
+  const pauses = { idle_pause_ms: 1_000, longest_pause_ms: 10_000, longest_wait_ms: PRUNE_EVERY_MS };
+  return startPolling({ name: 'journey rates', logger, ...pauses, work }, () => rated.turn());
 }
 
 /** Walks over the running runs, page by page, again and again. */

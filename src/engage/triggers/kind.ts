@@ -15,8 +15,11 @@ export interface Listener extends ListenerRef {
   event: string;
   /** It is fired by events that were received from then on. */
   since: Date;
-  /** Whether an event of the name may fire it; absent: every one. Events that may not are not recorded. */
-  accepts?: (event: PlayerEvent) => boolean;
+  /**
+   * Whether an event of the name may fire it; absent: every one. Events that may not are not recorded. Undefined: no rate is
+   * known for an amount that decides it; the event is kept until one is, and then asked about again.
+   */
+  accepts?: (event: PlayerEvent) => boolean | undefined;
 }
 
 /** An event for whose player the listener is fired; `player_id` is the survivor of a merged player. */

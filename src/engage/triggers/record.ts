@@ -6,6 +6,7 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import type { Listener, TriggerKind } from './kind.ts';
 import { insertTriggerEvents, type NewTriggerEvent } from './trigger-queries.ts';
+import { keepUnrated, type UndecidedEvent } from './unrated.ts';
 
 /** An event that happened longer ago fires nothing. It is long enough for a device that was offline. */
 const LONGEST_DELAY_MS = 24 * 3_600_000;
@@ -23,17 +24,20 @@ const MAX_CHARS = 8 * 1024 * 1024;
  * event that a device kept for an hour fires, even if it happened just before the listener was started. An imported
  * history fires nothing, and neither does an old event that is on the log again, however long the listener has been in
  * force. Returns how many were recorded.
+ *
+ * `log_id`: the log in which the records have their offsets; absent: the present one.
  */
 export async function recordTriggerEvents(
   { postgres, clock, eventLog }: Pick<Platform, 'postgres' | 'clock' | 'eventLog'>,
   kinds: readonly TriggerKind[],
-  { partition, records }: Pick<LogBatch, 'partition' | 'records'>,
+  { partition, records, log_id: own_log }: Pick<LogBatch, 'partition' | 'records'> & { log_id?: string },
 ): Promise<number> {
   const { byTrigger, projects } = grouped(records);
   if (projects.length === 0) return 0;
   const now_ms = clock.now_ms();
   const read = new Map<string, { record: LogRecord; event: PlayerEvent }[]>();
   const found: Omit<NewTriggerEvent, 'log_id'>[] = [];
+  const undecided = new Map<LogRecord, UndecidedEvent>();
   for (const kind of kinds) {
     for (const listener of await kind.listeners(postgres.service, projects)) {
       const trigger = triggerOf(listener);
@@ -47,7 +51,10 @@ export async function recordTriggerEvents(
         });
       read.set(trigger, events);
       for (const { record, event } of events) {
-        if (!mayFire(event, listener, now_ms) || listener.accepts?.(event) === false) continue;
+        if (!mayFire(event, listener, now_ms)) continue;
+        const is_accepted = listener.accepts === undefined || listener.accepts(event);
+        if (is_accepted === undefined) undecided.set(record, { record, event });
+        if (is_accepted !== true) continue;
         const { tenant_id, project_id, listener_id } = listener;
         found.push({
           tenant_id,
@@ -64,8 +71,9 @@ export async function recordTriggerEvents(
       }
     }
   }
-  if (found.length === 0) return 0;
-  const log_id = await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS);
+  if (found.length === 0 && undecided.size === 0) return 0;
+  const log_id = own_log ?? (await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS));
+  await keepUnrated(postgres.service, { log_id, partition }, undecided.values(), new Date(now_ms));
   for (const part of parts(found)) {
     const rows = part.map((row) => ({ ...row, log_id }));
     await insertTriggerEvents(postgres.service, rows, new Date(now_ms));

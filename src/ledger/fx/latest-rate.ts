@@ -3,7 +3,7 @@ import { factorOf, type Fraction, type RateStep } from '../money/conversion.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { exactDecimal, roundedDecimal } from './decimal.ts';
-import { selectKnownCodes, selectRateLegs, type RateLeg } from './queries.ts';
+import { selectKnownCodes, selectRateLegs, type PairAt, type RateLeg } from './queries.ts';
 import type { LatestRateQuery } from './schema.ts';
 
 /** A rate between two currencies (spec part 2). */
@@ -30,10 +30,12 @@ export async function findLatestRate(
   const now = new Date(clock.now_ms());
   const [known, legs] = await Promise.all([
     postgres.readAsTenant(tenant_id, (tx) => selectKnownCodes(tx, tenant_id, pair)),
-    postgres.readAsTenant(tenant_id, (tx) => selectRateLegs(tx, tenant_id, pair, now)),
+    postgres.readAsTenant(tenant_id, (tx) =>
+      selectRateLegs(tx, [{ ...pair, tenant_id, at_ms: now.getTime() }]),
+    ),
   ]);
   requireKnown(pair, new Set(known.map(({ code }) => code)));
-  if (pair.base === pair.quote) return identity(now);
+  if (pair.base === pair.quote) return identity(now.getTime());
   const rate = rateOf(legs);
   if (rate === undefined) {
     throw new ApiError('FX_RATE_NOT_FOUND', `no rate from ${pair.base} to ${pair.quote} is known`);
@@ -48,14 +50,28 @@ export async function latestRateWithin(
   pair: LatestRateQuery,
   now: Date,
 ): Promise<LatestRate | undefined> {
-  if (pair.base === pair.quote) return identity(now);
-  return rateOf(await selectRateLegs(tx, tenant_id, pair, now));
+  const [rate] = await ratesWithin(tx, [{ ...pair, tenant_id, at_ms: now.getTime() }]);
+  return rate;
 }
 
-const identity = (now: Date): LatestRate => ({
+/** The same for pairs of several tenants, each at a moment of its own. */
+export async function ratesWithin(tx: Tx, pairs: readonly PairAt[]): Promise<(LatestRate | undefined)[]> {
+  if (pairs.every(({ base, quote }) => base === quote)) return pairs.map(({ at_ms }) => identity(at_ms));
+  const legs = new Map<number, RateLeg[]>();
+  for (const { place, ...leg } of await selectRateLegs(tx, pairs)) {
+    const same = legs.get(place);
+    if (same === undefined) legs.set(place, [leg]);
+    else same.push(leg);
+  }
+  return pairs.map(({ base, quote, at_ms }, place) =>
+    base === quote ? identity(at_ms) : rateOf(legs.get(place) ?? []),
+  );
+}
+
+const identity = (now_ms: number): LatestRate => ({
   rate: '1',
   steps: [],
-  ts: withOffset(now.getTime()),
+  ts: withOffset(now_ms),
   source: 'identity',
 });
 

@@ -1,4 +1,5 @@
 import type { PendingQuery } from 'postgres';
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { LatestRateQuery } from './schema.ts';
 
@@ -43,22 +44,30 @@ export interface RateLeg {
   source: string;
 }
 
-/** The legs that have a rate not later than `now`, the oldest rate first. */
+/** A pair of a tenant at a moment, in milliseconds since the epoch. */
+export interface PairAt extends LatestRateQuery {
+  tenant_id: string;
+  at_ms: number;
+}
+
+/** The legs of each pair that have a rate not later than its moment, the oldest rate first; `place` counts the pairs from 0. */
 export function selectRateLegs(
   tx: Tx,
-  tenant_id: string,
-  { base, quote }: LatestRateQuery,
-  now: Date,
-): PendingQuery<RateLeg[]> {
-  return tx<RateLeg[]>`
-    select l.leg, r.rate::text as rate, epoch_ms(r.rate_ts) as ts_ms, r.rate_is_inverse as is_inverse, r.source
-    from tenants t
+  pairs: readonly PairAt[],
+): PendingQuery<(RateLeg & { place: number })[]> {
+  return tx<(RateLeg & { place: number })[]>`
+    select (p.number - 1)::integer as place, l.leg, r.rate::text as rate, epoch_ms(r.rate_ts) as ts_ms,
+      r.rate_is_inverse as is_inverse, r.source
+    from unnest(
+      ${plainArray(pairs.map((p) => p.tenant_id))}::text::uuid[], ${textArray(pairs.map((p) => p.base))}::text::text[],
+      ${textArray(pairs.map((p) => p.quote))}::text::text[], ${plainArray(pairs.map((p) => p.at_ms))}::text::bigint[]
+    ) with ordinality as p (tenant_id, base, quote, at_ms, number)
+    join tenants t on t.tenant_id = p.tenant_id
     cross join lateral (values
-      ('pair', ${base}::text, ${quote}::text),
-      ('to_base', ${base}::text, t.base_currency),
-      ('from_base', t.base_currency, ${quote}::text)) as l (leg, from_code, to_code)
-    cross join lateral rate_at(t.tenant_id, l.from_code, l.to_code, ${now}) as r
-    where t.tenant_id = ${tenant_id}
+      ('pair', p.base, p.quote), ('to_base', p.base, t.base_currency), ('from_base', t.base_currency, p.quote)
+    ) as l (leg, from_code, to_code)
+    cross join lateral rate_at(
+      t.tenant_id, l.from_code, l.to_code, 'epoch'::timestamptz + p.at_ms * interval '1 millisecond') as r
     order by r.rate_ts`;
 }
 

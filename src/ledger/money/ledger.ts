@@ -130,11 +130,20 @@ export function occurrenceOf(event: string, occurred_at_ms: number): number {
 
 const DIGITS = /^[0-9]{1,38}$/;
 
+/**
+ * The amount that a caller wrote: a whole number of the smallest unit, not negative, or its digits (an amount above 2^53
+ * needs them). Undefined for anything else.
+ */
+export function amountOf(value: unknown): bigint | undefined {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return BigInt(value);
+  return typeof value === 'string' && DIGITS.test(value) ? BigInt(value) : undefined;
+}
+
 function moneyOf(value: unknown): bigint | null {
   if (value === undefined) return null;
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return BigInt(value);
-  if (typeof value === 'string' && DIGITS.test(value)) return BigInt(value);
-  throw new RangeError('an amount is a whole number of the smallest unit');
+  const amount = amountOf(value);
+  if (amount === undefined) throw new RangeError('an amount is a whole number of the smallest unit');
+  return amount;
 }
 
 export type ClaimVerdict = 'new' | 'duplicate' | 'conflict';

@@ -14,16 +14,45 @@ export function matches(where: Where, properties: unknown, now_ms: number): bool
   return where.every(({ property, comparison }) => holds(comparison, ownValue(properties, property), now_ms));
 }
 
-/** As {@link matches}, with the value of each property given by `valueOf`; bigints are compared as numbers, exactly. */
-export function matchesValues(where: Where, valueOf: (property: string) => unknown, now_ms: number): boolean {
-  return where.every(({ property, comparison }) => holds(comparison, valueOf(property), now_ms));
+/** The value of an amount of another currency while no rate is known. */
+export const UNRATED = Symbol('an amount without a rate');
+
+/**
+ * As {@link matches}, with the value of each property given by `valueOf`; bigints are compared as numbers, exactly.
+ * Undefined: that depends on an amount which is {@link UNRATED}. No comparison holds for it, a negated one neither: what a
+ * journey does cannot be undone when the rate comes.
+ */
+export function verdictOf(
+  where: Where,
+  valueOf: (property: string) => unknown,
+  now_ms: number,
+): boolean | undefined {
+  let verdict: boolean | undefined = true;
+  for (const { property, comparison } of where) {
+    const value = valueOf(property);
+    if (value === UNRATED) verdict = undefined;
+    else if (!holds(comparison, value, now_ms)) return false;
+  }
+  return verdict;
 }
 
-/** Whether every clause holds for a run's context; the property of a clause is a path such as `trigger_payload.amount`. */
-export function matchesContext(where: Where, context: unknown, now_ms: number): boolean {
-  return where.every(({ property, comparison }) =>
-    holds(comparison, contextValue(context, property.split('.')), now_ms),
-  );
+/**
+ * Whether every clause holds for a run's context; the property of a clause is a path such as `trigger_payload.amount`.
+ * `amountAt`: what the amount at a path comes to in the base currency, null while no rate is known; undefined: it is none,
+ * and its value is compared as it is. Undefined as in {@link verdictOf}.
+ */
+export function matchesContext(
+  where: Where,
+  context: unknown,
+  amountAt: (path: string) => bigint | null | undefined,
+  now_ms: number,
+): boolean | undefined {
+  const valueOf = (property: string) => {
+    const amount = amountAt(property);
+    if (amount !== undefined) return amount ?? UNRATED;
+    return contextValue(context, property.split('.'));
+  };
+  return verdictOf(where, valueOf, now_ms);
 }
 
 /**

@@ -139,7 +139,7 @@ export async function advanceClaimed(
     selectJourneyStates(tx, runs),
     definitions.load(tx, runs),
   ]);
-  const factsOf = await readFacts(tx, runs, versions);
+  const factsOf = await readFacts(tx, runs, versions, batch.now_ms);
   const state_of = new Map(states.map((state) => [state.journey_id, state]));
   const turns = inTurns(runs);
   for (const [i, run] of turns.entries()) {

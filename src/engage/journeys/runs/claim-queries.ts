@@ -124,7 +124,7 @@ export async function lockRuns(tx: Tx, timers: readonly Omit<Timer, 'due_at'>[])
     ) d
     cross join lateral (
       select r.tenant_id, r.project_id, r.run_id, r.journey_id, r.version, r.player_id, r.node_id, r.seq, r.entered_at,
-        r.due_at, r.woken_by, r.context, r.partition, r.log_id, r.from_offset
+        r.due_at, r.woken_by, r.context, r.started_at, r.partition, r.log_id, r.from_offset
       from journey_runs r
       where r.run_id = d.run_id and r.tenant_id = d.tenant_id and r.project_id = d.project_id
         and r.seq = d.seq and r.status = 'running'

@@ -2,9 +2,11 @@ import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import { isUuid } from '../../../platform/ids.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { readJourney } from '../graph/read-journey.ts';
-import type { Definition, NodeType } from '../graph/shapes.ts';
+import { isMoneyProperty } from '../../../segments/language/fields.ts';
+import type { Definition, Node, NodeType } from '../graph/shapes.ts';
 import { selectVersions } from './facts-queries.ts';
 import { versionKey, type VersionRef } from './run-row.ts';
+import type { AmountUse } from './shapes.ts';
 
 /** Versions kept in memory; a graph has at most 50 nodes. */
 const MAX_VERSIONS = 1_000;
@@ -22,6 +24,8 @@ export interface DefinitionUses {
   provider_ids: readonly string[];
   /** Only UUIDs: other texts are ids of no bonus template. */
   bonus_template_ids: readonly string[];
+  /** The amounts of the context that nodes use, each once per use. */
+  amounts: readonly AmountUse[];
   waits_for_events: boolean;
   /** Some node asks something about the player. */
   needs_players: boolean;
@@ -77,7 +81,24 @@ export function usesOf({ graph }: Definition): DefinitionUses {
     template_ids: [...new Set(sends.map(({ template_id }) => template_id))],
     provider_ids: [...new Set(sends.map(({ provider_id }) => provider_id))],
     bonus_template_ids: [...new Set(grants.map(({ template_id }) => template_id).filter(isUuid))],
+    amounts: nodes.flatMap(amountsUsed),
     waits_for_events: nodes.some(({ type }) => type === 'wait_for_event'),
     needs_players: nodes.some(({ type }) => !PLAYERLESS.has(type)),
   };
+}
+
+/** The amounts of the context that a node grants for, or that it compares as money. */
+function amountsUsed(node: Node): AmountUse[] {
+  if (node.type === 'grant_bonus') {
+    const { deposit_amount: from, template_id } = node;
+    const is_of_context = typeof from === 'object' && from.root === 'context' && isUuid(template_id);
+    return is_of_context ? [{ path: from.path, template_id }] : [];
+  }
+  if (node.type !== 'branch') return [];
+  const compared = node.branches.flatMap(({ condition }) =>
+    condition.kind === 'context' ? condition.where.map(({ property }) => property.split('.')) : [],
+  );
+  return compared
+    .filter((path) => isMoneyProperty(path.at(-1) ?? ''))
+    .map((path) => ({ path, template_id: undefined }));
 }

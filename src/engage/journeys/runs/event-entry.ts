@@ -6,7 +6,7 @@ import type { Definition } from '../graph/shapes.ts';
 import { Definitions } from './definitions.ts';
 import { enter, type Entrant } from './entry.ts';
 import { countEntries } from './entry-metrics.ts';
-import { satisfiesWhere } from './event-where.ts';
+import { verdictOn } from './event-where.ts';
 import { noteJourneyError, selectJourney, selectListening, type JourneyKey } from './journey-queries.ts';
 import { versionKey } from './run-row.ts';
 import { MAX_CONTEXT_BYTES } from './trigger-run.ts';
@@ -36,7 +36,7 @@ export function journeyTriggers(deps: Deps): TriggerKind {
           event: trigger_event ?? '',
           since: activated_at,
           // What this program cannot read is recorded, and decided by one that can.
-          accepts: (event) => definition === undefined || satisfies(journey_id, definition, event),
+          accepts: (event) => (definition === undefined ? true : satisfies(journey_id, definition, event)),
         };
       });
     },
@@ -76,13 +76,13 @@ async function readLive(
 }
 
 /**
- * Whether the event is one of the trigger's. What became of a message of the journey does not start a run of it: that
+ * Whether the event is one of the trigger's; undefined: no rate is known for an amount that decides it. What became of a message of the journey does not start a run of it: that
  * would send the next message, without end.
  */
-function satisfies(journey_id: string, { trigger }: Definition, event: PlayerEvent): boolean {
+function satisfies(journey_id: string, { trigger }: Definition, event: PlayerEvent): boolean | undefined {
   if (trigger.kind !== 'event' || trigger.event !== event.event) return false;
   if (event.properties['journey_id'] === journey_id) return false;
-  return satisfiesWhere(trigger.where, event);
+  return verdictOn(trigger.where, event);
 }
 
 function asksClickHouse({ graph }: Definition): boolean {
@@ -103,7 +103,7 @@ async function fire(
   if (live === undefined) return undefined;
   const { version, definition } = live;
   const entrants = events
-    .filter(({ event }) => satisfies(ref.journey_id, definition, event))
+    .filter(({ event }) => satisfies(ref.journey_id, definition, event) === true)
     .map((firing): Entrant => {
       const { player_id, event_key, event } = firing;
       const { event: name, ingestion_id } = event;

@@ -3,7 +3,7 @@ import type { PlayerEvent } from '../../../ingest/events/envelope.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { Definition, Where } from '../graph/shapes.ts';
 import type { Definitions } from './definitions.ts';
-import { satisfiesWhere } from './event-where.ts';
+import { verdictOn } from './event-where.ts';
 import { selectWatchers, type EventName, type Watcher } from './match-queries.ts';
 import { versionKey, type VersionRef } from './run-row.ts';
 
@@ -76,12 +76,14 @@ export function filterOf(definitions: readonly Definition[], event: string): Eve
   };
 }
 
-/** Whether the event may matter; `read` is called when it depends on the event's content. */
+/**
+ * Whether the event may matter, perhaps only once a rate is known; `read` is called when it depends on the event's content.
+ */
 export function mayMatter(wanted: Wanted, read: () => PlayerEvent): boolean {
   if (wanted === 'all') return true;
   if (wanted.length === 0) return false;
   const event = read();
-  return wanted.some((where) => satisfiesWhere(where, event));
+  return wanted.some((where) => verdictOn(where, event) !== false);
 }
 
 function distinct(versions: readonly VersionRef[]): string[] {

@@ -1,5 +1,6 @@
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { selectGrantableOf } from '../../../bonuses/templates/queries.ts';
+import { NO_AMOUNTS, readAmounts } from './amounts.ts';
 import type { LoadedVersion } from './definitions.ts';
 import {
   selectDefaultZones,
@@ -25,20 +26,24 @@ export function answerKey({ run_id, version }: Pick<RunningRow, 'run_id' | 'vers
   return `${run_id} ${version}`;
 }
 
-/** Reads what the runs of a batch need to know, with one query per kind; returns the facts of one run and its answers. */
+/**
+ * Reads what the runs of a batch need to know now, with one query per kind; returns the facts of one run and its answers.
+ */
 export async function readFacts(
   tx: Tx,
   runs: readonly RunningRow[],
   versions: ReadonlyMap<string, LoadedVersion>,
+  now_ms: number,
 ): Promise<(run: RunningRow, answers: Answers) => Facts> {
   const named = namedBy(runs, versions);
   const asking = runs.filter((run) => versions.get(versionKey(run))?.uses?.needs_players === true);
-  const [players, templates, providers, zones, bonus_templates] = await Promise.all([
+  const [players, templates, providers, zones, bonus_templates, amounts] = await Promise.all([
     selectRunPlayers(tx, asking),
     selectTemplatesOf(tx, named.templates),
     selectProvidersOf(tx, named.providers),
     selectDefaultZones(tx, [...new Set(runs.map(({ tenant_id }) => tenant_id))]),
     selectGrantableOf(tx, named.bonus_templates),
+    readAmounts(tx, runs, versions, now_ms),
   ]);
   const player_of = new Map(players.map((player) => [player.player_id, player]));
   const zone_of = new Map(zones.map(({ tenant_id, timezone }) => [tenant_id, timezone]));
@@ -70,11 +75,13 @@ export async function readFacts(
   );
   const shared = new Map<string, Facts>();
   return (run, answers) => {
-    const { tenant_id, project_id, player_id } = run;
+    const { tenant_id, project_id, player_id, run_id } = run;
     const player = player_of.get(player_id);
     // Most runs of a batch know the same: what is not of a player is made once per project.
     const key = `${tenant_id} ${project_id}`;
-    const same = player === undefined && answers === NO_ANSWERS ? shared.get(key) : undefined;
+    const own_amounts = amounts.get(run_id);
+    const is_shared = player === undefined && answers === NO_ANSWERS && own_amounts === undefined;
+    const same = is_shared ? shared.get(key) : undefined;
     if (same !== undefined) return same;
     const facts = {
       effects_barred: barredCode(player),
@@ -85,8 +92,9 @@ export async function readFacts(
       bonus_templates: bonusFacts.get(project_id)?.all ?? NONE,
       cashback_templates: bonusFacts.get(project_id)?.cashback ?? NONE,
       conditions: answers,
+      amounts: own_amounts ?? NO_AMOUNTS,
     };
-    if (player === undefined && answers === NO_ANSWERS) shared.set(key, facts);
+    if (is_shared) shared.set(key, facts);
     return facts;
   };
 }

@@ -94,7 +94,7 @@ function reservationOf(
     template_id: node.template_id,
     granted_by_kind: 'journey',
     granted_by_id: run_id,
-    deposit_amount: deposit_amount === undefined ? null : BigInt(deposit_amount),
+    deposit_amount: deposit_amount ?? null,
     qualifying_product: qualifyingProductAt(definition, node.id),
     ...(typeof loss === 'bigint' ? { loss_base: loss } : {}),
   };

@@ -9,7 +9,8 @@ import { failClaimed } from './advance-batch.ts';
 import { Definitions } from './definitions.ts';
 import { notifyRunners } from './entry-queries.ts';
 import { EventFilters, mayMatter } from './event-filters.ts';
-import { satisfiesWhere } from './event-where.ts';
+import { keepUnrated, type UndecidedEvent } from '../../triggers/unrated.ts';
+import { verdictOn, type JudgedEvent } from './event-where.ts';
 import { endByExit } from './exit-runs.ts';
 import {
   deleteChecked,
@@ -60,14 +61,14 @@ const MAX_RESTS = 20;
 const MAX_READ = 20_000;
 const MAX_READ_AT_ONCE = 4;
 
-/** A partition of a log. */
+/** A partition of a log of resolved events. */
 interface LogPlace {
   log_id: string;
   partition: number;
 }
 
 /** An event of the log that some run may wait for. Most are of no further interest, so only its beginning is read. */
-class WatchedEvent {
+class WatchedEvent implements UndecidedEvent {
   readonly record: LogRecord;
   readonly name: EventName;
   readonly player_id: string;
@@ -115,6 +116,14 @@ export class Matcher {
     const log_id = await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS);
     await publishReading(postgres.service, { log_id, partition, reading_to: last.record.offset + 1n });
     await this.#match({ log_id, partition }, watched);
+  }
+
+  /**
+   * Looks up events again that the log has at this place, and whose amounts are known only now. They count from their
+   * offsets: a run that has begun to wait since then waits for others.
+   */
+  async lookAgain(place: LogPlace, records: readonly LogRecord[]): Promise<void> {
+    await this.#match(place, await this.#watched(records));
   }
 
   /**
@@ -220,18 +229,20 @@ export class Matcher {
     const { service } = this.#deps.postgres;
     const { ending, waking } = await this.#wanted(events);
     const of_event = this.#page;
+    const undecided = new Set<WatchedEvent>();
     // Runs that end first: they are woken no more.
     const ends_left = await this.#pages(
       ending,
       (after) => selectEnding(service, { ...place, events: ending, of_event, after }),
-      (hits) => this.#end(hits, events),
+      (hits) => this.#end(hits, events, undecided),
     );
     const now = waking.filter(({ index }) => !ends_left.has(index));
     const wakes_left = await this.#pages(
       now,
       (after) => selectHits(service, { ...place, events: now, of_event, after }),
-      (hits) => this.#wakeHit(place, hits, events),
+      (hits) => this.#wakeHit(place, hits, events, undecided),
     );
+    await keepUnrated(service, place, undecided, new Date(this.#deps.clock.now_ms()));
     const restsOf = (left: ReadonlyMap<number, string>, ends: boolean) =>
       [...left].flatMap(([index, after_run_id]) => {
         const { name, record } = events[index] ?? {};
@@ -296,15 +307,17 @@ export class Matcher {
     const looked_up = [{ index: 0, name, player_id, log_offset, received_ms, after_run_id }];
     const place = { log_id, partition };
     const lookup = { ...place, events: looked_up, of_event: this.#page, after: undefined };
+    const undecided = new Set<WatchedEvent>();
     let hits: readonly Hit[];
     if (ends) {
       hits = await selectEnding(service, lookup);
-      await this.#end(hits, events);
+      await this.#end(hits, events, undecided);
     } else {
       const waiting = await selectHits(service, lookup);
-      await this.#wakeHit(place, waiting, events);
+      await this.#wakeHit(place, waiting, events, undecided);
       hits = waiting;
     }
+    await keepUnrated(service, place, undecided, new Date(this.#deps.clock.now_ms()));
     const last = hits.length === this.#page ? hits.at(-1) : undefined;
     if (last !== undefined) await moveRest(service, { ...rest, after_run_id: last.run_id });
     else if (ends) await moveRest(service, { ...rest, ends: false, after_run_id: NIL_ID });
@@ -343,13 +356,22 @@ export class Matcher {
   }
 
   /** Ends runs; several events may hit a run, of which the first in the order of the log wins. */
-  async #end(hits: readonly Hit[], events: readonly WatchedEvent[]): Promise<void> {
+  async #end(
+    hits: readonly Hit[],
+    events: readonly WatchedEvent[],
+    undecided: Set<WatchedEvent>,
+  ): Promise<void> {
     const versions = await this.#definitions.load(this.#deps.postgres.service, hits);
     const exits = new Map<string, Exit>();
     for (const hit of hits) {
-      const event = events[hit.index]?.event;
-      const outcome = event && exitOf(versions.get(versionKey(hit))?.definition, event);
-      if (outcome === undefined || exits.has(hit.run_id)) continue;
+      const watched = events[hit.index];
+      if (watched === undefined || exits.has(hit.run_id)) continue;
+      const outcome = exitOf(versions.get(versionKey(hit))?.definition, watched.event);
+      if (outcome === undefined) continue;
+      if (outcome === 'undecided') {
+        undecided.add(watched);
+        continue;
+      }
       const { tenant_id, project_id, run_id } = hit;
       exits.set(run_id, { tenant_id, project_id, run_id, outcome });
     }
@@ -357,13 +379,21 @@ export class Matcher {
   }
 
   /** Wakes runs; several events may hit a run, of which the first in the order of the log wins. */
-  async #wakeHit(place: LogPlace, hits: readonly WaitHit[], events: readonly WatchedEvent[]): Promise<void> {
+  async #wakeHit(
+    place: LogPlace,
+    hits: readonly WaitHit[],
+    events: readonly WatchedEvent[],
+    undecided: Set<WatchedEvent>,
+  ): Promise<void> {
     const versions = await this.#definitions.load(this.#deps.postgres.service, hits);
     const wakes = new Map<string, Wake>();
     for (const hit of hits) {
-      const { record, event } = events[hit.index] ?? {};
-      if (record === undefined || event === undefined || wakes.has(hit.run_id)) continue;
-      if (!awaits(versions.get(versionKey(hit))?.definition, hit, event)) continue;
+      const watched = events[hit.index];
+      if (watched === undefined || wakes.has(hit.run_id)) continue;
+      const { record, event } = watched;
+      const is_awaited = awaits(versions.get(versionKey(hit))?.definition, hit, event);
+      if (is_awaited === undefined) undecided.add(watched);
+      if (is_awaited !== true) continue;
       const { tenant_id, project_id, run_id, seq, node_id } = hit;
       const properties = JSON.stringify(event.properties);
       const behind = placeBehind(place, record, hit.is_merged);
@@ -432,27 +462,32 @@ function placeBehind(
   return { partition: place, log_id, from_offset: String(offset + 1n) };
 }
 
-/** What filters read of an event. */
-type JudgedEvent = Parameters<typeof satisfiesWhere>[1];
-
-/** Whether the run's node waits for such an event. */
+/** Whether the run's node waits for such an event; undefined: no rate is known for an amount that decides it. */
 export function awaits(
   definition: Definition | undefined,
   { node_id }: Pick<Hit, 'node_id'>,
   event: JudgedEvent,
-): boolean {
+): boolean | undefined {
   const node = definition?.graph.nodes.get(node_id);
-  return node?.type === 'wait_for_event' && isOne(node, event);
+  return node?.type === 'wait_for_event' ? isOne(node, event) : false;
 }
 
-/** How the event ends runs of this definition; undefined: it does not. */
-export function exitOf(definition: Definition | undefined, event: JudgedEvent): Exit['outcome'] | undefined {
+/**
+ * How the event ends runs of this definition; undefined: it does not. `undecided`: it may, and no rate is known for an
+ * amount that decides it.
+ */
+export function exitOf(
+  definition: Definition | undefined,
+  event: JudgedEvent,
+): Exit['outcome'] | 'undecided' | undefined {
   const { exit_on = [], goal } = definition?.settings ?? {};
-  if (goal?.exit === true && isOne(goal, event)) return 'goal';
-  const exits = exit_on.some((rule) => 'event' in rule && isOne(rule, event));
-  return exits ? 'exited' : undefined;
+  const is_goal = goal?.exit === true ? isOne(goal, event) : false;
+  if (is_goal === true) return 'goal';
+  const exits = exit_on.map((rule) => ('event' in rule ? isOne(rule, event) : false));
+  if (exits.includes(true)) return 'exited';
+  return is_goal === undefined || exits.includes(undefined) ? 'undecided' : undefined;
 }
 
-function isOne(rule: { event: string; where: Where }, event: JudgedEvent): boolean {
-  return rule.event === event.event && satisfiesWhere(rule.where, event);
+function isOne(rule: { event: string; where: Where }, event: JudgedEvent): boolean | undefined {
+  return rule.event === event.event ? verdictOn(rule.where, event) : false;
 }

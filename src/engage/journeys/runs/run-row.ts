@@ -28,6 +28,7 @@ export interface RunningRow extends RunRef {
   due_at: Date | null;
   woken_by: WokenBy | null;
   context: RunContext;
+  started_at: Date;
   /** From where on the log the player's events are later than the start; null: by time. */
   partition: number | null;
   log_id: string | null;

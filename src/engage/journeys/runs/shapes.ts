@@ -66,8 +66,21 @@ export interface Facts {
    * whose bonus is a cashback, what the player has lost in its window, in the smallest unit of the base currency.
    */
   conditions: ReadonlyMap<string, boolean | bigint>;
+  /**
+   * The amounts of the context that nodes use and that have a currency beside them, by `amountKey`: what they come to
+   * in the currency of the bonus, or in the base currency where they are compared. Null: no rate is known yet. Others are
+   * taken as they are written.
+   */
+  amounts: ReadonlyMap<string, bigint | null>;
   /** Bonuses that may not be granted, by the node. Absent: each may. */
   refused_grants?: ReadonlyMap<string, RefusedGrant>;
+}
+
+/** An amount of the context that a node uses. */
+export interface AmountUse {
+  path: readonly string[];
+  /** The bonus template that takes it; undefined: it is compared. */
+  template_id: string | undefined;
 }
 
 /** Why a bonus is not granted. `skipped`: the player may have none at all, so that the run goes on without it. */
@@ -97,7 +110,7 @@ export type Effect =
   | { kind: 'send'; seq: number; node: SendMessageNode }
   | { kind: 'delivery'; seq: number; node: CallWebhookNode }
   | { kind: 'update_player'; seq: number; node: UpdatePlayerNode }
-  | { kind: 'grant'; seq: number; node: GrantBonusNode; deposit_amount: number | undefined };
+  | { kind: 'grant'; seq: number; node: GrantBonusNode; deposit_amount: bigint | undefined };
 
 /** Where the run rests. Every rest but the end has a time at which the run goes on in any case. */
 export type Rest =

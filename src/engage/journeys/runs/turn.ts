@@ -1,3 +1,4 @@
+import { amountOf } from '../../../ledger/money/ledger.ts';
 import { bucketOf } from '../../../platform/bucket.ts';
 import { nextLocalMs } from '../graph/local-time.ts';
 import { namedMomentMs } from '../graph/named-moment.ts';
@@ -37,10 +38,20 @@ export type Turn =
 
 /** After a webhook's last possible attempt its outcome has so long to arrive. */
 const LATE_OUTCOME_MS = 10 * 60_000;
+/** How long a run waits at a node for the rate of an amount. */
+export const LONGEST_RATE_WAIT_MS = 24 * 3_600_000;
+/** It looks again after a quarter of the time that it has waited, within these bounds. */
+const FIRST_LOOK_MS = 2_000;
+const LONGEST_LOOK_MS = 300_000;
 
 /** The key in {@link Facts.conditions} of a branch's condition; `index` counts the node's branches from 0. */
 export function conditionKey(node: BranchNode, index: number): string {
   return `${node.id}:${index}`;
+}
+
+/** The key in {@link Facts.amounts} of the amount at a path of the context; `template_id`: the bonus that takes it. */
+export function amountKey(path: readonly string[], template_id: string | undefined): string {
+  return `${template_id ?? 'base'} ${path.join('.')}`;
 }
 
 /** What happens when a run comes to a node. */
@@ -58,7 +69,7 @@ export function enterNode(node: Node, seq: number, run: RunState, facts: Facts, 
         due_at_ms: now_ms + node.timeout_ms,
       };
     case 'branch':
-      return branch(node, run, facts, now_ms);
+      return branch(node, seq, run, facts, now_ms);
     case 'split':
       return split(node, run);
     case 'send_message':
@@ -67,7 +78,7 @@ export function enterNode(node: Node, seq: number, run: RunState, facts: Facts, 
       if (facts.effects_barred !== undefined) return barred(node.next, facts.effects_barred);
       return on(node.next, 'updated', { kind: 'update_player', seq, node });
     case 'grant_bonus':
-      return grant(node, seq, run, facts);
+      return grant(node, seq, run, facts, now_ms);
     case 'call_webhook':
       return call(node, seq, facts, now_ms);
     case 'end':
@@ -157,17 +168,34 @@ function valueOf({ root, path }: Reference, run: RunState, facts: Facts): unknow
   return contextValue(root === 'context' ? run.context : facts.player, path);
 }
 
-function branch(node: BranchNode, run: RunState, facts: Facts, now_ms: number): Turn {
+function branch(node: BranchNode, seq: number, run: RunState, facts: Facts, now_ms: number): Turn {
   for (const [index, { name, condition, next }] of node.branches.entries()) {
-    const key = conditionKey(node, index);
-    const holds =
-      condition.kind === 'context'
-        ? matchesContext(condition.where, run.context, now_ms)
-        : facts.conditions.get(key);
-    if (holds === undefined) return { kind: 'ask', key };
+    let holds: boolean | bigint | undefined;
+    if (condition.kind === 'context') {
+      const amountAt = (path: string) => facts.amounts.get(amountKey([path], undefined));
+      const verdict = matchesContext(condition.where, run.context, amountAt, now_ms);
+      const awaited = verdict === undefined ? awaitRate(node, seq, run, now_ms) : undefined;
+      if (awaited !== undefined) return awaited;
+      holds = verdict ?? false;
+    } else {
+      const key = conditionKey(node, index);
+      holds = facts.conditions.get(key);
+      if (holds === undefined) return { kind: 'ask', key };
+    }
     if (holds === true) return on(next, `branch:${name ?? index}`);
   }
   return on(node.else_next, 'else');
+}
+
+/** The run stays at the node until the rate may have come; undefined: it has waited for as long as it may. */
+function awaitRate({ id }: Node, seq: number, run: RunState, now_ms: number): Turn | undefined {
+  const is_there = run.node_id === id && run.seq === seq;
+  const since_ms = (is_there ? run.entered_at_ms : undefined) ?? now_ms;
+  const waited_ms = now_ms - since_ms;
+  if (waited_ms >= LONGEST_RATE_WAIT_MS) return undefined;
+  const pause_ms = Math.min(Math.max(Math.floor(waited_ms / 4), FIRST_LOOK_MS), LONGEST_LOOK_MS);
+  const due_at_ms = Math.min(now_ms + pause_ms, since_ms + LONGEST_RATE_WAIT_MS);
+  return { kind: 'rest', until: { kind: 'timer' }, due_at_ms };
 }
 
 /** The same player takes the same branch in every version, while the weights stay. */
@@ -191,18 +219,25 @@ function send(node: SendMessageNode, seq: number, facts: Facts): Turn {
   return on(node.next, 'queued', { kind: 'send', seq, node });
 }
 
-function grant(node: GrantBonusNode, seq: number, run: RunState, facts: Facts): Turn {
+function grant(node: GrantBonusNode, seq: number, run: RunState, facts: Facts, now_ms: number): Turn {
   if (facts.effects_barred !== undefined) return barred(node.next, facts.effects_barred);
   if (!facts.bonus_templates.has(node.template_id)) {
     return failed(node, 'failed', 'BONUS_TEMPLATE_NOT_ACTIVE');
   }
   const { deposit_amount: written } = node;
-  const deposit_amount = typeof written === 'object' ? valueOf(written, run, facts) : written;
+  const sent = amountOf(typeof written === 'object' ? valueOf(written, run, facts) : written);
   // A reference to nothing, or to no amount: which bonus was meant cannot be known.
-  if (written !== undefined && !isAmount(deposit_amount)) {
+  if (written !== undefined && (sent === undefined || sent === 0n)) {
     return failed(node, 'failed', 'BONUS_DEPOSIT_AMOUNT_REQUIRED');
   }
-  const amount = isAmount(deposit_amount) ? deposit_amount : undefined;
+  const of_currency =
+    typeof written === 'object' && written.root === 'context'
+      ? facts.amounts.get(amountKey(written.path, node.template_id))
+      : undefined;
+  if (of_currency === null) {
+    return awaitRate(node, seq, run, now_ms) ?? failed(node, 'failed', 'FX_RATE_NOT_FOUND');
+  }
+  const amount = of_currency ?? sent;
   if (facts.cashback_templates?.has(node.template_id) === true && !facts.conditions.has(node.id)) {
     return { kind: 'ask', key: node.id };
   }
@@ -210,10 +245,6 @@ function grant(node: GrantBonusNode, seq: number, run: RunState, facts: Facts): 
   if (refused?.status === 'skipped') return barred(node.next, refused.error_code);
   if (refused !== undefined) return failed(node, 'failed', refused.error_code);
   return on(node.next, 'granted', { kind: 'grant', seq, node, deposit_amount: amount });
-}
-
-function isAmount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) > 0;
 }
 
 function call(node: CallWebhookNode, seq: number, facts: Facts, now_ms: number): Turn {

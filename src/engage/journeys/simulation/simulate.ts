@@ -3,12 +3,15 @@ import { newId } from '../../../platform/ids.ts';
 import { withinTime } from '../../../platform/time-limit.ts';
 import { MAX_ATTRIBUTES_BYTES } from '../../../players/profile/profile-patch.ts';
 import { withSurvivor } from '../../../players/profile/read.ts';
+import { amountOf } from '../../../ledger/money/ledger.ts';
+import type { Tx } from '../../../platform/postgres/port.ts';
 import type { Platform } from '../../../wiring/platform.ts';
 import type { JourneyRef } from '../graph/queries.ts';
 import { readJourney } from '../graph/read-journey.ts';
 import { requireJourney } from '../graph/read.ts';
 import type { Definition } from '../graph/shapes.ts';
 import { advance } from '../runs/advance.ts';
+import { NO_AMOUNTS, readAmounts, worthOf, type Amounts } from '../runs/amounts.ts';
 import { stateOf } from '../runs/advance-batch.ts';
 import { usesOf } from '../runs/definitions.ts';
 import { isInHoldout } from '../runs/entry.ts';
@@ -16,13 +19,14 @@ import { answerKey, factsAbout, NO_ANSWERS, readFacts, type Answers } from '../r
 import { selectRunPlayers, type RunPlayer } from '../runs/facts-queries.ts';
 import { answerQuestions, type Asker } from '../runs/questions.ts';
 import { versionKey, type RunningRow } from '../runs/run-row.ts';
+import type { SentAmount } from '../runs/amount-queries.ts';
 import type { Facts, RunContext, Step } from '../runs/shapes.ts';
 import { contextOf, requireBytes } from '../runs/trigger-run.ts';
 import { findScopePlayer } from '../../templates/preview.ts';
 import { renderSends } from './messages.ts';
 import { answerBySample, samplePlayer, sampleScope } from './sample-player.ts';
-import type { SimulateBody, SimulateResult } from './schema.ts';
-import { runVirtually, type VirtualStart } from './virtual-run.ts';
+import type { SimulateBody, SimulateResult, SimulatedEvent } from './schema.ts';
+import { runVirtually, type VirtualEvent, type VirtualStart } from './virtual-run.ts';
 
 export interface SimulateDeps extends Pick<Platform, 'postgres' | 'clickhouse' | 'clock'> {
   public_url: string;
@@ -69,7 +73,7 @@ export async function simulateJourney(
     player_id === undefined ? samplePlayer(traits) : await findPlayer(deps, ref, player_id.toLowerCase());
   const start_ms = deps.clock.now_ms();
   const run = runOf(ref, journey.version ?? 1, definition, player.player_id, context, start_ms);
-  const facts = await factsOf(deps, run, definition);
+  const facts = await factsOf(deps, run, definition, start_ms);
   const sample = player_id === undefined ? (traits ?? {}) : undefined;
   const prepared = { run, definition, player, facts, traits: sample };
   const notes: Notes = { of_nodes: new Map(), general: notesOf(prepared) };
@@ -78,13 +82,38 @@ export async function simulateJourney(
     notes.of_nodes.set(node_id, of_node.add(text));
   };
   const move = mover(deps, prepared, note);
-  const { events, webhooks } = body;
+  const { webhooks } = body;
+  const events = await judgedEvents(deps, ref, body.events, start_ms);
   const end = await runVirtually({ run, definition, player, start_ms, events, webhooks, move });
   const read =
     sample === undefined ? await findScopePlayer(deps.postgres, ref, player.player_id) : sampleScope(sample);
   const messages = await renderSends(deps, ref, end.sends, { read, is_sample: sample !== undefined }, note);
   const steps = end.steps.map((step) => shown(step, start_ms, notes.of_nodes.get(step.node_id)));
   return { steps, messages, outcome: end.outcome, notes: notes.general };
+}
+
+/** The events with their amounts in the base currency, by the rates of now. */
+async function judgedEvents(
+  { postgres }: SimulateDeps,
+  { tenant_id, project_id }: JourneyRef,
+  events: readonly SimulatedEvent[],
+  now_ms: number,
+): Promise<VirtualEvent[]> {
+  const moneyOf = (property: 'amount' | 'payout') =>
+    events.map(({ properties }): SentAmount | undefined => {
+      const [amount, currency] = [amountOf(properties[property]), properties['currency']];
+      if (amount === undefined || typeof currency !== 'string') return undefined;
+      const of_event = { template_id: null, event: null, reference: null, sent_ms: now_ms };
+      return { tenant_id, project_id, currency, amount, ...of_event };
+    });
+  const sent = [...moneyOf('amount'), ...moneyOf('payout')];
+  const known = sent.filter((one) => one !== undefined);
+  const worth = known.length === 0 ? [] : await postgres.asTenant(tenant_id, (tx) => worthOf(tx, known));
+  const base = sent.map((one) => (one === undefined ? null : (worth[known.indexOf(one)] ?? null)));
+  return events.map((event, i) => {
+    const money = { base_amount: base[i] ?? null, base_payout: base[events.length + i] ?? null };
+    return { ...event, ...money };
+  });
 }
 
 function checkWebhooks({ graph }: Definition, { webhooks }: SimulateBody): void {
@@ -122,26 +151,45 @@ function runOf(
   const place = { node_id: graph.start_node_id, seq: 1, entered_at: null, due_at: new Date(start_ms) };
   // No event of the log is looked at.
   const log = { partition: null, log_id: null, from_offset: null };
-  return { ...owner, ...place, ...log, woken_by: null, context };
+  return { ...owner, ...place, ...log, woken_by: null, context, started_at: new Date(start_ms) };
 }
 
 /** What the run may know beside its player. */
-async function factsOf({ postgres }: SimulateDeps, run: RunningRow, definition: Definition): Promise<Facts> {
+async function factsOf(
+  { postgres }: SimulateDeps,
+  run: RunningRow,
+  definition: Definition,
+  now_ms: number,
+): Promise<Facts> {
   const versions = new Map([[versionKey(run), { definition, uses: usesOf(definition) }]]);
-  const read = await postgres.asTenant(run.tenant_id, (tx) => readFacts(tx, [run], versions));
+  const read = await postgres.asTenant(run.tenant_id, (tx) => readFacts(tx, [run], versions, now_ms));
   return read(run, NO_ANSWERS);
+}
+
+/** What the amounts of the context come to, by the rates of now, whatever time the virtual clock shows. */
+async function amountsOf(
+  { postgres }: SimulateDeps,
+  run: RunningRow,
+  version: Asker['version'],
+  start_ms: number,
+): Promise<Amounts> {
+  if (version.uses.amounts.length === 0) return NO_AMOUNTS;
+  const versions = new Map([[versionKey(run), version]]);
+  const read = (tx: Tx) => readAmounts(tx, [run], versions, start_ms);
+  return (await postgres.asTenant(run.tenant_id, read)).get(run.run_id) ?? NO_AMOUNTS;
 }
 
 /** `advance` with every question answered. */
 function mover(
   deps: SimulateDeps,
-  { definition, facts, traits }: Prepared,
+  { definition, facts, traits, run: { started_at } }: Prepared,
   note: (node_id: string, text: string) => void,
 ): VirtualStart['move'] {
   let left_ms = ALL_QUESTIONS_MS;
   const version = { definition, uses: usesOf(definition) };
+  const start_ms = started_at.getTime();
   return async (run, player, now_ms) => {
-    const about = factsAbout(player, facts);
+    const about = { ...factsAbout(player, facts), amounts: await amountsOf(deps, run, version, start_ms) };
     const factsWith = (conditions: Answers): Facts => ({ ...about, conditions });
     const moved = advance(definition, stateOf(run, now_ms), factsWith(NO_ANSWERS), now_ms);
     if (!('needs' in moved)) return moved;

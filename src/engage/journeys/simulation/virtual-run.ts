@@ -9,10 +9,14 @@ import { awaits, exitOf } from '../runs/matcher.ts';
 import type { RunningRow } from '../runs/run-row.ts';
 import type { Advanced, Effect, Rest, RunContext, Step, WokenBy } from '../runs/shapes.ts';
 import { MAX_CONTEXT_BYTES } from '../runs/trigger-run.ts';
+import { LONGEST_RATE_WAIT_MS } from '../runs/turn.ts';
 import type { SimulatedEvent, WebhookAnswer } from './schema.ts';
 
 /** A run that has moved: not one that asks. */
 type Moved = Exclude<Advanced, { needs: unknown }>;
+
+/** An event of the simulation, with its amounts in the base currency; null: it has none, or no rate is known. */
+export type VirtualEvent = SimulatedEvent & Pick<JudgedEvent, 'base_amount' | 'base_payout'>;
 
 /** What a run on a virtual clock begins with. */
 export interface VirtualStart {
@@ -20,7 +24,7 @@ export interface VirtualStart {
   definition: Definition;
   player: RunPlayer;
   start_ms: number;
-  events: readonly SimulatedEvent[];
+  events: readonly VirtualEvent[];
   /** By node; absent: 200 without a body. */
   webhooks: Readonly<Record<string, WebhookAnswer>>;
   /** `advance`, with every question answered. */
@@ -79,11 +83,11 @@ export async function runVirtually(start: VirtualStart): Promise<VirtualEnd> {
       now_ms = start_ms + next.at_ms;
       const event = judged(next, now_ms);
       const outcome = exitOf(definition, event);
-      if (outcome !== undefined) {
+      if (outcome !== undefined && outcome !== 'undecided') {
         steps.push(exitStep(definition, run, now_ms));
         return { steps, sends, outcome };
       }
-      if (!awaits(definition, run, event)) continue;
+      if (awaits(definition, run, event) !== true) continue;
       run = { ...run, woken_by: { kind: 'event' }, context: withEvent(run, next.properties) };
       is_woken = true;
       break;
@@ -111,6 +115,9 @@ function restEnd(
   webhooks: VirtualStart['webhooks'],
 ): RestEnd {
   const node = graph.nodes.get(rest.node_id);
+  // No rate comes while it is simulated: the run waits for as long as it may.
+  if (node?.type === 'branch' || node?.type === 'grant_bonus')
+    return { at_ms: now_ms + LONGEST_RATE_WAIT_MS };
   if (rest.kind !== 'delivery' || node?.type !== 'call_webhook') return { at_ms: rest.due_at_ms };
   const answer = Object.hasOwn(webhooks, node.id) ? webhooks[node.id] : undefined;
   return deliveryEnd(node, answer ?? { status: 200 }, now_ms);
@@ -151,9 +158,12 @@ function withEvent({ context, node_id }: RunningRow, properties: Record<string, 
   return within(context, { events: { ...context.events, [node_id]: properties } });
 }
 
-/** The event as the matcher reads it; its amounts are taken to be in the base currency. */
-function judged({ event, properties }: SimulatedEvent, received_at: number): JudgedEvent {
-  return { event, properties, base_amount: null, base_payout: null, received_at };
+/** The event as the matcher reads it. */
+function judged(
+  { event, properties, base_amount, base_payout }: VirtualEvent,
+  received_at: number,
+): JudgedEvent {
+  return { event, properties, base_amount, base_payout, received_at };
 }
 
 /** The last step of a run that an event ends. */

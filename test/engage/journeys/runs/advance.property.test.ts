@@ -5,10 +5,10 @@ import type { BranchNode, Definition } from '../../../../src/engage/journeys/gra
 import { advance } from '../../../../src/engage/journeys/runs/advance.ts';
 import type { Effect, Facts, RunState, Step, WokenBy } from '../../../../src/engage/journeys/runs/shapes.ts';
 import { JourneyStepError } from '../../../../src/engage/journeys/runs/step-error.ts';
-import { conditionKey } from '../../../../src/engage/journeys/runs/turn.ts';
+import { amountKey, conditionKey } from '../../../../src/engage/journeys/runs/turn.ts';
 import { runs } from '../../../engines/effort.ts';
 import { naiveAdvance, type NaiveFacts, type WrittenNode } from './naive-run.ts';
-import { context, definitionOf, facts, graph, START_MS, wakes } from './written-graphs.ts';
+import { context, definitionOf, facts, graph, IDS, START_MS, wakes } from './written-graphs.ts';
 
 const RUNS = runs(5_000, { nightly: 100_000 });
 /** More rests than a graph of fifteen nodes has, with claims that came too early. */
@@ -32,7 +32,18 @@ const factsOf = (drawn: Drawn, conditions: ReadonlyMap<string, boolean>): Facts 
   providers: new Set(drawn.providers),
   bonus_templates: new Set(drawn.bonus_templates),
   conditions,
+  amounts: amountsOf(drawn),
 });
+
+/** The amount of the payload by all that may ask for it. */
+function amountsOf({ context, worth }: Drawn): Facts['amounts'] {
+  const { amount, currency } = (context['trigger_payload'] ?? {}) as Record<string, unknown>;
+  if (currency === undefined || !/^\d+$/.test(String(amount))) return new Map();
+  const money = currency === 'EUR' ? BigInt(String(amount)) : worth;
+  return new Map(
+    [...IDS, undefined].map((id) => [amountKey(['trigger_payload', 'amount'], id), money] as const),
+  );
+}
 
 /** Calls `advance` until it asks nothing more; each answer is needed once. */
 function answered(
@@ -157,7 +168,11 @@ function runThrough(
     expect(rest.due_at_ms).toBeGreaterThanOrEqual(now_ms);
     const [wake = 'due', late_ms = 0] = turns[rests % turns.length] ?? [];
     const is_early = wake !== 'due' && rests < turns.length;
-    const at_ms = is_early ? Math.min(now_ms + late_ms, rest.due_at_ms) : rest.due_at_ms + late_ms;
+    const is_unrated = ['branch', 'grant_bonus'].includes(nodes.find(({ id }) => id === rest.node_id)!.type);
+    if (is_unrated) count('waits for a rate');
+    // Else a day would be 300 rests.
+    const late_by_ms = is_unrated ? late_ms * 100 || 24 * 3_600_000 : late_ms;
+    const at_ms = is_early ? Math.min(now_ms + late_ms, rest.due_at_ms) : rest.due_at_ms + late_by_ms;
     // The oracle for local times knows four weeks.
     if (at_ms > START_MS + 14 * 24 * 3_600_000) return checkWhole(nodes, steps, effects);
     const { node_id, seq, due_at_ms } = rest;
@@ -202,6 +217,7 @@ const WANTED = [
   'call_webhook exhausted',
   'call_webhook skipped',
   'end ended',
+  'waits for a rate',
 ];
 
 describe('advance', () => {

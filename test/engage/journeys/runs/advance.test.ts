@@ -26,6 +26,7 @@ const facts: Facts = {
   providers: new Set(['p']),
   bonus_templates: new Set(['b']),
   conditions: new Map(),
+  amounts: new Map(),
 };
 const end: WrittenNode = { id: 'end', type: 'end' };
 const ask = (nodes: WrittenNode[], more: Partial<RunState> = {}, known: Partial<Facts> = {}) =>

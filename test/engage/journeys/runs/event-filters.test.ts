@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readJourney } from '../../../../src/engage/journeys/graph/read-journey.ts';
 import { matches } from '../../../../src/engage/journeys/graph/where.ts';
 import { filterOf, mayMatter } from '../../../../src/engage/journeys/runs/event-filters.ts';
-import { satisfiesWhere } from '../../../../src/engage/journeys/runs/event-where.ts';
+import { verdictOn } from '../../../../src/engage/journeys/runs/event-where.ts';
 import { awaits, exitOf } from '../../../../src/engage/journeys/runs/matcher.ts';
 import type { PlayerEvent } from '../../../../src/ingest/events/envelope.ts';
 import { runs } from '../../../engines/effort.ts';
@@ -125,11 +125,69 @@ it('amounts are those in the base currency, where there are any', () => {
       };
       for (const node of one.graph.nodes.values()) {
         if (node.type !== 'wait_for_event') continue;
-        expect(satisfiesWhere(node.where, of)).toBe(matches(node.where, money, of.received_at));
+        expect(verdictOn(node.where, of)).toBe(matches(node.where, money, of.received_at));
       }
     }),
     { numRuns: runs(300) },
   );
+});
+
+describe('an amount without a rate', () => {
+  const judge = (where: unknown, properties: Record<string, unknown>, base: bigint | null = null) => {
+    const node = { id: 'w0', type: 'wait_for_event', event: 'deposit_confirmed', where };
+    const read = readJourney({
+      trigger: { kind: 'api' },
+      graph: {
+        start_node_id: 'w0',
+        nodes: [{ ...node, timeout_ms: 60_000, next: 'end', timeout_next: 'end' }, END],
+      },
+      settings: { exit_on: [{ event: 'deposit_confirmed', where }] },
+    });
+    const event = {
+      event: 'deposit_confirmed',
+      received_at: 0,
+      base_amount: base,
+      base_payout: null,
+      properties,
+    };
+    const wait = awaits(read, { node_id: 'w0' }, event);
+    const exit = { exited: true, undecided: undefined, goal: true, none: false }[
+      exitOf(read, event) ?? 'none'
+    ];
+    expect(exit).toBe(wait);
+    return wait;
+  };
+  const foreign = { amount: 6_000, currency: 'KRW', method: 'card' };
+
+  it.each([
+    { gte: 5_000 },
+    { lt: 5_000 },
+    6_000,
+    { neq: 6_000 },
+    { in: [6_000] },
+    { nin: [1] },
+    { between: [0, 10_000] },
+    { exists: true },
+    { exists: false },
+  ])('decides nothing: %j', (amount) => {
+    expect(judge({ amount }, foreign)).toBe(undefined);
+    expect(judge({ amount }, { ...foreign, amount: '6000' })).toBe(undefined);
+    // What is false whatever the amount is, is false.
+    expect(judge({ amount, method: 'bank' }, foreign)).toBe(false);
+    expect(judge({ method: 'bank', amount }, foreign)).toBe(false);
+    expect(judge({ method: 'card', amount }, foreign)).toBe(undefined);
+    // The worth is €4.
+    expect(judge({ amount }, foreign, 400n)).toBe(judge({ amount }, { amount: 400 }));
+  });
+
+  it('is none of a filter on other properties, and without a currency a number', () => {
+    expect(judge({ method: 'card' }, foreign)).toBe(true);
+    expect(judge({ amount: { gte: 5_000 } }, { amount: 6_000 })).toBe(true);
+    expect(judge({ amount: { gte: 5_000 } }, { amount: '6000' })).toBe(true);
+    expect(judge({ amount: { gte: 5_000 } }, { currency: 'KRW' })).toBe(false);
+    expect(judge({ amount: { neq: 5_000 } }, { currency: 'KRW' })).toBe(true);
+    expect(judge({ amount: { gte: 5_000 } }, { currency: 'KRW', amount: 'much' })).toBe(false);
+  });
 });
 
 it('amounts above 2^53 are compared exactly', () => {
@@ -160,7 +218,7 @@ it('amounts above 2^53 are compared exactly', () => {
       });
       const wait = read.graph.nodes.get('w0');
       if (wait?.type !== 'wait_for_event') throw new Error('the journey was not read');
-      return satisfiesWhere(wait.where, judged(amount));
+      return verdictOn(wait.where, judged(amount));
     });
   expect(holds({ gt: limit }, next)).toEqual([true, true]);
   expect(holds({ gt: limit }, next - 1n)).toEqual([false, false]);

@@ -34,6 +34,8 @@ export interface NaiveFacts {
   templates: ReadonlySet<string>;
   providers: ReadonlySet<string>;
   bonus_templates: ReadonlySet<string>;
+  /** What an amount in SEK comes to; null: no rate is known. Amounts in EUR are as they are written. */
+  worth: bigint | null;
   /** The answer to each segment condition, by the text of the condition. */
   segments: (segment: string) => boolean;
 }
@@ -157,11 +159,20 @@ function arriving(
       return { stay: 'event', due_at_ms: now_ms + Number(node['timeout_ms']) };
     case 'branch': {
       const branches = node['branches'] as WrittenBranch[];
-      const taken = branches.findIndex(({ condition }) => {
-        if (condition === undefined) return false;
-        if ('segment' in condition) return facts.segments(condition.segment);
-        return condition.where.every((clause) => clauseHolds(clause, run.context, now_ms));
-      });
+      let taken = -1;
+      for (const [index, { condition }] of branches.entries()) {
+        const holds =
+          condition !== undefined &&
+          ('segment' in condition
+            ? facts.segments(condition.segment)
+            : whereHolds(condition.where, run.context, facts, now_ms));
+        if (holds === 'no rate' && waitedMs(node, run, now_ms) < DAY_MS)
+          return lookingAgain(node, run, now_ms);
+        if (holds === true) {
+          taken = index;
+          break;
+        }
+      }
       const chosen = branches[taken];
       if (chosen === undefined) return completed('else', String(node['else_next']));
       return completed(`branch:${chosen.name ?? taken}`, chosen.next);
@@ -188,13 +199,18 @@ function arriving(
       if (!facts.bonus_templates.has(String(node['template_id'])))
         return { done: failing(node, 'failed', 'BONUS_TEMPLATE_NOT_ACTIVE') };
       const written = node['deposit_amount'];
-      const deposit_amount = typeof written === 'string' ? reference(written, run, facts) : written;
-      if (
-        written !== undefined &&
-        !(typeof deposit_amount === 'number' && deposit_amount > 0 && deposit_amount % 1 === 0)
-      )
+      const sent = typeof written === 'string' ? reference(written, run, facts) : written;
+      if (written !== undefined && !/^[1-9][0-9]*$/.test(String(sent)))
         return { done: failing(node, 'failed', 'BONUS_DEPOSIT_AMOUNT_REQUIRED') };
-      effect({ kind: 'grant', deposit_amount });
+      const money = written === 'context.trigger_payload.amount' ? moneyIn(run.context, facts) : undefined;
+      if (money === null) {
+        if (waitedMs(node, run, now_ms) < DAY_MS) return lookingAgain(node, run, now_ms);
+        return { done: failing(node, 'failed', 'FX_RATE_NOT_FOUND') };
+      }
+      effect({
+        kind: 'grant',
+        deposit_amount: written === undefined ? undefined : (money ?? BigInt(String(sent))),
+      });
       return completed('granted');
     }
     case 'call_webhook': {
@@ -291,6 +307,47 @@ function lookUp(value: unknown, path: readonly string[]): unknown {
 function reference(written: string, run: NaiveRun, facts: NaiveFacts): unknown {
   const [root, ...path] = written.split('.');
   return lookUp(root === 'context' ? run.context : facts.player, path);
+}
+
+const DAY_MS = 86_400_000;
+
+/** What the payload's amount comes to; undefined: it is no money. */
+function moneyIn(context: unknown, { worth }: NaiveFacts): bigint | null | undefined {
+  const { amount, currency } = (lookUp(context, ['trigger_payload']) ?? {}) as {
+    amount?: unknown;
+    currency?: string;
+  };
+  if (currency === undefined || !/^[0-9]+$/.test(String(amount))) return undefined;
+  return currency === 'EUR' ? BigInt(String(amount)) : worth;
+}
+
+function whereHolds(
+  where: readonly WrittenClause[],
+  context: unknown,
+  facts: NaiveFacts,
+  now_ms: number,
+): boolean | 'no rate' {
+  const money = moneyIn(context, facts);
+  const isMoney = ({ property }: WrittenClause) =>
+    property === 'trigger_payload.amount' && money !== undefined;
+  const converted =
+    money === undefined || money === null ? context : { trigger_payload: { amount: Number(money) } };
+  const others = where.filter((clause) => !(isMoney(clause) && money === null));
+  if (!others.every((clause) => clauseHolds(clause, isMoney(clause) ? converted : context, now_ms)))
+    return false;
+  return others.length === where.length ? true : 'no rate';
+}
+
+function waitedMs(node: WrittenNode, run: NaiveRun, now_ms: number): number {
+  return run.node_id === node.id ? now_ms - (run.entered_at_ms ?? now_ms) : 0;
+}
+
+function lookingAgain(node: WrittenNode, run: NaiveRun, now_ms: number): Naive {
+  const waited_ms = waitedMs(node, run, now_ms);
+  const quarter_ms = Math.floor(waited_ms / 4);
+  const pause_ms = quarter_ms < 2_000 ? 2_000 : quarter_ms > 300_000 ? 300_000 : quarter_ms;
+  const end_ms = now_ms - waited_ms + DAY_MS;
+  return { stay: 'timer', due_at_ms: now_ms + pause_ms < end_ms ? now_ms + pause_ms : end_ms };
 }
 
 function clauseHolds({ property, op, value }: WrittenClause, context: unknown, now_ms: number): boolean {

@@ -1,0 +1,128 @@
+import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+
+/** The key of an event. */
+export type EventRef = Pick<PlayerEvent, 'tenant_id' | 'project_id' | 'ingestion_id' | 'event_index'>;
+
+/** An event on `player-events` that a filter cannot decide about, because no rate is known for its amounts. */
+export interface UnratedEvent extends EventRef {
+  partition: number;
+  log_offset: bigint;
+  log_id: string;
+  value: string;
+  /** The id under which the ledger has the event. */
+  reference: string;
+}
+
+/** Keeps the events; one that is kept already stays as it is. */
+export async function insertUnrated(tx: Tx, events: readonly UnratedEvent[], now: Date): Promise<void> {
+  await tx`
+    insert into unrated_events (tenant_id, project_id, ingestion_id, event_index, partition, log_offset, log_id, value,
+      held_at)
+    select e.*, ${now}::timestamptz from unnest(
+      ${plainArray(events.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(events.map((e) => e.project_id))}::text::uuid[],
+      ${plainArray(events.map((e) => e.ingestion_id))}::text::uuid[],
+      ${plainArray(events.map((e) => e.event_index))}::text::smallint[],
+      ${plainArray(events.map((e) => e.partition))}::text::integer[],
+      ${plainArray(events.map((e) => e.log_offset))}::text::bigint[], ${textArray(events.map((e) => e.log_id))}::text::text[],
+      ${textArray(events.map((e) => e.value))}::text::text[]) as e
+    on conflict (tenant_id, project_id, ingestion_id, event_index) do nothing`;
+}
+
+/**
+ * Gives those of these kept events their amounts whose ledger rows have them. It comes after {@link insertUnrated} was
+ * committed: a rate that was restated before is found here, and one that is restated later finds the kept event.
+ */
+export async function rateFromLedger(tx: Tx, events: readonly UnratedEvent[]): Promise<void> {
+  await tx`
+    update unrated_events u set is_rated = true, base_amount = l.base_amount, base_payout = l.base_payout
+    from unnest(
+      ${plainArray(events.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(events.map((e) => e.project_id))}::text::uuid[],
+      ${plainArray(events.map((e) => e.ingestion_id))}::text::uuid[],
+      ${plainArray(events.map((e) => e.event_index))}::text::smallint[],
+      ${textArray(events.map((e) => e.reference))}::text::text[]
+    ) as e (tenant_id, project_id, ingestion_id, event_index, reference)
+    cross join lateral (
+      select l.base_amount, l.base_payout from projects p join ledger l on l.project_no = p.project_no
+      where p.tenant_id = e.tenant_id and p.project_id = e.project_id and l.reference = e.reference
+        and l.ingestion_id = e.ingestion_id and l.event_index = e.event_index
+        and coalesce(l.base_amount, l.base_payout) is not null offset 0) l
+    where u.tenant_id = e.tenant_id and u.project_id = e.project_id and u.ingestion_id = e.ingestion_id
+      and u.event_index = e.event_index and not u.is_rated`;
+}
+
+/** Gives kept events the amounts that were restated. */
+export async function rateEvents(
+  tx: Tx,
+  restated: readonly (EventRef & Pick<PlayerEvent, 'base_amount' | 'base_payout'>)[],
+): Promise<void> {
+  const rated = restated.filter(({ base_amount, base_payout }) => (base_amount ?? base_payout) !== null);
+  if (rated.length === 0) return;
+  await tx`
+    update unrated_events u set is_rated = true, base_amount = e.base_amount, base_payout = e.base_payout
+    from unnest(
+      ${plainArray(rated.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(rated.map((e) => e.project_id))}::text::uuid[],
+      ${plainArray(rated.map((e) => e.ingestion_id))}::text::uuid[],
+      ${plainArray(rated.map((e) => e.event_index))}::text::smallint[],
+      ${plainArray(rated.map((e) => e.base_amount))}::text::bigint[],
+      ${plainArray(rated.map((e) => e.base_payout))}::text::bigint[]
+    ) as e (tenant_id, project_id, ingestion_id, event_index, base_amount, base_payout)
+    where u.tenant_id = e.tenant_id and u.project_id = e.project_id and u.ingestion_id = e.ingestion_id
+      and u.event_index = e.event_index`;
+}
+
+/** Returns a row while the rate of a kept event is known. */
+export const ratedWork: WorkQuery = (sql) => sql`select from unrated_events where is_rated limit 1`;
+
+/** A kept event whose amounts are known now. */
+export interface RatedEvent extends Omit<UnratedEvent, 'reference'> {
+  base_amount: bigint | null;
+  base_payout: bigint | null;
+}
+
+/** Kept events whose amounts are known, up to `limit` of each of `projects` projects behind `after`, in the order of these. */
+export async function selectRated(
+  sql: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  { projects, limit }: { projects: number; limit: number },
+): Promise<RatedEvent[]> {
+  const next = (beyond: ReturnType<typeof sql>) => sql`
+    select u.tenant_id, u.project_id from unrated_events u
+    where u.is_rated and (u.tenant_id, u.project_id) > (${beyond}) order by 1, 2 limit 1`;
+  return sql<RatedEvent[]>`
+    with recursive lane as (
+      (${next(sql`${tenant_id}::uuid, ${project_id}::uuid`)})
+      union all
+      select n.* from lane cross join lateral (${next(sql`lane.tenant_id, lane.project_id`)}) n
+    )
+    select u.* from (select * from lane limit ${projects}) lane cross join lateral (
+      select u.tenant_id, u.project_id, u.ingestion_id, u.event_index, u.partition, u.log_offset, u.log_id, u.value,
+        u.base_amount, u.base_payout
+      from unrated_events u
+      where u.is_rated and u.tenant_id = lane.tenant_id and u.project_id = lane.project_id
+      order by u.tenant_id, u.project_id, u.ingestion_id, u.event_index limit ${limit}) u`;
+}
+
+/** Removes events that were looked at again. */
+export async function deleteUnrated(sql: Tx, events: readonly EventRef[]): Promise<void> {
+  await sql`
+    delete from unrated_events u using unnest(
+      ${plainArray(events.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(events.map((e) => e.project_id))}::text::uuid[],
+      ${plainArray(events.map((e) => e.ingestion_id))}::text::uuid[],
+      ${plainArray(events.map((e) => e.event_index))}::text::smallint[]
+    ) as e (tenant_id, project_id, ingestion_id, event_index)
+    where u.tenant_id = e.tenant_id and u.project_id = e.project_id and u.ingestion_id = e.ingestion_id
+      and u.event_index = e.event_index`;
+}
+
+/** Removes up to `limit` events that were kept since before a time; returns how many. */
+export async function pruneUnrated(sql: Tx, held_before: Date, limit: number): Promise<number> {
+  const { count } = await sql`
+    with old as materialized (
+      select u.ctid from unrated_events u where u.held_at < ${held_before} limit ${limit} for update skip locked)
+    delete from unrated_events u using old where u.ctid = old.ctid`;
+  return count;
+}

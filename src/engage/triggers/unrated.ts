@@ -1,0 +1,39 @@
+import { claimOf } from '../../ledger/money/ledger.ts';
+import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import type { LogRecord } from '../../platform/event-log/port.ts';
+import type { Db } from '../../platform/postgres/port.ts';
+import { insertUnrated, rateFromLedger, type UnratedEvent } from './unrated-queries.ts';
+
+/** Events of one insert. */
+const MAX_ROWS = 500;
+
+/** An event that a filter cannot decide about yet, with its record. */
+export interface UndecidedEvent {
+  record: Pick<LogRecord, 'offset' | 'value'>;
+  event: PlayerEvent;
+}
+
+/**
+ * Keeps events whose amounts have no rate yet until they have one. Those that are not in the ledger, whose amounts nobody
+ * restates, are not kept. Idempotent.
+ */
+export async function keepUnrated(
+  sql: Db,
+  { log_id, partition }: { log_id: string; partition: number },
+  undecided: Iterable<UndecidedEvent>,
+  now: Date,
+): Promise<void> {
+  const kept: UnratedEvent[] = [];
+  for (const { record, event } of undecided) {
+    const { tenant_id, project_id, ingestion_id, event_index, properties, occurred_at } = event;
+    const reference = claimOf(event.event, properties, occurred_at)?.reference;
+    if (reference === undefined) continue;
+    const place = { partition, log_offset: record.offset, log_id, value: record.value };
+    kept.push({ tenant_id, project_id, ingestion_id, event_index, reference, ...place });
+  }
+  for (let from = 0; from < kept.length; from += MAX_ROWS) {
+    const part = kept.slice(from, from + MAX_ROWS);
+    await insertUnrated(sql, part, now);
+    await rateFromLedger(sql, part);
+  }
+}
