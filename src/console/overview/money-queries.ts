@@ -172,16 +172,17 @@ export interface BetSums {
   won: string;
 }
 
-/**
- * How long before the range a bet is known to have been placed: a settlement whose bet was placed earlier, or never, counts
- * the stake that it names.
- */
+/** How long before a range all events of bets are read: most bets are over sooner. */
 const LOOK_BACK_MS = 86_400_000;
 
 const PLACED = `event in ('bet_placed', 'sport_bet_placed')`;
-const CASINO_OUTCOME = `event in ('bet_settled', 'bet_won', 'bet_lost')`;
-const SPORT_OUTCOME = `event in ('sport_bet_settled', 'sport_cashout', 'sport_bet_voided')`;
-const SETTLED = `event in ('bet_settled', 'sport_bet_settled') and base_amount is not null`;
+/** Of a casino bet the settlement counts before a win, and that before a loss. */
+const CASINO_OUTCOMES = ['bet_settled', 'bet_won', 'bet_lost'];
+const SPORT_OUTCOMES = ['sport_bet_settled', 'sport_cashout', 'sport_bet_voided'];
+const named = (events: readonly string[]) => `event in ('${events.join("', '")}')`;
+const BETS = `(${PLACED} or ${named([...CASINO_OUTCOMES, ...SPORT_OUTCOMES])})`;
+/** A settlement that names a stake; that may have no rate yet. */
+const SETTLED = `event in ('bet_settled', 'sport_bet_settled') and (base_amount is not null or JSONHas(properties, 'amount'))`;
 /**
  * When an outcome of a sports bet happened, in quarters of a millisecond, with which of them it is: at equal times a void (2)
  * takes precedence over a cash-out (1), and a cash-out over a settlement, as in the totals of players. One number, because
@@ -194,45 +195,99 @@ const RANKED = `at_ms * 4 + multiIf(event = 'sport_bet_voided', 2, event = 'spor
  */
 const BET_ID = `if(countSubstrings(properties, '"bet_id":') = 1,
   simpleJSONExtractString(properties, 'bet_id'), JSONExtractString(properties, 'bet_id'))`;
+const BET = `sipHash128(startsWith(event, 'sport_'), ${BET_ID})`;
+
+const inRange = (at_ms: string) => `(${at_ms} >= {from_ms:Int64} and ${at_ms} < {to_ms:Int64})`;
 
 /**
- * Stakes by the time of the bet, payouts by the time of the outcome, each bet once: the rules are those of `betEffect` in
- * src/ledger/money, within the range and a day before it. A voided bet counts nothing. Steps without bets are absent.
+ * What may have happened to bets of the range long before it, by the events that would show it: their number stands under
+ * a step below 0. A settlement may be of a bet that was placed then, an open bet may have been voided then, and a bet that
+ * was won may have been settled then.
+ */
+const OPEN_QUESTIONS = [
+  {
+    events: ['bet_placed'],
+    of: `not is_sport and not is_placed and is_settled and ${inRange('settled_at')}`,
+  },
+  {
+    events: ['sport_bet_placed'],
+    of: `is_sport and not is_placed and is_settled and ${inRange('settled_at')}`,
+  },
+  { events: SPORT_OUTCOMES, of: `is_sport and is_placed and not has_outcome and ${inRange('placed_at')}` },
+  { events: ['bet_settled'], of: `not is_sport and has_outcome and not is_best and ${inRange('paid_at')}` },
+];
+
+/**
+ * The stake of a bet by the time of the stake, its payout by the time of the outcome that holds, each once: the rules are
+ * those of `betEffect` in src/ledger/money. A voided bet counts nothing. Steps without bets are absent.
+ *
+ * What a bet counts depends on all of its events, wherever they are: otherwise the parts of a range would not add up to the
+ * whole. So events outside the range are read, too, of its bets alone. Those of the day before and those behind the range are
+ * read at once; of earlier ones only those names that the bets leave a question about, usually none.
  */
 export async function betsByStep(
   clickhouse: ClickHouseQueries,
   project: ProjectRef,
   steps: Steps,
 ): Promise<BetSums[]> {
+  const found = await askBets(clickhouse, project, steps, []);
+  const earlier = OPEN_QUESTIONS.flatMap(({ events }, place) =>
+    found.some(({ step }) => step === String(-place - 1)) ? events : [],
+  );
+  const rows = earlier.length === 0 ? found : await askBets(clickhouse, project, steps, earlier);
+  return rows.filter(({ step }) => !step.startsWith('-'));
+}
+
+/** `earlier`: the names of events that are read from the beginning on. Steps below 0 count open questions. */
+async function askBets(
+  clickhouse: ClickHouseQueries,
+  project: ProjectRef,
+  steps: Steps,
+  earlier: readonly string[],
+): Promise<BetSums[]> {
+  const columns = 'occurred_at, event, base_amount, base_payout, properties';
+  const open = OPEN_QUESTIONS.map(({ of }, place) => `(toInt64(${-place - 1}), toInt64(${of}), toInt64(0))`);
+  // The bets' own rows are FINAL. Of rows elsewhere only times and names matter, which no revision changes; FINAL over a
+  // whole history takes four times as long.
   return clickhouse.query<BetSums>(
-    `select toString(${stepOfMs('flow.1')} as n) as step,
-      toString(sum(toInt128(flow.2))) as wagered, toString(sum(toInt128(flow.3))) as won
+    `select toString(flow.1) as step, toString(sum(toInt128(flow.2))) as wagered, toString(sum(toInt128(flow.3))) as won
     from (
-      select arrayJoin([
-        (if(is_placed, placed_at, settled_at), ifNull(if(is_placed, placed, settled), 0), 0),
-        (if(sport > 0, intDiv(sport, 4), casino_at), 0, if(sport > 0, sport_payout, casino_payout))
-      ]) as flow
+      select arrayJoin(arrayFilter(flow -> flow.1 >= 0 or flow.2 > 0, [
+        (if(${inRange('staked_at')}, ${stepOfMs('staked_at')}, toInt64(-1)), if(${inRange('staked_at')}, stake, 0), toInt64(0)),
+        (if(${inRange('paid_at')}, ${stepOfMs('paid_at')}, toInt64(-1)), toInt64(0), payout),
+        ${open.join(', ')}
+      ])) as flow
       from (
-        select sipHash128(is_sport, bet_id) as bet,
-          countIf(is_placing) > 0 as is_placed, anyIf(base_amount, is_placing) as placed, minIf(at_ms, is_placing) as placed_at,
-          argMaxIf(base_amount, at_ms, is_settled) as settled, maxIf(at_ms, is_settled) as settled_at,
-          maxIf(payout, is_casino_outcome) as casino_payout, minIf(at_ms, is_casino_outcome) as casino_at,
-          argMaxIf(payout, ranked, is_sport_outcome) as sport_payout, maxIf(ranked, is_sport_outcome) as sport
+        select ${BET} as bet, any(is_sport_event) as is_sport,
+          countIf(is_placing) > 0 as is_placed, minIf(at_ms, is_placing) as placed_at, anyIf(amount, is_placing) as placed,
+          countIf(is_settling) > 0 as is_settled, maxIf(at_ms, is_settling) as settled_at,
+          argMaxIf(amount, at_ms, is_settling) as settled,
+          countIf(is_outcome) > 0 as has_outcome, countIf(is_outcome and (casino_rank = 2 or paid = 0)) > 0 as is_best,
+          maxIf(sport_rank, is_outcome) as sport, positiveModulo(sport, 4) as last_rank,
+          if(is_sport, intDiv(sport - last_rank, 4), argMaxIf(at_ms, casino_rank, is_outcome)) as paid_at,
+          if(is_sport, argMaxIf(paid, sport_rank, is_outcome), argMaxIf(paid, casino_rank, is_outcome)) as payout,
+          if(is_placed, placed_at, settled_at) as staked_at, if(is_placed, placed, settled) as stake
         from (
-          select toUnixTimestamp64Milli(occurred_at) as at_ms, base_amount, ifNull(base_payout, 0) as payout,
-            startsWith(event, 'sport_') as is_sport, ${BET_ID} as bet_id, ${RANKED} as ranked,
-            ${PLACED} as is_placing, ${CASINO_OUTCOME} as is_casino_outcome, ${SPORT_OUTCOME} as is_sport_outcome,
-            ${SETTLED} as is_settled
-          from events final
-          where ${SCOPE} and (${PLACED} or ${CASINO_OUTCOME} or ${SPORT_OUTCOME})
-            and occurred_at >= ${time('known_from_ms')} and occurred_at < ${time('to_ms')}
+          select toUnixTimestamp64Milli(occurred_at) as at_ms, event, properties, ifNull(base_amount, 0) as amount,
+            ifNull(base_payout, 0) as paid, startsWith(event, 'sport_') as is_sport_event,
+            ${PLACED} as is_placing, ${SETTLED} as is_settling, not is_placing as is_outcome,
+            multiIf(event = 'bet_settled', 2, event = 'bet_won', 1, 0) as casino_rank, ${RANKED} as sport_rank
+          from (
+            select ${columns} from events final
+            where ${SCOPE} and ${BETS} and occurred_at >= ${time('known_from_ms')} and occurred_at < ${time('to_ms')}
+            union all
+            select ${columns} from events
+            where ${SCOPE} and ${BETS}
+              and (occurred_at >= ${time('to_ms')}
+                or occurred_at < ${time('known_from_ms')} and event in ({earlier:Array(String)}))
+              and ${BET} in (select ${BET} from events where ${SCOPE} and ${BETS} and ${within('occurred_at')})
+          )
         )
         group by bet
-        having sport = 0 or sport % 4 <> 2
+        having not is_sport or not has_outcome or last_rank <> 2
       )
     )
-    where flow.1 >= {from_ms:Int64} and flow.1 < {to_ms:Int64}
-    group by n ${LIMITS}`,
-    { ...project, ...steps, known_from_ms: steps.from_ms - LOOK_BACK_MS },
+    group by flow.1 ${LIMITS}`,
+    { ...project, ...steps, known_from_ms: steps.from_ms - LOOK_BACK_MS, earlier },
   );
 }

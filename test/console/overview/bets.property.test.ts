@@ -81,6 +81,122 @@ const bet = record({
 });
 const OUTCOMES = ['sport_bet_settled', 'sport_cashout', 'sport_bet_voided'];
 
+const DAY_MS = 24 * HOUR_MS;
+const iso = (at_ms: number) => new Date(at_ms).toISOString();
+const METRICS = [
+  ['wagered', 'total_wagered'],
+  ['won', 'total_won'],
+  ['ggr', 'ggr'],
+] as const;
+
+it('a stake counts on its day alone, whenever the bet is settled', async () => {
+  const tenant = await service.newTenant();
+  const player_id = await newPlayer(service, tenant, { external_id: 'ann' });
+  const today_ms = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  const of = (bet_id: string, event: string, days_ago: number, properties: object) => ({
+    event,
+    player_id,
+    timestamp: iso(today_ms - days_ago * DAY_MS),
+    properties: { ...properties, bet_id },
+  });
+  const placed = { ...SPORT, amount: 10_000 };
+  await accept(
+    service,
+    tenant,
+    of('a', 'sport_bet_placed', 3, placed),
+    of('a', 'sport_bet_settled', 0, { amount: 10_000, payout: 0, currency: 'EUR' }),
+    // Voided after the day on which it was placed and settled.
+    of('b', 'sport_bet_placed', 5, placed),
+    of('b', 'sport_bet_settled', 5, { payout: 700, currency: 'EUR' }),
+    of('b', 'sport_bet_voided', 1, {}),
+    of('c', 'bet_placed', 40, { ...CASINO, amount: 500 }),
+    of('c', 'bet_settled', 2, { ...CASINO, amount: 500, payout: 900, outcome: 'won' }),
+    of('d', 'bet_settled', 2, { ...CASINO, amount: 20, payout: 0, outcome: 'lost' }),
+  );
+  await sunk(service.platform);
+  const series = async (metric: string, first: number, end: number) => {
+    const range = `from=${iso(today_ms - first * DAY_MS)}&to=${iso(today_ms + (1 - end) * DAY_MS)}`;
+    const path = `/v1/series?metric=${metric}&interval=day&${range}`;
+    const { data, status } = await api(service, tenant.session_token, path);
+    expect(status).toBe(200);
+    return (data as unknown as { points: { value: number }[] }).points.map(({ value }) => value);
+  };
+  expect(await series('wagered', 5, 0)).toEqual([0, 0, 10_000, 20, 0, 0]);
+  expect(await series('won', 5, 0)).toEqual([0, 0, 0, 900, 0, 0]);
+  expect(await series('wagered', 0, 0)).toEqual([0]);
+  expect(await series('wagered', 5, 5)).toEqual([0]);
+  expect(await series('wagered', 2, 1)).toEqual([20, 0]);
+  expect((await series('wagered', 40, 0)).reduce((sum, value) => sum + value)).toBe(10_520);
+});
+
+it('the days of a range add up to the players’ totals, and a day is the same in every range', async () => {
+  await assert(
+    asyncProperty(
+      array(bet, { minLength: 10, maxLength: 16 }),
+      infiniteStream(nat()),
+      array(array(nat({ max: 12 }), { minLength: 2, maxLength: 2 }), { minLength: 4, maxLength: 4 }),
+      async (bets, order, ranges) => {
+        const tenant = await service.newTenant();
+        const player_id = await newPlayer(service, tenant, { external_id: 'ann' });
+        const today_ms = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+        const days = 12;
+        const events = bets
+          .flatMap(({ id, events: of_bet, extras }, n) =>
+            of_bet.map(([event, properties], i) => ({
+              rank: order.next().value ?? 0,
+              event: { event, player_id, properties: { ...extras[i], ...properties, bet_id: `${id} ${n}` } },
+            })),
+          )
+          .toSorted((a, b) => a.rank - b.rank)
+          .slice(0, MAX_EVENTS)
+          // In any order over the days; each at a time of its own.
+          .map(({ event }, i) => ({
+            ...event,
+            timestamp: iso(today_ms - ((order.next().value ?? 0) % days) * DAY_MS - i * 60_000 - 1_000),
+          }));
+        if (events.length === 0) return;
+        await accept(service, tenant, ...events);
+        await sunk(service.platform);
+        const answer = async (path: string) => {
+          const { status, text } = await api(service, tenant.session_token, path);
+          expect(status, text).toBe(200);
+          return text;
+        };
+        const values = async (metric: string, first: number, end: number) => {
+          const range = `from=${iso(today_ms - first * DAY_MS)}&to=${iso(today_ms - end * DAY_MS)}`;
+          const text = await answer(`/v1/series?metric=${metric}&interval=day&${range}`);
+          return [...text.matchAll(/"value":(-?\d+)/g)].map(([, digits]) => BigInt(digits ?? ''));
+        };
+        const player = await answer(`/v1/players/${player_id}`);
+        const all = new Map<string, bigint[]>();
+        for (const [metric, total] of METRICS) {
+          const of_days = await values(metric, days + 1, 0);
+          all.set(metric, of_days);
+          const expected = BigInt(new RegExp(`"${total}":(-?\\d+)`).exec(player)?.[1] ?? '');
+          expect(
+            of_days.reduce((sum, value) => sum + value, 0n),
+            metric,
+          ).toBe(expected);
+        }
+        for (const [a = 0, b = 0] of ranges) {
+          const [first, end] = [Math.max(a, b) + 1, Math.min(a, b)];
+          const overview = await answer(
+            `/v1/overview?from=${iso(today_ms - first * DAY_MS)}&to=${iso(today_ms - end * DAY_MS)}`,
+          );
+          const found = overview.slice(overview.indexOf('"now":'), overview.indexOf('"week_before":'));
+          for (const [metric] of METRICS) {
+            const part = all.get(metric)?.slice(days + 1 - first, days + 1 - end) ?? [];
+            expect(await values(metric, first, end), `${metric} from ${first} to ${end}`).toEqual(part);
+            const sum = part.reduce((of_days, value) => of_days + value, 0n);
+            expect(BigInt(new RegExp(`"${metric}":(-?\\d+)`).exec(found)?.[1] ?? ''), metric).toBe(sum);
+          }
+        }
+      },
+    ),
+    { numRuns: runs(6) },
+  );
+});
+
 it('stakes and payouts of the overview and of its series are those of the players’ totals', async () => {
   await assert(
     asyncProperty(
@@ -125,11 +241,7 @@ it('stakes and payouts of the overview and of its series are those of the player
         const player = await answer(`/v1/players/${player_id}`);
         const overview = await answer(`/v1/overview?${range}`);
         const found = overview.slice(overview.indexOf('"now":'), overview.indexOf('"week_before":'));
-        for (const [metric, total] of [
-          ['wagered', 'total_wagered'],
-          ['won', 'total_won'],
-          ['ggr', 'ggr'],
-        ] as const) {
+        for (const [metric, total] of METRICS) {
           const expected = sum(player, total);
           expect(sum(found, metric), metric).toBe(expected);
           const series = await answer(`/v1/series?metric=${metric}&interval=hour&${range}`);
