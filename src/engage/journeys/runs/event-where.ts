@@ -1,5 +1,5 @@
 import type { PlayerEvent } from '../../../ingest/events/envelope.ts';
-import { amountOf } from '../../../ledger/money/ledger.ts';
+import { amountOf, claimOf } from '../../../ledger/money/ledger.ts';
 import type { Where } from '../graph/shapes.ts';
 import { ownValue, UNRATED, verdictOf } from '../graph/where.ts';
 
@@ -18,14 +18,18 @@ export function verdictOn(where: Where, event: JudgedEvent): boolean | undefined
   return verdictOf(where, (property) => valueOf(event, property), event.received_at);
 }
 
-function valueOf({ base_amount, base_payout, properties }: JudgedEvent, property: string): unknown {
+function valueOf(event: JudgedEvent, property: string): unknown {
+  const { base_amount, base_payout, properties } = event;
   const sent = ownValue(properties, property);
   if (property !== 'amount' && property !== 'payout') return sent;
   const base = property === 'amount' ? base_amount : base_payout;
   if (base !== null) return base;
   const amount = amountOf(sent);
-  // An amount of a currency is money; without one it is the number that was sent.
-  const is_money =
-    amount !== undefined && amount > 0n && typeof ownValue(properties, 'currency') === 'string';
-  return is_money ? UNRATED : (amount ?? sent);
+  return amount !== undefined && amount > 0n && isInLedger(event) ? UNRATED : (amount ?? sent);
+}
+
+/** Whether the amounts of the event are money that the ledger has: without a rate they are pending there. */
+function isInLedger({ event, properties, received_at }: JudgedEvent): boolean {
+  const claim = claimOf(event, properties, received_at);
+  return claim !== undefined && claim.currency !== null;
 }

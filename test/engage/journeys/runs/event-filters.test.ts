@@ -157,7 +157,7 @@ describe('an amount without a rate', () => {
     expect(exit).toBe(wait);
     return wait;
   };
-  const foreign = { amount: 6_000, currency: 'KRW', method: 'card' };
+  const foreign = { amount: 6_000, currency: 'KRW', method: 'card', transaction_id: 't' };
 
   it.each([
     { gte: 5_000 },
@@ -180,13 +180,16 @@ describe('an amount without a rate', () => {
     expect(judge({ amount }, foreign, 400n)).toBe(judge({ amount }, { amount: 400 }));
   });
 
-  it('is none of a filter on other properties, and without a currency a number', () => {
+  it('is none of a filter on other properties, and what is not in the ledger is a number', () => {
     expect(judge({ method: 'card' }, foreign)).toBe(true);
+    // Not in the ledger, so that nobody restates it.
+    expect(judge({ amount: { gte: 5_000 } }, { amount: 6_000, currency: 'KRW' })).toBe(true);
     expect(judge({ amount: { gte: 5_000 } }, { amount: 6_000 })).toBe(true);
     expect(judge({ amount: { gte: 5_000 } }, { amount: '6000' })).toBe(true);
     expect(judge({ amount: { gte: 5_000 } }, { currency: 'KRW' })).toBe(false);
     expect(judge({ amount: { neq: 5_000 } }, { currency: 'KRW' })).toBe(true);
     expect(judge({ amount: { gte: 5_000 } }, { currency: 'KRW', amount: 'much' })).toBe(false);
+    expect(judge({ amount: { gte: 5_000 } }, { ...foreign, amount: 0 })).toBe(false);
   });
 });
 
