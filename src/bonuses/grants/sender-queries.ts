@@ -68,7 +68,7 @@ export const senderWork: WorkQuery = (sql, now) =>
 /**
  * Claims up to `limit` due grants of a lane, each of which is taken for lost at `lost_at`; none of a tenant that has
  * paused its bonuses. Where the call before was lost, or had no usable answer, a grant may have been sent. The time limit
- * of one that has waited and was never sent begins now, also in what the platform is told.
+ * of one that was never sent begins now if it has waited, or if its time is over; also in what the platform is told.
  */
 export async function claimGrants(
   sql: Tx,
@@ -77,8 +77,8 @@ export async function claimGrants(
   now: Date,
   lost_at: Date,
 ): Promise<GrantRow[]> {
-  const limited = sql`g.attempts = 0 and g.outcome = 'unsent' and not g.may_be_sent and g.expires_at is not null
-        and g.created_at < ${now}::timestamptz - interval '1 minute'`;
+  const limited = sql`g.outcome = 'unsent' and not g.may_be_sent and g.expires_at is not null and (g.expires_at <= ${now}
+        or (g.attempts = 0 and g.created_at < ${now}::timestamptz - interval '1 minute'))`;
   const ends_at = sql`${now}::timestamptz + (g.terms ->> 'time_limit_hours')::integer * interval '1 hour'`;
   return sql<GrantRow[]>`
     with due as materialized (

@@ -126,6 +126,25 @@ describe('a grant that has waited for more than a minute', () => {
     expect(Date.parse([...told][0] ?? '')).toBeGreaterThanOrEqual(begun_ms + 24 * 3_600_000);
   });
 
+  it('has it anew when it was over before the platform took the grant', async () => {
+    const template_id = await on.template({ time_limit_hours: 24 });
+    await casino.fake.control({ answer: BUSY });
+    const id = await reservedBefore(0, template_id, await on.player());
+    await on.reached(id, ({ last_error }) => last_error !== null);
+    // As if nothing had been sent for two days.
+    await on.sql`
+      update bonus_grants set created_at = created_at - interval '48 hours', expires_at = expires_at - interval '48 hours',
+        order_body = jsonb_set(order_body::jsonb, '{template,expires_at}',
+          to_jsonb(to_char((expires_at - interval '48 hours') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))::text
+      where grant_id = ${id}`;
+    await casino.fake.control({ answer: null });
+    const begun_ms = Date.now();
+    await on.hurry(id);
+    await on.reached(id, ({ status }) => status === 'active');
+    const told = (await sentOf()).at(-1)?.template.expires_at ?? '';
+    expect(Date.parse(told)).toBeGreaterThanOrEqual(begun_ms + 24 * 3_600_000);
+  });
+
   it('is marked for review a day after its first call, not after it was stored', async () => {
     await casino.fake.control({ answer: BUSY });
     const id = await reservedBefore(36 * 3_600_000, await on.template(), await on.player());
