@@ -90,6 +90,12 @@ CREATE OR REPLACE FUNCTION public.epoch_ms(moment timestamp with time zone)
  IMMUTABLE PARALLEL SAFE
 RETURN (floor((EXTRACT(epoch FROM moment) * (1000)::numeric)))::bigint;
 
+CREATE OR REPLACE FUNCTION public.is_erased_side(anew jsonb, old jsonb)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((old IS NOT NULL) AND COALESCE(((anew = jsonb_build_object('erased', (anew ->> 'erased'::text))) AND ((anew ->> 'erased'::text) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text)), false));
+
 CREATE OR REPLACE FUNCTION public.jobs_given_up(most integer)
  RETURNS TABLE(task text, attempts integer, last_error text, created_at timestamp with time zone, given_up_at timestamp with time zone)
  LANGUAGE plpgsql
@@ -233,6 +239,19 @@ AS $function$
     order by c.is_inverse
     limit 1
   $function$;
+
+CREATE OR REPLACE FUNCTION public.refuse_audit_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if new.before is distinct from old.before and not is_erased_side(new.before, old.before)
+    or new.after is distinct from old.after and not is_erased_side(new.after, old.after)
+  then
+    raise exception 'rows of the audit log are never changed, except by an erasure';
+  end if;
+  return new;
+end $function$;
 
 CREATE OR REPLACE FUNCTION public.request_tier_of_player()
  RETURNS trigger
@@ -390,6 +409,7 @@ create table public.audit_log (
 CREATE INDEX audit_log_by_resource ON public.audit_log USING btree (tenant_id, resource_id, occurred_at DESC, audit_id DESC);
 CREATE INDEX audit_log_by_time ON public.audit_log USING btree (tenant_id, occurred_at DESC, audit_id DESC);
 CREATE INDEX audit_log_by_user ON public.audit_log USING btree (tenant_id, user_id, occurred_at DESC, audit_id DESC);
+CREATE INDEX audit_log_suppressions ON public.audit_log USING btree (tenant_id, audit_id) WHERE (resource_type = 'suppression'::text);
 -- row-level security of public.audit_log: enabled, forced
 create policy every_tenant on audit_log for all to engagement_service using (true);
 create policy own_tenant on audit_log for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
@@ -953,6 +973,40 @@ create policy own_tenant on dirty_players for all to engagement_api using ((tena
 grant delete, insert, select, update on public.dirty_players to engagement_api;
 grant delete, insert, select, update on public.dirty_players to engagement_service;
 
+create table public.erasures (
+  tenant_id uuid not null,
+  erasure_id uuid not null,
+  project_id uuid not null,
+  player_id uuid not null,
+  status text not null,
+  reason text not null,
+  basis text not null,
+  requested_by text not null,
+  requested_at timestamp with time zone not null,
+  token_hash bytea,
+  confirm_before timestamp with time zone not null,
+  confirmed_by text,
+  confirmed_at timestamp with time zone,
+  steps jsonb not null default '[]'::jsonb,
+  last_error text,
+  completed_at timestamp with time zone,
+  constraint erasures_check CHECK (((status = 'requested'::text) = (token_hash IS NOT NULL))),
+  constraint erasures_check1 CHECK (((status = 'requested'::text) = (confirmed_at IS NULL))),
+  constraint erasures_check2 CHECK (((confirmed_at IS NULL) = (confirmed_by IS NULL))),
+  constraint erasures_check3 CHECK (((status = 'done'::text) = (completed_at IS NOT NULL))),
+  constraint erasures_pkey PRIMARY KEY (tenant_id, erasure_id),
+  constraint erasures_status_check CHECK ((status = ANY (ARRAY['requested'::text, 'running'::text, 'done'::text]))),
+  constraint erasures_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX erasures_by_age ON public.erasures USING btree (tenant_id, requested_at DESC, erasure_id DESC) WHERE (requested_at > '-infinity'::timestamp with time zone);
+CREATE UNIQUE INDEX erasures_of_player ON public.erasures USING btree (tenant_id, project_id, player_id);
+CREATE INDEX erasures_open ON public.erasures USING btree (confirmed_at) WHERE (status = 'running'::text);
+-- row-level security of public.erasures: enabled, forced
+create policy every_tenant on erasures for all to engagement_service using (true);
+create policy own_tenant on erasures for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.erasures to engagement_api;
+grant delete, insert, select, update on public.erasures to engagement_service;
+
 create table public.event_corrections (
   tenant_id uuid not null,
   correction_id bigint not null generated as identity,
@@ -1293,6 +1347,25 @@ create policy own_tenant on journeys for all to engagement_api using ((tenant_id
 grant delete, insert, select, update on public.journeys to engagement_api;
 grant delete, insert, select, update on public.journeys to engagement_service;
 
+create table public.kept_protections (
+  tenant_id uuid not null,
+  address_hash bytea not null,
+  protection text not null,
+  since timestamp with time zone not null,
+  until timestamp with time zone,
+  reason text,
+  constraint kept_protections_check CHECK (((protection = 'cooldown'::text) = (until IS NOT NULL))),
+  constraint kept_protections_check1 CHECK (((protection = 'suppression'::text) = (reason IS NOT NULL))),
+  constraint kept_protections_pkey PRIMARY KEY (tenant_id, address_hash, protection),
+  constraint kept_protections_protection_check CHECK ((protection = ANY (ARRAY['self_exclusion'::text, 'ban'::text, 'cooldown'::text, 'suppression'::text]))),
+  constraint kept_protections_tenant_id_fkey FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id)
+);
+-- row-level security of public.kept_protections: enabled, forced
+create policy every_tenant on kept_protections for all to engagement_service using (true);
+create policy own_tenant on kept_protections for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.kept_protections to engagement_api;
+grant delete, insert, select, update on public.kept_protections to engagement_service;
+
 create table public.kyc_calls (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -1564,7 +1637,7 @@ create table public.player_exclusions (
   constraint player_exclusions_end_source_check CHECK ((end_source = ANY (ARRAY['event'::text, 'operator'::text, 'merge'::text]))),
   constraint player_exclusions_kind_check CHECK ((kind = ANY (ARRAY['self_exclusion'::text, 'cooldown'::text]))),
   constraint player_exclusions_pkey PRIMARY KEY (tenant_id, project_id, exclusion_id),
-  constraint player_exclusions_source_check CHECK ((source = ANY (ARRAY['event'::text, 'operator'::text, 'merge'::text, 'before_records'::text])))
+  constraint player_exclusions_source_check CHECK ((source = ANY (ARRAY['event'::text, 'operator'::text, 'merge'::text, 'before_records'::text, 'erasure'::text])))
 );
 CREATE INDEX player_exclusions_by_end ON public.player_exclusions USING btree (tenant_id, project_id, LEAST(ended_at, ends_at)) WHERE (LEAST(ended_at, ends_at) IS NOT NULL);
 CREATE INDEX player_exclusions_listed ON public.player_exclusions USING btree (tenant_id, project_id, accepted_at DESC, exclusion_id DESC) WHERE (accepted_at > '-infinity'::timestamp with time zone);
@@ -1576,6 +1649,50 @@ create policy own_tenant on player_exclusions for all to engagement_api using ((
 grant delete, insert, select, update on public.player_exclusions to engagement_api;
 grant delete, insert, select, update on public.player_exclusions to engagement_service;
 
+create table public.player_export_chunks (
+  tenant_id uuid not null,
+  export_id uuid not null,
+  run_id uuid not null,
+  chunk_no integer not null,
+  encrypted bytea not null,
+  constraint player_export_chunks_pkey PRIMARY KEY (tenant_id, export_id, run_id, chunk_no)
+);
+-- row-level security of public.player_export_chunks: enabled, forced
+create policy every_tenant on player_export_chunks for all to engagement_service using (true);
+create policy own_tenant on player_export_chunks for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.player_export_chunks to engagement_api;
+grant delete, insert, select, update on public.player_export_chunks to engagement_service;
+
+create table public.player_exports (
+  tenant_id uuid not null,
+  export_id uuid not null,
+  project_id uuid not null,
+  player_id uuid not null,
+  status text not null,
+  requested_by text not null,
+  requested_at timestamp with time zone not null,
+  completed_at timestamp with time zone,
+  expires_at timestamp with time zone not null,
+  run_id uuid,
+  files jsonb not null default '[]'::jsonb,
+  bytes bigint not null default 0,
+  chunks integer not null default 0,
+  last_error text,
+  constraint player_exports_check CHECK (((status = 'ready'::text) = (run_id IS NOT NULL))),
+  constraint player_exports_check1 CHECK (((status = 'queued'::text) = (completed_at IS NULL))),
+  constraint player_exports_pkey PRIMARY KEY (tenant_id, export_id),
+  constraint player_exports_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'ready'::text, 'failed'::text]))),
+  constraint player_exports_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX player_exports_expired ON public.player_exports USING btree (expires_at);
+CREATE INDEX player_exports_of_player ON public.player_exports USING btree (player_id, tenant_id, project_id);
+CREATE UNIQUE INDEX player_exports_queued ON public.player_exports USING btree (tenant_id, project_id, player_id) WHERE (status = 'queued'::text);
+-- row-level security of public.player_exports: enabled, forced
+create policy every_tenant on player_exports for all to engagement_service using (true);
+create policy own_tenant on player_exports for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.player_exports to engagement_api;
+grant delete, insert, select, update on public.player_exports to engagement_service;
+
 create table public.player_identities (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -1584,6 +1701,7 @@ create table public.player_identities (
   linked_at timestamp with time zone not null,
   constraint player_identities_pkey PRIMARY KEY (anonymous_id, tenant_id, project_id)
 );
+CREATE INDEX player_identities_of_player ON public.player_identities USING btree (player_id, tenant_id, project_id);
 -- row-level security of public.player_identities: enabled, forced
 create policy every_tenant on player_identities for all to engagement_service using (true);
 create policy own_tenant on player_identities for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
@@ -1692,6 +1810,7 @@ create table public.players (
   kyc_decided_by text,
   kyc_provider_ref text,
   kyc_revision integer not null default 0,
+  erased_at timestamp with time zone,
   constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text, 'revoked'::text]))) NOT VALID,
   constraint players_pkey PRIMARY KEY (player_id, tenant_id, project_id),
   constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))
@@ -1701,6 +1820,7 @@ CREATE UNIQUE INDEX players_by_external_id ON public.players USING btree (extern
 CREATE INDEX players_by_phone ON public.players USING btree (phone, tenant_id, project_id) WHERE (phone IS NOT NULL);
 CREATE INDEX players_by_rare_status ON public.players USING btree (tenant_id, project_id, status) WHERE (status <> 'active'::text);
 CREATE INDEX players_by_telegram_id ON public.players USING btree (telegram_id, tenant_id, project_id) WHERE (telegram_id IS NOT NULL);
+CREATE INDEX players_erased ON public.players USING btree (player_id, tenant_id, project_id) WHERE (erased_at IS NOT NULL);
 CREATE INDEX players_kyc_lapsing ON public.players USING btree (kyc_expires_at) WHERE ((kyc_expires_at IS NOT NULL) AND (kyc_status = 'approved'::text) AND (deleted_at IS NULL));
 CREATE INDEX players_kyc_pending ON public.players USING btree (tenant_id, project_id, created_at DESC, player_id DESC) WHERE ((kyc_status = 'pending'::text) AND (deleted_at IS NULL));
 CREATE INDEX players_not_contactable ON public.players USING btree (tenant_id, project_id) WHERE (self_excluded OR (status = ANY (ARRAY['self_excluded'::text, 'banned'::text])) OR (cooldown_until IS NOT NULL));
@@ -2218,6 +2338,7 @@ CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (te
 CREATE INDEX webhook_deliveries_ended ON public.webhook_deliveries USING btree (completed_at) WHERE (status <> 'pending'::text);
 CREATE INDEX webhook_deliveries_in_clear ON public.webhook_deliveries USING btree (tenant_id, event_id) WHERE jsonb_path_exists(headers, '$.*?(@.type() == "string")'::jsonpath);
 CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree (journey_id, created_at DESC, event_id DESC, tenant_id, project_id) WHERE (created_at > '-infinity'::timestamp with time zone);
+CREATE INDEX webhook_deliveries_of_player ON public.webhook_deliveries USING btree (player_id, tenant_id, project_id);
 CREATE INDEX webhook_deliveries_of_project ON public.webhook_deliveries USING btree (project_id, status, created_at DESC, event_id DESC, tenant_id) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE INDEX webhook_deliveries_of_run ON public.webhook_deliveries USING btree (run_id, tenant_id, project_id) WHERE (status = 'pending'::text);
 -- row-level security of public.webhook_deliveries: enabled, forced

@@ -48,6 +48,7 @@ const environmentSchema = z.object({
   INTERNAL_SECRET_PREVIOUS: internalSecret.optional(),
   CREDENTIALS_KEY: credentialsKey.optional(),
   CREDENTIALS_KEY_PREVIOUS: credentialsKey.optional(),
+  ERASURE_KEY: credentialsKey.optional(),
   PUBLIC_URL: providerUrl.optional(),
   EGRESS_ALLOW: optionalText,
   TRUSTED_PROXIES: optionalText,
@@ -67,6 +68,7 @@ export const SECRET_VARIABLES = [
   'INTERNAL_SECRET_PREVIOUS',
   'CREDENTIALS_KEY',
   'CREDENTIALS_KEY_PREVIOUS',
+  'ERASURE_KEY',
   'OIDC_CLIENT_SECRET',
   'KAFKA_SASL_PASSWORD',
   'CLICKHOUSE_URL',
@@ -94,6 +96,9 @@ export type Role = (typeof ROLES)[number];
 
 /** The roles that use the rate limiter, and so Redis: callers of the APIs have limits, and messaging providers have limits. */
 export const LIMITING_ROLES: readonly Role[] = ['api', 'intake', 'messenger'];
+
+/** The roles that erase people, or recognise excluded ones who come back: others run without ERASURE_KEY. */
+export const ERASING_ROLES: readonly Role[] = ['api', 'scheduler'];
 
 /** The roles that encrypt and decrypt what tenants keep secret: those of others run without CREDENTIALS_KEY. */
 export const KEYED_ROLES: readonly Role[] = [
@@ -173,6 +178,11 @@ export interface Config {
   credentials_key: string | undefined;
   /** Decrypts credentials that it encrypted, while the key is rotated. */
   credentials_key_previous: string | undefined;
+  /**
+   * 32 bytes in hexadecimal; keys the hashes of addresses that are kept of erased players. Absent: a key is generated and
+   * kept in `data_dir`.
+   */
+  erasure_key: string | undefined;
   /** The URL at which players and messaging providers reach the base API, without a trailing slash. */
   public_url: string;
   /** Networks that messages may be sent to although they are not public. */
@@ -279,6 +289,7 @@ function configOf(env: Environment): Config {
     internal_secret_previous: env.INTERNAL_SECRET_PREVIOUS,
     credentials_key: env.CREDENTIALS_KEY,
     credentials_key_previous: env.CREDENTIALS_KEY_PREVIOUS,
+    erasure_key: env.ERASURE_KEY,
     public_url,
     egress_allow: readEgressAllow(env, servers !== undefined),
     trusted_proxies: readNetworks('TRUSTED_PROXIES', env.TRUSTED_PROXIES ?? 'none'),
@@ -362,11 +373,19 @@ function readServers(env: Environment): Servers | undefined {
 
 /**
  * Throws unless the settings are given that the processes of an installation on servers share: a process that made up
- * its own would send links to itself, or encrypt credentials that no other process can read.
+ * its own would send links to itself, encrypt credentials that no other process can read, or keep hashes of excluded
+ * people that no other process recognises.
  */
-function requireShared({ PUBLIC_URL, CREDENTIALS_KEY }: Environment, roles: ReadonlySet<Role>): void {
-  const is_keyed = KEYED_ROLES.some((role) => roles.has(role));
-  const missing = missingOf({ PUBLIC_URL, ...(is_keyed ? { CREDENTIALS_KEY } : {}) });
+function requireShared(
+  { PUBLIC_URL, CREDENTIALS_KEY, ERASURE_KEY }: Environment,
+  roles: ReadonlySet<Role>,
+): void {
+  const needs = (those: readonly Role[]) => those.some((role) => roles.has(role));
+  const missing = missingOf({
+    PUBLIC_URL,
+    ...(needs(KEYED_ROLES) ? { CREDENTIALS_KEY } : {}),
+    ...(needs(ERASING_ROLES) ? { ERASURE_KEY } : {}),
+  });
   if (missing.length === 0) return;
   const problems = missing.map(
     (name) => `${name}: must be set, the same in every process that runs on servers and needs it`,

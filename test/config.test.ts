@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   ConfigError,
+  ERASING_ROLES,
   KEYED_ROLES,
   LIMITING_ROLES,
   readCommandConfig,
@@ -16,6 +17,7 @@ const servers = {
   KAFKA_BROKERS: 'one:9092, two:9092',
   PUBLIC_URL: 'https://engage.example.com',
   CREDENTIALS_KEY: 'ab'.repeat(32),
+  ERASURE_KEY: 'ef'.repeat(32),
   CLICKHOUSE_URL: 'http://clickhouse:8123/engagement',
   POSTGRES_URL: 'postgres://postgres:5432/engagement',
   REDIS_URL: 'redis://redis:6379',
@@ -123,6 +125,14 @@ it('servers need CREDENTIALS_KEY only where a role of the process encrypts', () 
   expect(() => readConfig({ ...without, ROLES: 'intake,messenger' })).toThrow('CREDENTIALS_KEY: must be set');
 });
 
+it('servers need ERASURE_KEY only where a role of the process erases people or recognises them', () => {
+  for (const role of ROLES) {
+    const read = () => readConfig({ ...servers, ERASURE_KEY: '', ROLES: role });
+    if (ERASING_ROLES.includes(role)) expect(read, role).toThrow('ERASURE_KEY: must be set');
+    else expect(read().erasure_key, role).toBeUndefined();
+  }
+});
+
 it('servers need REDIS_URL only where a role of the process has limits', () => {
   for (const role of ROLES) {
     const read = () => readConfig({ ...servers, REDIS_URL: '', ROLES: role });
@@ -151,7 +161,7 @@ describe('a secret in a file', () => {
       KAFKA_SASL_PASSWORD: 'p',
     };
     const oidc = { OIDC_ISSUER: 'https://id.example', OIDC_CLIENT_ID: 'c', PUBLIC_URL: 'https://e.example' };
-    const value = name.startsWith('CREDENTIALS')
+    const value = /^(CREDENTIALS|ERASURE)_KEY/.test(name)
       ? 'cd'.repeat(32)
       : name.endsWith('_URL')
         ? 'http://in.file'
@@ -178,7 +188,7 @@ describe('a secret in a file', () => {
   });
 });
 
-it.each(['PUBLIC_URL', 'CREDENTIALS_KEY'])('servers need %s: without it the start is refused', (name) => {
+it.each(['PUBLIC_URL', 'CREDENTIALS_KEY', 'ERASURE_KEY'])('servers need %s: without it the start is refused', (name) => {
   for (const empty of ['', undefined]) {
     expect(() => readConfig({ ...servers, [name]: empty })).toThrow(`${name}: must be set`);
     // A command such as `npm run positions` uses neither.

@@ -7,6 +7,7 @@ import {
   type SinkPosition,
   type SinkRange,
 } from '../../src/analytics/sink-queries.ts';
+import { withoutErased } from '../../src/ledger/fold/erased-lines.ts';
 import { PositionMoved, type LogBatch, type LogRecord } from '../../src/platform/event-log/port.ts';
 import { headOf } from '../../src/ingest/events/envelope.ts';
 import { newId } from '../../src/platform/ids.ts';
@@ -177,7 +178,8 @@ export class SinkBlocks {
 
   async #insert(token: string, lines: string[]): Promise<void> {
     const { postgres, clickhouse, clock, metrics } = this.#platform;
-    if (lines.length > 0) await clickhouse.insertLines('events', lines, token);
+    const allowed = await withoutErased(postgres.service, lines);
+    if (allowed.length > 0) await clickhouse.insertLines('events', allowed, token);
     // Before the block is closed: after a crash the repeated block marks the players again.
     await markDirtyByEvents(postgres.service, lines, new Date(clock.now_ms()));
     await closeBlock(postgres.service, this.#topic, token);

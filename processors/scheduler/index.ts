@@ -19,6 +19,13 @@ import {
   runResumeJob,
 } from '../../src/engage/journeys/runs-job.ts';
 import { CLEAN_UP_CRONTAB, CLEAN_UP_TASK, runCleanUp } from '../../src/http/idempotency-job.ts';
+import { ERASE_CRONTAB, ERASE_TASK, runEraseJob, type EraseDeps } from '../../src/players/erasure/job.ts';
+import {
+  EXPORT_TASK,
+  removeExpiredExports,
+  runExportJob,
+  type ExportDeps,
+} from '../../src/players/export/job.ts';
 import { cleanUpKyc } from '../../src/players/kyc/clean-up.ts';
 import {
   RETIER_TASK,
@@ -47,6 +54,7 @@ export function startScheduler(
   platform: Platform,
   urls: FxUrls,
   openBonusPlatforms: () => Promise<Platforms>,
+  privacy: Omit<EraseDeps & ExportDeps, keyof Platform>,
 ): Promise<JobWorker> {
   const fetching = { ...platform, ...PROVIDER_DEFAULTS, urls };
   const tasks = {
@@ -62,6 +70,9 @@ export function startScheduler(
     [WARNINGS_TASK]: (payload: unknown, stop: AbortSignal) => runWarningsJob(platform, payload, stop),
     [BONUS_RECONCILE_TASK]: async (payload: unknown, stop: AbortSignal) =>
       runBonusReconcileJob({ ...platform, platforms: await openBonusPlatforms() }, payload, stop),
+    [ERASE_TASK]: (_payload: unknown, stop: AbortSignal) => runEraseJob({ ...platform, ...privacy }, stop),
+    [EXPORT_TASK]: (payload: unknown, stop: AbortSignal) =>
+      runExportJob({ ...platform, ...privacy }, payload, stop),
     [CLEAN_UP_TASK]: async (_payload: unknown, stop: AbortSignal) => {
       await runCleanUp(platform);
       await cleanUpDeliveries(platform);
@@ -69,6 +80,7 @@ export function startScheduler(
       await cleanUpWagering(platform, stop);
       await cleanUpKyc(platform, stop);
       await cleanUpJourneys(platform, stop);
+      await removeExpiredExports(platform, stop);
     },
   };
   const crontab = [
@@ -78,6 +90,7 @@ export function startScheduler(
     ...SIZES_CRONTAB,
     ...TIER_CRONTAB,
     ...BONUS_RECONCILE_CRONTAB,
+    ...ERASE_CRONTAB,
   ];
   return platform.jobs.work(tasks, crontab);
 }

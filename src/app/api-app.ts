@@ -40,6 +40,8 @@ import { readTenantBacklogs } from './backlogs.ts';
 import { deadLetterEndpoints } from '../ingest/dead-letters/routes.ts';
 import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
 import { fxEndpoints } from '../ledger/fx/routes.ts';
+import { erasureEndpoints } from '../players/erasure/routes.ts';
+import { exportEndpoints } from '../players/export/routes.ts';
 import { identityEndpoints } from '../players/identity/routes.ts';
 import { callbackEndpoints } from '../engage/messaging/callbacks/routes.ts';
 import { readReach } from '../engage/messaging/reachability/read.ts';
@@ -94,6 +96,8 @@ export interface ApiDeps {
   credentials_keys: EncryptionKeys;
   /** The key that signs unsubscribe links. */
   link_key: Buffer;
+  /** The key under which protections of erased people are kept. */
+  erasure_key: Buffer;
   /** What `/readyz` answers. */
   readiness: Readiness;
   /** The platforms that bonuses are issued through. */
@@ -120,7 +124,7 @@ function journeyLookUps({ clock }: Platform): ReferenceLookUps {
 
 /** Every endpoint of the API host, for the app itself, its documentation and its tests. */
 export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps): AnyEndpoint[] {
-  const { auth, notifications, capabilities, credentials_keys, link_key } = deps;
+  const { auth, notifications, capabilities, credentials_keys, link_key, erasure_key } = deps;
   const messaging = { ...platform, credentials_keys, link_key, public_url: config.public_url };
   const endpoints = [
     ...healthEndpoints(platform, deps.readiness),
@@ -139,8 +143,10 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
       onLicenseChange: underOtherRules(platform),
     }),
     ...apiKeyEndpoints({ ...platform, notifications, auth, service_env: config.service_env }),
-    ...identityEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS }),
-    ...playerEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS }),
+    ...identityEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS, erasure_key }),
+    ...playerEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS, erasure_key }),
+    ...erasureEndpoints(platform),
+    ...exportEndpoints({ ...platform, credentials_keys }),
     ...kycEndpoints({ ...platform, credentials_keys, platforms: deps.platforms }),
     ...playerHistoryEndpoints(platform),
     ...tierEndpoints({ ...platform, notifications }),

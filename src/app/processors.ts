@@ -1,6 +1,7 @@
 import type { Config, Role } from '../config.ts';
 import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
 import { receivedAtOf } from '../ingest/events/envelope.ts';
+import { loadErasureKey } from '../players/exclusions/erasure-key.ts';
 import type { EventLog } from '../platform/event-log/port.ts';
 import { RecordAges } from '../platform/event-log/record-ages.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
@@ -39,7 +40,16 @@ const PROCESSORS: readonly Processor[] = [
     name: 'scheduler',
     async start({ platform, config, openBonusPlatforms }) {
       const { startScheduler } = await import('../../processors/scheduler/index.ts');
-      return startScheduler(platform, config.fx, openBonusPlatforms);
+      const { PLAYER_DEPENDENTS } = await import('./player-dependents.ts');
+      const { PLAYER_ERASERS } = await import('./player-erasers.ts');
+      const { PLAYER_FILES } = await import('./player-files.ts');
+      return startScheduler(platform, config.fx, openBonusPlatforms, {
+        dependents: PLAYER_DEPENDENTS,
+        erasers: PLAYER_ERASERS,
+        erasure_key: await loadErasureKey(config),
+        files: PLAYER_FILES,
+        credentials_keys: await loadCredentialsKeys(config),
+      });
     },
   },
   {

@@ -12,6 +12,7 @@ import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { openNotifications, type Notifications } from '../platform/postgres/notifications.ts';
 import type { Db } from '../platform/postgres/port.ts';
+import { loadErasureKey } from '../players/exclusions/erasure-key.ts';
 import { openTenantCapabilities, type TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
 import { ShutdownStack } from '../wiring/shutdown-stack.ts';
 import type { Platform } from '../wiring/platform.ts';
@@ -158,7 +159,15 @@ async function openParts(
   return {
     readiness,
     front,
-    api: { auth, notifications, capabilities: front.capabilities, ...secrets, readiness, platforms },
+    api: {
+      auth,
+      notifications,
+      capabilities: front.capabilities,
+      ...secrets,
+      erasure_key: await loadErasureKey(config),
+      readiness,
+      platforms,
+    },
   };
 }
 

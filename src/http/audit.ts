@@ -37,7 +37,8 @@ export type AuditedResource = (typeof AUDITED_RESOURCES)[number];
  * The recorded actions. `revoke` ends an API key or what KYC has approved; `request` and `approve` are decisions about KYC. `send_test` sends a message; `retry_failed` queues messages or a webhook again; `replay` sends dead letters through the
  * fold again; `refresh` computes members or fetches rates; `migrate` moves runs of a journey to another version: `after`
  * of their rows describes the call, with counts only. `resolve` ends a player's conflict of identities; `reveal` shows
- * somebody the personal data of a player: `after` names what was shown, never its content.
+ * somebody the personal data of a player: `after` names what was shown, never its content. `erase` asks for, or confirms, the
+ * erasure of a player; `export` asks for, or takes, a copy of its data.
  */
 export const AUDITED_ACTIONS = [
   'create',
@@ -60,6 +61,8 @@ export const AUDITED_ACTIONS = [
   'issue',
   'resolve',
   'reveal',
+  'erase',
+  'export',
 ] as const;
 export type AuditedAction = (typeof AUDITED_ACTIONS)[number];
 

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { ApiKeyPrincipal } from '../auth/api-key.ts';
 import type { Maybe } from '../auth/maybe.ts';
@@ -213,11 +214,12 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   idempotent?: Idempotent;
   /**
    * Returns the whole response body as text; an idempotent endpoint returns the result of `call.once`, `inStages` or `replay`.
-   * An endpoint whose `content_type` is `EVENT_STREAM` returns what writes the events, from then on.
+   * An endpoint whose `content_type` is `EVENT_STREAM` returns what writes the events, from then on. One that answers with a
+   * file returns what the file is read from.
    */
   handle(
     call: Idempotent extends true ? IdempotentCall<CallerOf<A>, Query, Body> : Call<CallerOf<A>, Query, Body>,
-  ): Idempotent extends true ? Promise<StoredBody> : Maybe<string | EventStream>;
+  ): Idempotent extends true ? Promise<StoredBody> : Maybe<string | EventStream | Readable>;
 }
 
 /** An endpoint of any access and inputs; only its own handler knows their types. */

@@ -128,7 +128,7 @@ function handlerOf(endpoint: AnyEndpoint, guards?: HandlerGuards, closing?: Abor
     setHead(endpoint, endpoint.status, request, reply);
     if (!is_stream) return body instanceof Promise ? body : reply.send(body);
     return andThen(body, (stream) => {
-      if (typeof stream === 'string') return reply.send(stream);
+      if (typeof stream !== 'function') return reply.send(stream);
       openEventStream(reply.hijack().raw, stream, { request_id: request.id, closing });
       return undefined;
     });

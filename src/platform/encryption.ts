@@ -43,11 +43,16 @@ export class DecryptionFailed extends Error {
  * Encrypts a text with the current key (AES-256-GCM). The result holds the key's id, nonce, tag and ciphertext.
  * Decryption needs the same `owner`.
  */
-export function encryptText({ current }: EncryptionKeys, owner: string, text: string): Buffer {
+export function encryptText(keys: EncryptionKeys, owner: string, text: string): Buffer {
+  return encryptBytes(keys, owner, Buffer.from(text));
+}
+
+/** The same for bytes. */
+export function encryptBytes({ current }: EncryptionKeys, owner: string, plain: Uint8Array): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv(ALGORITHM, Buffer.from(current, 'hex'), nonce, { authTagLength: TAG_BYTES });
   cipher.setAAD(Buffer.from(owner));
-  const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  const encrypted = Buffer.concat([cipher.update(plain), cipher.final()]);
   return Buffer.concat([encryptedHead(current), nonce, cipher.getAuthTag(), encrypted]);
 }
 
@@ -56,14 +61,19 @@ export function encryptText({ current }: EncryptionKeys, owner: string, text: st
  * changed since. The message contains the ids of the keys but no secret.
  */
 export function decryptText(keys: EncryptionKeys, owner: string, encrypted: Uint8Array): string {
+  return decryptBytes(keys, owner, encrypted).toString();
+}
+
+/** The same for bytes. */
+export function decryptBytes(keys: EncryptionKeys, owner: string, encrypted: Uint8Array): Buffer {
   const bytes = Buffer.from(encrypted);
   const known = keys.previous === undefined ? [keys.current] : [keys.current, keys.previous];
   const key = known.find((each) => bytes.subarray(0, HEAD_BYTES).equals(encryptedHead(each)));
   const candidates = key === undefined ? known : [key];
   const body = key === undefined ? bytes : bytes.subarray(HEAD_BYTES);
   for (const candidate of candidates) {
-    const text = decrypt(candidate, owner, body);
-    if (text !== undefined) return text;
+    const plain = decrypt(candidate, owner, body);
+    if (plain !== undefined) return plain;
   }
   throw new DecryptionFailed(
     `${whyRefused(key, bytes)}; the keys given here are ${known.map(encryptionKeyId).join(' and ')}`,
@@ -96,7 +106,7 @@ function whyRefused(key: string | undefined, bytes: Buffer): string {
 }
 
 /** Decrypts `bytes` (nonce, tag, ciphertext); undefined when they do not belong to this key and owner. */
-function decrypt(key_hex: string, owner: string, bytes: Buffer): string | undefined {
+function decrypt(key_hex: string, owner: string, bytes: Buffer): Buffer | undefined {
   const nonce = bytes.subarray(0, NONCE_BYTES);
   const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
   try {
@@ -104,8 +114,8 @@ function decrypt(key_hex: string, owner: string, bytes: Buffer): string | undefi
     const decipher = createDecipheriv(ALGORITHM, Buffer.from(key_hex, 'hex'), nonce, options);
     decipher.setAAD(Buffer.from(owner));
     decipher.setAuthTag(tag);
-    const text = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES));
-    return Buffer.concat([text, decipher.final()]).toString();
+    const plain = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES));
+    return Buffer.concat([plain, decipher.final()]);
   } catch {
     // The error carries no detail.
     return undefined;

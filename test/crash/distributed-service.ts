@@ -130,6 +130,7 @@ function environmentOf(servers: Servers, internal_secret: string): Record<string
   return {
     INTERNAL_SECRET: internal_secret,
     CREDENTIALS_KEY: 'ab'.repeat(32),
+    ERASURE_KEY: 'ef'.repeat(32),
     PUBLIC_URL: 'http://localhost',
     LOG_LEVEL: 'warn',
     RATE_INGEST_PER_SECOND: '1000000',

@@ -45,6 +45,7 @@ export async function prepareService(given: {
     LOG_LEVEL: 'error',
     INTERNAL_SECRET: internal_secret,
     CREDENTIALS_KEY: 'ab'.repeat(32),
+    ERASURE_KEY: 'ef'.repeat(32),
     RATE_INGEST_PER_SECOND: '1000000',
     RATE_INGEST_BURST: '1000000',
     RATE_ADMIN_PER_SECOND: '1000000',

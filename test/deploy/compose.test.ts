@@ -2,7 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { ENVIRONMENT_VARIABLES, KEYED_ROLES, LIMITING_ROLES, readConfig, ROLES } from '../../src/config.ts';
+import {
+  ENVIRONMENT_VARIABLES,
+  ERASING_ROLES,
+  KEYED_ROLES,
+  LIMITING_ROLES,
+  readConfig,
+  ROLES,
+} from '../../src/config.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { environmentOf, readAllServices, readCompose, type ComposeService } from './compose.ts';
 import { parseEnv, readDockerfile } from './dockerfile.ts';
@@ -31,6 +38,7 @@ const ONLY_FOR: Record<string, readonly string[]> = {
   INTERNAL_SECRET_PREVIOUS: ['api'],
   CREDENTIALS_KEY: KEYED_ROLES,
   CREDENTIALS_KEY_PREVIOUS: KEYED_ROLES,
+  ERASURE_KEY: ERASING_ROLES,
   REDIS_URL: LIMITING_ROLES,
   AUTH_JWKS_URL: ['api'],
   AUTH_ISSUER: ['api'],

@@ -63,6 +63,7 @@ async function containersOf(dir: string, servers: Servers): Promise<Container[]>
   const given = {
     INTERNAL_SECRET,
     CREDENTIALS_KEY: 'ab'.repeat(32),
+    ERASURE_KEY: 'ef'.repeat(32),
     PUBLIC_URL: 'http://localhost',
     POSTGRES_PASSWORD: 'none',
     CLICKHOUSE_PASSWORD: 'none',

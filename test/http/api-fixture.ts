@@ -8,6 +8,7 @@ import { buildApiApp, type ApiDeps } from '../../src/app/api-app.ts';
 import { openPlatforms } from '../../src/bonuses/adapters/platforms.ts';
 import { loadLinkKey } from '../../src/engage/messaging/link-key.ts';
 import { loadCredentialsKeys } from '../../src/engage/providers/credentials.ts';
+import { loadErasureKey } from '../../src/players/exclusions/erasure-key.ts';
 import { Readiness } from '../../src/http/readiness.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
 import { openTenantCapabilities } from '../../src/tenants/config/capability-cache.ts';
@@ -93,7 +94,9 @@ async function openDeps(
   const readiness = new Readiness(platform, config.roles);
   readiness.started();
   const platforms = await openPlatforms({ ...platform, credentials_keys }, notifications);
-  const deps = { auth, notifications, capabilities, credentials_keys, link_key, readiness, platforms };
+  const erasure_key = await loadErasureKey(config);
+  const secrets = { credentials_keys, link_key, erasure_key };
+  const deps = { auth, notifications, capabilities, ...secrets, readiness, platforms };
   return { auth, deps };
 }
 

@@ -82,6 +82,17 @@ export function complianceCases(
       const answer = await send('POST', `/v1/players/${id}/reveal`, { reason: 'asked' });
       return { answer, resource_id: id, after: { revealed: ['email'], reason: 'asked' } };
     },
+    'POST /v1/players/:id/erase': async () => {
+      const id = await newPlayer();
+      const answer = await send('POST', `/v1/players/${id}/erase`, { reason: 'asked', basis: 'Art. 17' });
+      const after = { erasure_id: answer.body.data['id'], status: 'requested' };
+      return { answer, resource_id: id, after };
+    },
+    'POST /v1/players/:id/export': async () => {
+      const id = await newPlayer();
+      const answer = await send('POST', `/v1/players/${id}/export`);
+      return { answer, resource_id: id, after: { export_id: answer.body.data['id'], status: 'queued' } };
+    },
     'POST /v1/compliance/conflicts/:id/resolve': async () => {
       const id = await newPlayer();
       await send('PATCH', `/v1/players/${id}`, { status: 'conflict' });

@@ -16,7 +16,7 @@ export interface ExclusionRow {
   accepted_at: Date;
   recorded_at: Date;
   ends_at: Date | null;
-  source: 'event' | 'operator' | 'merge' | 'before_records';
+  source: 'event' | 'operator' | 'merge' | 'before_records' | 'erasure';
   ingestion_id: string | null;
   event_index: number | null;
   lifted_at: Date | null;

@@ -29,8 +29,10 @@ export type ListExclusionsQuery = z.infer<typeof listExclusionsQuery>;
 
 const cause = z.object({
   source: z
-    .enum(['event', 'operator', 'merge', 'before_records'])
-    .describe('merge: of a merged player, or by a merge; before_records: older than the records'),
+    .enum(['event', 'operator', 'merge', 'before_records', 'erasure'])
+    .describe(
+      'merge: of a merged player, or by a merge; before_records: older than the records; erasure: of a person who was erased and has an address of this player',
+    ),
   ingestion_id: z.uuid().nullable().describe('The event; null when it was none'),
   event_index: z.int().nullable(),
 });

@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { spelledAs } from '../../players/exclusions/address-queries.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { SuppressionReason } from './suppressions/schema.ts';
 
@@ -49,7 +50,7 @@ export async function liftUnsubscriptions(
   return count;
 }
 
-/** Whether the row `x` of suppressions is of the address on the channel: see {@link spelledAs}. */
+/** Whether the row `x` of suppressions is of the address on the channel: see `spelledAs`. */
 export function isSameAddressSql(
   tx: Tx,
   channel: Channel,
@@ -59,17 +60,4 @@ export function isSameAddressSql(
   return channel === 'sms'
     ? tx`x.channel = 'sms' and x.dialled = ${spelledAs(tx, address)}`
     : tx`x.channel = ${channel} and x.address = lower(${address})`;
-}
-
-/**
- * A telephone number as it is compared, whatever its spelling: {@link dialled}. What is none, in lower case. The column
- * `dialled` of suppressions is of this expression.
- */
-function spelledAs(tx: Tx, address: PendingQuery<Row[]>): PendingQuery<Row[]> {
-  return tx`coalesce(nullif(case when ${address} !~ '[[:alpha:]@]' then ${dialled(tx, address)} end, ''), lower(${address}))`;
-}
-
-/** The digits of an international call: without separators, and without zeros that stand for `+` or a national call. */
-export function dialled(tx: Tx, phone: PendingQuery<Row[]>): PendingQuery<Row[]> {
-  return tx`ltrim(regexp_replace(${phone}, '[(]0[)]|[^0-9]', '', 'g'), '0')`;
 }

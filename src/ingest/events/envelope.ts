@@ -1,3 +1,4 @@
+import { moneyOnly } from './money-only.ts';
 import type { EventBody } from './validate.ts';
 
 /** A record that intake appends to the topic `events`: one per event. */
@@ -76,6 +77,7 @@ const BEFORE_TENANT = '{"tenant_id":"';
 const BEFORE_PROJECT = '","project_id":"';
 const BEFORE_EVENT = '","event":';
 const BEFORE_PLAYER = ',"player_id":"';
+const BEFORE_PROPERTIES = ',"properties":';
 
 /** Writes a resolved event as one JSONEachRow line, money as JSON integers. */
 export function encodePlayerEvent(row: PlayerEvent): string {
@@ -119,6 +121,12 @@ export function headOf(line: string): EventHead | undefined {
     event,
     player_id: line.slice(player_at, player_at + UUID_LENGTH),
   };
+}
+
+/** The player of a line of {@link encodePlayerEvent}. Of any other text it may be any part. */
+export function playerOf(line: string): string {
+  const at = line.indexOf(BEFORE_PLAYER, BEFORE_TENANT.length + UUID_LENGTH) + BEFORE_PLAYER.length;
+  return line.slice(at, at + UUID_LENGTH);
 }
 
 /**
@@ -197,6 +205,14 @@ export function changeLine(line: string, change: EventChange): string {
     base_payout: base_payout === undefined ? rawNumber(line, 'base_payout') : base_payout,
   };
   return `${encodePlayerEvent(changed).slice(0, -1)},"revision":1}`;
+}
+
+/** The line of {@link encodePlayerEvent} of a player who was erased: with the properties about money alone. */
+export function reduceLine(line: string): string {
+  const { event, properties } = JSON.parse(line) as PlayerEvent;
+  const at = line.indexOf(BEFORE_PROPERTIES);
+  const revision = /,"revision":\d+\}$/.exec(line)?.[0] ?? '}';
+  return line.slice(0, at) + BEFORE_PROPERTIES + JSON.stringify(moneyOnly(event, properties)) + revision;
 }
 
 /** The first field of this name: the service writes its own fields before the properties of the caller. */

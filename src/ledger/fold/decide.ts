@@ -1,4 +1,5 @@
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import { moneyOnly } from '../../ingest/events/money-only.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { betEffect, stakesDiffer } from '../money/bets.ts';
 import { exceeds64Bits, inBase, type Conversions } from '../money/conversion.ts';
@@ -80,25 +81,26 @@ class Decider {
     };
   }
 
-  #take(event: FoldEvent): void {
-    const owner = this.#snapshot.projects.get(event.accepted.project_id);
-    if (owner?.tenant_id !== event.accepted.tenant_id) {
-      return void this.#rejections.push(unknownProject(event));
+  #take(accepted: FoldEvent): void {
+    const owner = this.#snapshot.projects.get(accepted.accepted.project_id);
+    if (owner?.tenant_id !== accepted.accepted.tenant_id) {
+      return void this.#rejections.push(unknownProject(accepted));
     }
     const { base_currency } = owner;
-    const { identity, claim } = event;
+    const { identity, claim } = accepted;
     const known = this.#snapshot.players.get(identity.key) ?? this.#newPlayers.get(identity.key)?.player_id;
     if (known === undefined && identity.kind === 'player') {
-      return void this.#rejections.push(unknownPlayer(event));
+      return void this.#rejections.push(unknownPlayer(accepted));
     }
     const player_id = known ?? this.#options.newId();
+    const event = knownOf(accepted, player_id, this.#snapshot);
     const row = claim && this.#claim(event, claim, player_id, base_currency);
     if (row === 'dropped') return;
     if (known === undefined) this.#addPlayer(event, identity.key, identity.id, player_id, base_currency);
     this.#see(event, player_id);
     if (claim !== undefined && row !== undefined) this.#book(claim, row);
     if (event.accepted.event.event === 'session_start') this.#totals.add({ player_id, session_count: 1n });
-    this.#changeStatus(event, player_id);
+    this.#changeStatus(accepted, player_id);
     this.#kyc.take(event, player_id);
     this.#emitted.push(toPlayerEvent(event, player_id, row));
   }
@@ -292,6 +294,16 @@ class Decider {
 /** The time at which the event shows activity of the player: the event time, but never after it was received. */
 function seenAt(event: FoldEvent): number {
   return Math.min(event.occurred_at_ms, event.accepted.received_at_ms);
+}
+
+/** The event as far as it may be known: of an erased player what is about money, so that nothing else follows from it. */
+export function knownOf(
+  event: FoldEvent,
+  player_id: string,
+  { erased }: Pick<Snapshot, 'erased'>,
+): FoldEvent {
+  if (!erased.has(player_id)) return event;
+  return { ...event, properties: moneyOnly(event.accepted.event.event, event.properties) };
 }
 
 /** The resolved event, as the fold emits it to `player-events`. */

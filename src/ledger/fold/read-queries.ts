@@ -21,15 +21,16 @@ import { conversionKey, type ProjectOwner, type Snapshot, type SnapshotRequest }
  */
 export async function readSnapshot(tx: Tx, request: SnapshotRequest): Promise<Snapshot> {
   const players = new Map<string, string>();
+  const erased = new Set<string>();
   const [projects, , , ledger, conversions] = await Promise.all([
     readProjects(tx, request.projects),
     readAnonymous(tx, request.anonymous, players),
-    readPlayers(tx, request.players, players),
+    readPlayers(tx, request.players, players, erased),
     readLedger(tx, request.references),
     readConversions(tx, request.conversions),
   ]);
   const kyc = await readDecidableKyc(tx, request.kyc, { projects, players });
-  return { players, ledger, projects, conversions, kyc };
+  return { players, erased, ledger, projects, conversions, kyc };
 }
 
 /** The KYC of the players whose tenants let events decide it; nothing is asked for other batches, which are nearly all. */
@@ -112,22 +113,27 @@ async function readPlayers(
   tx: Tx,
   ids: SnapshotRequest['players'],
   into: Map<string, string>,
+  erased: Set<string>,
 ): Promise<void> {
   if (ids.length === 0) return;
   const rows = (await tx`
-    select r.project_id, r.player_id, p.player_id
+    select r.project_id, r.player_id, p.player_id, p.is_erased
     from unnest(${plainArray(ids.map((r) => r.tenant_id))}::text::uuid[],
       ${plainArray(ids.map((r) => r.project_id))}::text::uuid[],
       ${plainArray(ids.map((r) => r.id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
     cross join lateral (
-      select p.player_id from players p where p.tenant_id = r.tenant_id and p.project_id = r.project_id
-        and p.player_id = r.player_id
+      select p.player_id, p.erased_at is not null as is_erased from players p
+      where p.tenant_id = r.tenant_id and p.project_id = r.project_id and p.player_id = r.player_id
       union all
-      select m.into_player_id from player_merges m where m.tenant_id = r.tenant_id and m.project_id = r.project_id
+      select m.into_player_id, exists (select from players s where s.player_id = m.into_player_id
+        and s.tenant_id = r.tenant_id and s.project_id = r.project_id and s.erased_at is not null)
+      from player_merges m where m.tenant_id = r.tenant_id and m.project_id = r.project_id
         and m.player_id = r.player_id
-      offset 0) p`.values()) as unknown as [string, string, string][];
-  for (const [project_id, named_id, player_id] of rows)
+      offset 0) p`.values()) as unknown as [string, string, string, boolean][];
+  for (const [project_id, named_id, player_id, is_erased] of rows) {
     into.set(playerIdentityKey(project_id, named_id), player_id);
+    if (is_erased) erased.add(player_id);
+  }
 }
 
 /**

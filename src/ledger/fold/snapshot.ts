@@ -10,6 +10,8 @@ import { kycKindOf } from './kyc-kinds.ts';
 export interface Snapshot {
   /** identity key → player_id, for the identities that exist. */
   players: Map<string, string>;
+  /** player_ids of erased players among these: of their events only what is about money goes on. */
+  erased: Set<string>;
   /** reference key → all ledger rows of that transaction_id or bet_id, in the order of their ordinals. */
   ledger: Map<string, LedgerRow[]>;
   /** project_id → its tenant and base currency, for the projects that exist. */

@@ -1,4 +1,5 @@
 import { changeLine, headOf, type EventChange, type EventHead } from '../../ingest/events/envelope.ts';
+import { withoutErased } from '../fold/erased-lines.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -35,7 +36,11 @@ export async function loadEvents(
       if (lines.length === 0) continue;
       await check();
       const texts = await presentLines(postgres.service, lines, base);
-      await clickhouse.insertLines(table, texts, `${table}:${partition}:${records[0]?.offset}`);
+      await clickhouse.insertLines(
+        table,
+        await withoutErased(postgres.service, texts),
+        `${table}:${partition}:${records[0]?.offset}`,
+      );
     }
   }
 }

@@ -1,8 +1,11 @@
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 
-/** What began or ended a time in which a player gets nothing. */
-export type ExclusionSource = 'event' | 'operator' | 'merge';
+/**
+ * What began or ended a time in which a player gets nothing; `erasure`: an excluded person was forgotten, and registered
+ * again.
+ */
+export type ExclusionSource = 'event' | 'operator' | 'merge' | 'erasure';
 
 /** Which event it was. */
 export interface EventCause {

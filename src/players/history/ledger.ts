@@ -1,6 +1,8 @@
 import type { ProjectSession } from '../../http/endpoint.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
 import { readPage, type PageQuery } from '../../http/keyset-page.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { requirePlayer } from '../profile/read.ts';
 import {
   findMoneyEvents,
@@ -32,14 +34,24 @@ export async function ledgerPage(
     },
     page,
   );
-  if (rows.length === 0) return envelopeOfText('[]', { next_cursor });
+  const shown = await ledgerLines(postgres, project, rows);
+  return envelopeOfText(`[${shown.join(',')}]`, { next_cursor });
+}
+
+/** The rows of the ledger of these events, in their order, as JSON text. */
+export async function ledgerLines(
+  postgres: Postgres,
+  project: ProjectRef,
+  rows: readonly MoneyEventRow[],
+): Promise<string[]> {
+  if (rows.length === 0) return [];
+  const { tenant_id } = project;
   const found = await postgres.readAsTenant(tenant_id, (tx) => selectLedgerRows(tx, project, rows));
   const by_event = new Map(found.map((row) => [keyOf(row), row]));
-  const shown = rows.flatMap((event) => {
+  return rows.flatMap((event) => {
     const row = by_event.get(keyOf(event));
     return row === undefined ? [] : [rowJson(row)];
   });
-  return envelopeOfText(`[${shown.join(',')}]`, { next_cursor });
 }
 
 const keyOf = ({ ingestion_id, event_index }: Pick<MoneyEventRow, 'ingestion_id' | 'event_index'>) =>

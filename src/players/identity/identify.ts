@@ -1,4 +1,5 @@
 import { ApiError, validationError } from '../../errors.ts';
+import { newAddresses, protectAgain } from '../exclusions/kept.ts';
 import { applyPatch } from '../profile/change.ts';
 import { isEmptyPatch, splitAttributes, type ProfilePatch } from '../profile/profile-patch.ts';
 import { lockPlayer } from '../profile/queries.ts';
@@ -18,6 +19,8 @@ interface Deps {
   clock: Clock;
   /** Their rows of a player are moved when players are merged. */
   dependents: readonly PlayerDependent[];
+  /** The key under which protections of erased people are kept. */
+  erasure_key: Buffer;
 }
 
 interface Scope {
@@ -73,7 +76,7 @@ async function identifyOnce(deps: Deps, tx: Tx, scope: Scope, body: IdentifyBody
 }
 
 async function write(
-  { clock, dependents }: Deps,
+  { clock, dependents, erasure_key }: Deps,
   tx: Tx,
   ref: Scope & { player_id: string },
   { anonymous_id, external_id, traits = {} }: IdentifyBody,
@@ -87,27 +90,32 @@ async function write(
   if (target === undefined) {
     const status = conflict ? 'conflict' : 'active';
     const player = { ...ref, external_id: external_id ?? null, anonymous_id: link, status } as const;
-    const [won] = await Promise.all([
+    const written = { ...patch, columns: { ...patch.columns, external_id } };
+    const [addresses, won] = await Promise.all([
+      newAddresses(tx, ref, written),
       insertPlayer(tx, player, now),
       applyPatch(tx, ref, patch, now_ms),
       ...dependents.map((dependent) => dependent.onCreate?.(tx, ref)),
     ]);
     if (!won) throw new WriteConflict('an id was taken');
+    await protectAgain(tx, erasure_key, ref, addresses, now);
     return;
   }
   if (link === null && merge.length === 0 && !conflict && isEmptyPatch(patch)) return;
   for (const { player_id } of merge)
     await mergePlayer(tx, { ...ref, player_id, into_player_id: ref.player_id }, now, dependents);
   // One round trip; the statements run in this order, each under the locks of those before it.
-  const [won, locked] = await Promise.all([
+  const [won, locked, , addresses] = await Promise.all([
     link === null ? true : linkAnonymousId(tx, { ...ref, anonymous_id: link }, now),
     lockPlayer(tx, ref),
     conflict ? markConflict(tx, ref, now) : undefined,
+    newAddresses(tx, ref, patch),
     applyPatch(tx, ref, patch, now_ms),
   ]);
   if (!won) throw new WriteConflict('the anonymous_id was taken');
   if (locked?.external_id !== target.external_id) throw new WriteConflict('the external_id was set');
   if ((locked.deleted_at !== null) !== target.deleted) throw new WriteConflict('the player was deleted');
+  await protectAgain(tx, erasure_key, ref, addresses, now);
 }
 
 function patchOf(traits: Traits): ProfilePatch {

@@ -11,6 +11,7 @@ interface Deps {
   postgres: Postgres;
   clock: Clock;
   dependents: readonly PlayerDependent[];
+  erasure_key: Buffer;
 }
 
 /** Links a caller's ids to a player (spec part 4, "Players"). */

@@ -3,6 +3,7 @@ import { auditOf, type AuditChange } from '../../http/audit.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
+import { newAddresses, protectAgain } from '../exclusions/kept.ts';
 import { recordExclusions } from '../exclusions/record-queries.ts';
 import { playerAuditOf, playerVersionOf, type PlayerRow } from './player-json.ts';
 import { MAX_ATTRIBUTES_BYTES, isEmptyPatch, splitAttributes, type ProfilePatch } from './profile-patch.ts';
@@ -25,24 +26,30 @@ interface Deps {
   audit: AuditChange;
 }
 
+/** What a change of addresses needs besides: the key under which protections of erased people are kept. */
+interface ChangeDeps extends Deps {
+  erasure_key: Buffer;
+}
+
 /**
  * Changes a player's profile. Setting the status to self_excluded also sets `self_excluded`; setting it from there to
- * active clears it. Lifting a ban from a player who is self-excluded results in the status self_excluded. Rejects with
+ * active clears it. Lifting a ban from a player who is self-excluded results in the status self_excluded. A new address of
+ * an excluded person who was erased excludes the player. Rejects with
  * PLAYER_NOT_FOUND, CONFLICT (the player is deleted) or VALIDATION_ERROR (custom attributes too large).
  */
 export async function changePlayer(
-  { postgres, clock, audit }: Deps,
+  { postgres, clock, audit, erasure_key }: ChangeDeps,
   ref: PlayerRef,
   { custom_attributes = {}, ...columns }: PatchPlayerBody,
 ): Promise<PlayerRow> {
   const patch = { columns, ...splitAttributes(custom_attributes) };
   const change = async (tx: Tx, one: PlayerRef) => {
     const [locked, before] = await lockAndRead(tx, one);
-    // A bare query is sent after those of the functions before it.
-    const [, [player]] = await Promise.all([
-      applyPatch(tx, one, patch, clock.now_ms()),
-      selectPlayer(tx, one),
-    ]);
+    const now_ms = clock.now_ms();
+    // Sent together, run in this order.
+    const [addresses] = await Promise.all([newAddresses(tx, one, patch), applyPatch(tx, one, patch, now_ms)]);
+    await protectAgain(tx, erasure_key, one, addresses, new Date(now_ms));
+    const [player] = await selectPlayer(tx, one);
     if (player === undefined || locked === undefined) return undefined;
     if (locked.deleted_at !== null) throw new ApiError('CONFLICT', `player ${ref.player_id} is deleted`);
     await auditPlayer(audit, tx, one, before, player);

@@ -33,6 +33,7 @@ interface Deps {
   postgres: Postgres;
   clock: Clock;
   dependents: readonly PlayerDependent[];
+  erasure_key: Buffer;
 }
 
 /** Players (spec part 4). */

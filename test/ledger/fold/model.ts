@@ -79,6 +79,7 @@ export class MemoryStore {
       ]),
       conversions: new Map(),
       kyc: new Map(),
+      erased: new Set(),
     };
   }
 

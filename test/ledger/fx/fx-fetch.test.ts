@@ -48,7 +48,13 @@ function working(): void {
 
 async function schedule(): Promise<void> {
   const urls = { fiat_url: fiat.url, crypto_url: crypto.url };
-  scheduler = await startScheduler(service.platform, urls, () => Promise.reject(new Error('no bonuses')));
+  scheduler = await startScheduler(service.platform, urls, () => Promise.reject(new Error('no bonuses')), {
+    dependents: [],
+    erasers: [],
+    erasure_key: Buffer.alloc(32),
+    files: [],
+    credentials_keys: { current: '00'.repeat(32), previous: undefined },
+  });
 }
 
 const sql = () => service.platform.postgres.service;

@@ -99,6 +99,7 @@ function* replayEvents(process: Process, partition: number, events: FoldEvent[])
       projects: PROJECTS,
       conversions: new Map(),
       kyc: new Map(),
+      erased: new Set(),
     };
     return replay(events, snapshot, partition);
   });
@@ -135,7 +136,7 @@ function* readSnapshot(world: World, tx: Transaction, request: SnapshotRequest):
   const players = new Map([...anonymous, ...readPlayers(world, tx, request)]);
   yield* tx.statement();
   const ledger = readLedger(world, tx, request);
-  return { players, ledger, projects: PROJECTS, conversions: new Map(), kyc: new Map() };
+  return { players, ledger, projects: PROJECTS, conversions: new Map(), kyc: new Map(), erased: new Set() };
 }
 
 function readAnonymous(world: World, tx: Transaction, { anonymous }: SnapshotRequest): Map<string, string> {

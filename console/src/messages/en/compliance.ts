@@ -34,6 +34,7 @@ export const compliance = {
     operator: 'Operator',
     merge: 'Merge of two players',
     before_records: 'Before there were records',
+    erasure: 'Address of an erased person',
   },
   from: 'From (UTC)',
   to: 'To (UTC)',

@@ -101,6 +101,8 @@ export const ACTIONS = everyOf<NonNullable<FiltersIn<'auditLog.list'>['action']>
   'issue',
   'resolve',
   'reveal',
+  'erase',
+  'export',
 ]);
 
 export function useAuditLog({ user, action, resource, from, to }: AuditFilters) {

@@ -1,11 +1,12 @@
 import type { PendingQuery } from 'postgres';
 import type { RuleProduct } from '../../../bonuses/licence/rule.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import { dialled } from '../../../players/exclusions/address-queries.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { verdictSql, type Gate } from '../gate-queries.ts';
 import type { SkipCode } from '../send-row.ts';
-import { dialled, isSameAddressSql } from '../suppression-queries.ts';
+import { isSameAddressSql } from '../suppression-queries.ts';
 
 /**
  * The gate's code why the player must get no message at `recipient` about a bonus of `product` (null: about none); null: it may. No row: the project has no such

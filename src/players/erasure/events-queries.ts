@@ -1,0 +1,55 @@
+import type { ClickHouse } from '../../platform/clickhouse/port.ts';
+import { eventsWith, MONEY_PROPERTIES } from '../../ingest/events/money-only.ts';
+import type { ErasedPerson } from '../dependents.ts';
+
+/** The properties of a row of `events` as `moneyOnly` leaves them. */
+const MONEY_ONLY = `concat('{', arrayStringConcat(arrayFilter(one -> one != '', [${MONEY_PROPERTIES.map(
+  ({ name, text }) => {
+    const raw = `JSONExtractRaw(properties, '${name}')`;
+    const of_type =
+      text === undefined
+        ? `JSONType(properties, '${name}') = 'String'`
+        : `match(trim(both '"' from ${raw}), '${text.source}')`;
+    const events = eventsWith(name)
+      .map((event) => `'${event}'`)
+      .join(', ');
+    return `if(event in (${events}) and ${of_type}, concat('"${name}":', ${raw}), '')`;
+  },
+).join(', ')}]), ','), '}')`;
+
+const THEIRS =
+  '(tenant_id, project_id, player_id) in (select arrayJoin(arrayZip({tenants:Array(UUID)}, {projects:Array(UUID)}, {players:Array(UUID)})))';
+
+const REWRITES: readonly { table: string; set: string }[] = [
+  { table: 'events', set: `properties = ${MONEY_ONLY}` },
+  { table: 'events_by_player', set: `properties = ${MONEY_ONLY}` },
+  {
+    table: 'players',
+    set: "external_id = null, email = null, phone = null, telegram_id = null, timezone = null, custom_attributes = '{}'",
+  },
+];
+
+/**
+ * Reduces the events of these people to what is about money, and empties every version of their rows in `players`. Rewrites
+ * parts of the tables, so people are taken together. Idempotent. Rejects with StillRunning while an earlier one runs, and as
+ * `beforeWrite` does, which is called before each rewrite.
+ */
+export async function eraseEvents(
+  clickhouse: ClickHouse,
+  people: readonly ErasedPerson[],
+  beforeWrite: () => Promise<void>,
+): Promise<void> {
+  const rows = people.flatMap(({ tenant_id, project_id, player_ids }) =>
+    player_ids.map((player_id) => ({ tenant_id, project_id, player_id })),
+  );
+  const params = {
+    tenants: rows.map(({ tenant_id }) => tenant_id),
+    projects: rows.map(({ project_id }) => project_id),
+    players: rows.map(({ player_id }) => player_id),
+  };
+  for (const { table, set } of REWRITES) {
+    await beforeWrite();
+    const sql = `alter table ${table} update ${set} where ${THEIRS} settings mutations_sync = 2`;
+    await clickhouse.rewrite(`erase-${table}`, sql, params);
+  }
+}

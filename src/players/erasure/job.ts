@@ -1,0 +1,167 @@
+import { waitUntilCaughtUp } from '../../analytics/caught-up.ts';
+import { REWRITER_LOCK } from '../../analytics/correction-queries.ts';
+import { removeAnswersNaming } from '../../http/erase-queries.ts';
+import type { CronEntry, NewJob } from '../../platform/jobs/port.ts';
+import { requireLocks, takeLock } from '../../platform/postgres/session-locks.ts';
+import type { Platform } from '../../wiring/platform.ts';
+import type { ErasedPerson, Eraser, PlayerDependent } from '../dependents.ts';
+import { eraseEvents } from './events-queries.ts';
+import { eraseAuditOf } from './profile-queries.ts';
+import { eraseProfile, refOf } from './profile.ts';
+import { noteSteps, selectMergedIds, selectRunning, type ErasureRow } from './queries.ts';
+import type { ErasureStep } from './schema.ts';
+
+/** Erases everybody whose erasure was confirmed. */
+export const ERASE_TASK = 'erase-players';
+
+const MAX_ATTEMPTS = 25;
+/** People whose events one rewrite of ClickHouse reduces: it names them in its parameters. */
+const MAX_PEOPLE = 500;
+/** Rows that one transaction changes. */
+const MAX_ROWS = 2_000;
+const CATCH_UP_MS = 60_000;
+const REWRITER_PATIENCE_MS = 660_000;
+
+/** What the job needs beside the platform. */
+export interface EraseDeps extends Pick<
+  Platform,
+  'postgres' | 'clickhouse' | 'eventLog' | 'clock' | 'logger'
+> {
+  dependents: readonly PlayerDependent[];
+  erasers: readonly Eraser[];
+  erasure_key: Buffer;
+}
+
+/** A job that does all erasures that are confirmed; it replaces a waiting one. */
+export function eraseJob(): NewJob {
+  return {
+    task: ERASE_TASK,
+    payload: {},
+    max_attempts: MAX_ATTEMPTS,
+    job_key: ERASE_TASK,
+    queue: ERASE_TASK,
+  };
+}
+
+/** Every hour: an erasure that was given up, or whose job was lost, is taken up again. */
+export const ERASE_CRONTAB: readonly CronEntry[] = [
+  { identifier: 'erasures', match: '20 * * * *', backfill_ms: 3_600_000, job: eraseJob() },
+];
+
+/** An erasure in the course of the job. */
+interface Open {
+  row: ErasureRow;
+  person: ErasedPerson;
+  steps: Map<string, ErasureStep>;
+}
+
+/**
+ * The task `erase-players`. First Postgres is emptied person by person; then what was on its way comes to rest: events in the
+ * log are folded and in ClickHouse, mirrors have copied the emptied rows. Then ClickHouse is rewritten, for all people at
+ * once, and Postgres is looked at again. Each step may be repeated. Rejects when an erasure is not done, so that the job is
+ * tried again; the others are done nevertheless.
+ */
+export async function runEraseJob(deps: EraseDeps, stop: AbortSignal): Promise<void> {
+  for (;;) {
+    const rows = await selectRunning(deps.postgres.service, MAX_PEOPLE);
+    if (rows.length === 0) return;
+    const emptied: Open[] = [];
+    for (const row of rows) {
+      stop.throwIfAborted();
+      const open = await openErasure(deps, row);
+      if (await attempt(deps, open, () => emptyPostgres(deps, open))) emptied.push(open);
+    }
+    if (emptied.length > 0) await emptyClickHouse(deps, emptied, stop);
+    let done = 0;
+    for (const open of emptied) {
+      stop.throwIfAborted();
+      if (await attempt(deps, open, () => conclude(deps, open))) done++;
+    }
+    if (done < rows.length) throw new Error(`${rows.length - done} erasures are not done yet`);
+    if (rows.length < MAX_PEOPLE) return;
+  }
+}
+
+async function openErasure({ postgres }: EraseDeps, row: ErasureRow): Promise<Open> {
+  const { tenant_id, project_id, player_id, erasure_id, steps } = row;
+  const merged = await selectMergedIds(postgres.service, row);
+  const person = { tenant_id, project_id, player_ids: [player_id, ...merged], erasure_id };
+  return { row, person, steps: new Map(steps.map((step) => [step.step, step])) };
+}
+
+/** Runs a part of an erasure, and notes its steps or why it failed; false when it failed. */
+async function attempt(
+  deps: EraseDeps,
+  { row, steps }: Open,
+  work: () => Promise<Date | null>,
+): Promise<boolean> {
+  const { postgres, logger } = deps;
+  const note = (last_error: string | null, completed_at: Date | null) =>
+    noteSteps(postgres.service, row, { steps: [...steps.values()], last_error, completed_at });
+  try {
+    await note(null, await work());
+    return true;
+  } catch (error) {
+    const { erasure_id } = row;
+    logger.warn({ err: error, erasure_id }, 'an erasure goes on later');
+    await note(
+      error instanceof InUse ? error.message : 'a step failed; the log of the service says why',
+      null,
+    );
+    return false;
+  }
+}
+
+/** Something of the person is still being worked on. */
+class InUse extends Error {
+  override readonly name = 'InUse';
+}
+
+async function emptyPostgres(deps: EraseDeps, { person, steps }: Open): Promise<null> {
+  const { postgres, clock, erasers } = deps;
+  const did = (step: string, rows: number) => {
+    const before = steps.get(step)?.rows ?? 0;
+    steps.set(step, { step, rows: before + rows, done_at: new Date(clock.now_ms()).toISOString() });
+  };
+  did('profile', await eraseProfile(deps, person));
+  const own: Eraser[] = [
+    { step: 'audit_log', erase: eraseAuditOf },
+    {
+      step: 'stored_answers',
+      erase: (tx, { tenant_id, player_ids }) => removeAnswersNaming(tx, tenant_id, player_ids),
+    },
+  ];
+  for (const eraser of [...erasers, ...own]) {
+    for (let rows = 1; rows > 0;) {
+      rows = await postgres.service.begin((tx) => eraser.erase(tx, person, MAX_ROWS));
+      did(eraser.step, rows);
+    }
+  }
+  return null;
+}
+
+async function emptyClickHouse(deps: EraseDeps, open: readonly Open[], stop: AbortSignal): Promise<void> {
+  const { postgres, clickhouse, clock } = deps;
+  await waitUntilCaughtUp(deps, CATCH_UP_MS);
+  stop.throwIfAborted();
+  await postgres.longSession(async (session) => {
+    // event-rewriter derives rows from the rows before: it must not write back what it has read before.
+    await takeLock(session, REWRITER_LOCK, REWRITER_PATIENCE_MS);
+    const people = open.map(({ person }) => person);
+    await eraseEvents(clickhouse, people, () => requireLocks(session));
+  });
+  const done_at = new Date(clock.now_ms()).toISOString();
+  for (const { steps } of open) steps.set('clickhouse', { step: 'clickhouse', rows: 0, done_at });
+}
+
+/** Erases what was written meanwhile; rejects while something of the person is in use. */
+async function conclude(deps: EraseDeps, open: Open): Promise<Date> {
+  const { postgres, clock, erasers } = deps;
+  await emptyPostgres(deps, open);
+  for (const { step, inUse } of erasers) {
+    const rows = (await inUse?.(postgres.service, open.person)) ?? 0;
+    if (rows > 0) throw new InUse(`${rows} rows of the step ${step} are still being worked on`);
+  }
+  deps.logger.info({ erasure_id: open.row.erasure_id, ...refOf(open.person) }, 'a player was erased');
+  return new Date(clock.now_ms());
+}

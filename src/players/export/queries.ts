@@ -1,0 +1,136 @@
+import type { PendingQuery } from 'postgres';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { PlayerRef } from '../player-ref.ts';
+
+/** A file of an export, and how many lines it has. */
+export interface ExportedFile {
+  name: string;
+  rows: number;
+}
+
+/** A row of `player_exports`. */
+export interface ExportRow extends PlayerRef {
+  export_id: string;
+  status: 'queued' | 'ready' | 'failed';
+  requested_by: string;
+  requested_at: Date;
+  completed_at: Date | null;
+  expires_at: Date;
+  run_id: string | null;
+  files: ExportedFile[];
+  bytes: bigint;
+  chunks: number;
+  last_error: string | null;
+}
+
+export type ExportRef = Pick<ExportRow, 'tenant_id' | 'export_id'>;
+
+function columns(tx: Tx) {
+  return tx`tenant_id, export_id, project_id, player_id, status, requested_by, requested_at, completed_at, expires_at,
+    run_id, files, bytes, chunks, last_error`;
+}
+
+/** Notes an export that somebody asks for; when one of the player is queued, that one. */
+export async function insertExport(
+  tx: Tx,
+  asked: PlayerRef & Pick<ExportRow, 'export_id' | 'requested_by' | 'requested_at' | 'expires_at'>,
+): Promise<ExportRow | undefined> {
+  const { tenant_id, project_id, player_id, export_id, requested_by, requested_at, expires_at } = asked;
+  const [row] = await tx<ExportRow[]>`
+    insert into player_exports as e (tenant_id, export_id, project_id, player_id, status, requested_by, requested_at,
+      expires_at)
+    values (${tenant_id}, ${export_id}, ${project_id}, ${player_id}, 'queued', ${requested_by}, ${requested_at},
+      ${expires_at})
+    on conflict (tenant_id, project_id, player_id) where status = 'queued' do update set status = e.status
+    returning ${columns(tx)}`;
+  return row;
+}
+
+/** How many exports of the tenant are queued. */
+export function countQueued(tx: Tx, tenant_id: string): PendingQuery<{ queued: number }[]> {
+  return tx<{ queued: number }[]>`
+    select count(*)::integer as queued from player_exports where tenant_id = ${tenant_id} and status = 'queued'`;
+}
+
+/** An export of a player that is not over. */
+export function selectExport(
+  tx: Tx,
+  ref: PlayerRef & { export_id: string },
+  now: Date,
+): PendingQuery<ExportRow[]> {
+  return tx<ExportRow[]>`
+    select ${columns(tx)} from player_exports
+    where tenant_id = ${ref.tenant_id} and export_id = ${ref.export_id} and project_id = ${ref.project_id}
+      and player_id = ${ref.player_id} and expires_at > ${now}`;
+}
+
+/** The export that a job is to make; no row when it was made, or removed. */
+export async function selectQueued(sql: Tx, ref: ExportRef): Promise<ExportRow | undefined> {
+  const [row] = await sql<ExportRow[]>`
+    select ${columns(sql)} from player_exports
+    where tenant_id = ${ref.tenant_id} and export_id = ${ref.export_id} and status = 'queued'`;
+  return row;
+}
+
+/** Keeps a chunk of the file. */
+export async function insertChunk(
+  sql: Tx,
+  ref: ExportRef,
+  chunk: { run_id: string; chunk_no: number; encrypted: Buffer },
+): Promise<void> {
+  await sql`
+    insert into player_export_chunks (tenant_id, export_id, run_id, chunk_no, encrypted)
+    values (${ref.tenant_id}, ${ref.export_id}, ${chunk.run_id}, ${chunk.chunk_no}, ${chunk.encrypted})`;
+}
+
+/** A chunk of the file. */
+export function selectChunk(
+  tx: Tx,
+  { tenant_id, export_id, run_id }: Pick<ExportRow, 'tenant_id' | 'export_id' | 'run_id'>,
+  chunk_no: number,
+): PendingQuery<{ encrypted: Buffer }[]> {
+  return tx<{ encrypted: Buffer }[]>`
+    select encrypted from player_export_chunks
+    where tenant_id = ${tenant_id} and export_id = ${export_id} and run_id = ${run_id} and chunk_no = ${chunk_no}`;
+}
+
+/** Notes that the file is whole, or why it is none; false when the export is not queued any more. */
+export async function concludeExport(
+  sql: Tx,
+  ref: ExportRef,
+  made: Pick<
+    ExportRow,
+    'status' | 'run_id' | 'files' | 'bytes' | 'chunks' | 'last_error' | 'completed_at' | 'expires_at'
+  >,
+): Promise<boolean> {
+  const { count } = await sql`
+    update player_exports
+    set status = ${made.status}, run_id = ${made.run_id}, files = ${JSON.stringify(made.files)}::text::jsonb,
+      bytes = ${made.bytes}, chunks = ${made.chunks}, last_error = ${made.last_error},
+      completed_at = ${made.completed_at}, expires_at = ${made.expires_at}
+    where tenant_id = ${ref.tenant_id} and export_id = ${ref.export_id} and status = 'queued'`;
+  return count > 0;
+}
+
+/** Removes chunks of the export that are not of this run. */
+export async function removeOtherChunks(sql: Tx, ref: ExportRef, run_id: string | null): Promise<void> {
+  await sql`
+    delete from player_export_chunks
+    where tenant_id = ${ref.tenant_id} and export_id = ${ref.export_id} and run_id is distinct from ${run_id}`;
+}
+
+/** Removes exports that are over, with their files; returns how many. */
+export async function removeExpired(sql: Tx, now: Date, limit: number): Promise<number> {
+  const { count } = await sql`
+    with gone as (
+      delete from player_exports e
+      using (select tenant_id, export_id from player_exports where expires_at <= ${now} limit ${limit}) o
+      where e.tenant_id = o.tenant_id and e.export_id = o.export_id
+      returning e.tenant_id, e.export_id
+    ), chunks as (
+      delete from player_export_chunks c using gone g
+      where c.tenant_id = g.tenant_id and c.export_id = g.export_id
+    )
+    select from gone`;
+  return count;
+}

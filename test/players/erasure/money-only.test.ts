@@ -1,0 +1,70 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { encodePlayerEvent, reduceLine, type PlayerEvent } from '../../../src/ingest/events/envelope.ts';
+import { EVENTS } from '../../../src/ingest/events/catalogue.ts';
+import { moneyOnly } from '../../../src/ingest/events/money-only.ts';
+import { runs } from '../../engines/effort.ts';
+
+const MONEY = ['amount', 'payout', 'currency', 'transaction_id', 'bet_id'];
+const names = fc.constantFrom(...Object.keys(EVENTS), 'custom_note');
+const properties = fc.dictionary(
+  fc.oneof(fc.constantFrom(...MONEY), fc.string()),
+  fc.oneof(
+    fc.nat(),
+    fc.stringMatching(/^[0-9]{1,5}$/),
+    fc.constantFrom('EUR', 'my name is Bob'),
+    fc.jsonValue(),
+  ),
+);
+
+it('of the properties of an erased player only those about money stay, as they were', () => {
+  fc.assert(
+    fc.property(names, properties, (event, given) => {
+      for (const [name, value] of Object.entries(moneyOnly(event, given))) {
+        expect(MONEY).toContain(name);
+        expect(value).toBe(given[name]);
+        if (name === 'amount' || name === 'payout') expect(String(value)).toMatch(/^[0-9]+$/);
+        if (name === 'currency') expect(String(value)).toMatch(/^[A-Za-z0-9]{1,16}$/);
+      }
+    }),
+    { numRuns: runs(1_000) },
+  );
+  expect(moneyOnly('custom_note', { amount: 5, transaction_id: 't' })).toEqual({});
+  const deposit = { amount: '12', currency: 'EUR', transaction_id: 't', payment_method: 'card of Bob' };
+  expect(moneyOnly('deposit_confirmed', deposit)).toEqual({
+    amount: '12',
+    currency: 'EUR',
+    transaction_id: 't',
+  });
+  expect(moneyOnly('deposit_failed', { amount: 'Bob', currency: 'my name is Bob' })).toEqual({});
+});
+
+it('a line on the log is reduced without touching its other fields', () => {
+  fc.assert(
+    fc.property(
+      names,
+      properties,
+      fc.option(fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n })),
+      fc.boolean(),
+      (event, given, base_amount, has_revision) => {
+        const row: PlayerEvent = {
+          tenant_id: '00000000-0000-4000-8000-000000000001',
+          project_id: '00000000-0000-4000-8000-000000000002',
+          event,
+          player_id: '00000000-0000-4000-8000-000000000003',
+          occurred_at: 1,
+          received_at: 2,
+          ingestion_id: '00000000-0000-4000-8000-000000000004',
+          event_index: 0,
+          base_amount,
+          base_payout: null,
+          properties: JSON.parse(JSON.stringify(given)) as Record<string, unknown>,
+        };
+        const line = (one: PlayerEvent) =>
+          has_revision ? `${encodePlayerEvent(one).slice(0, -1)},"revision":1}` : encodePlayerEvent(one);
+        expect(reduceLine(line(row))).toBe(line({ ...row, properties: moneyOnly(event, row.properties) }));
+      },
+    ),
+    { numRuns: runs(1_000) },
+  );
+});

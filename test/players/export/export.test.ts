@@ -1,0 +1,141 @@
+import { strFromU8, unzipSync } from 'fflate';
+import { request } from 'undici';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
+import { removeExpiredExports } from '../../../src/players/export/job.ts';
+import { call, sendBatch, type Answer } from '../../engines/http-client.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
+import { until } from '../../engines/until.ts';
+import { newMarkers, plantRows, type Planted } from '../erasure/planted.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await sharedService();
+});
+afterAll(() => service?.close());
+
+const api = (method: string, path: string, body?: unknown): Promise<Answer> =>
+  call(service.base_url + path, service.session_token, { method, body });
+
+/** More events than a page of the export has. */
+const EVENTS = 1_250;
+
+describe('the export of a player', () => {
+  let planted: Planted;
+  let made: Record<string, unknown>;
+  let zip: Uint8Array;
+  let path: string;
+
+  beforeAll(async () => {
+    const { marker, digits } = newMarkers().of(0);
+    const body = {
+      external_id: marker,
+      anonymous_id: `device-${marker}`,
+      traits: { email: `${marker}@example.com` },
+    };
+    const identified = await call(`${service.base_url}/v1/players/identify`, service.api_key, { body });
+    const player_id = String(identified.data['player_id']);
+    planted = { tenant_id: service.tenant_id, project_id: service.project_id, player_id, marker, digits };
+    const properties = { amount: 100, currency: 'EUR', payment_method: 'card' };
+    for (let from = 0; from < EVENTS; from += 50) {
+      const events = Array.from({ length: 50 }, (_, n) =>
+        n % 2 === 0
+          ? { event: 'custom_note', player_id, properties: { note: `note ${from + n} ${marker}` } }
+          : {
+              event: 'deposit_confirmed',
+              player_id,
+              properties: { ...properties, transaction_id: `${marker} ${from + n}` },
+            },
+      );
+      await sendBatch(service, service, events);
+    }
+    await api('PATCH', `/v1/players/${player_id}`, { custom_attributes: { note: marker } });
+    await plantRows(service.platform.postgres.service, planted);
+    await waitUntilCaughtUp(service.platform, 60_000);
+    const asked = await api('POST', `/v1/players/${player_id}/export`);
+    expect(asked, asked.text).toMatchObject({ status: 202, data: { player_id, status: 'queued' } });
+    path = `/v1/players/${player_id}/exports/${String(asked.data['id'])}`;
+    made = await until('the export is ready', async (saw) => {
+      const { data } = await api('GET', path);
+      return saw(data)['status'] === 'ready' ? data : undefined;
+    });
+    const headers = { authorization: `Bearer ${service.session_token}` };
+    const answer = await request(`${service.base_url}${path}/file`, { headers });
+    expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'application/zip']);
+    zip = new Uint8Array(await answer.body.arrayBuffer());
+  });
+
+  it('is a zip that another library opens, with a file for each subject', () => {
+    const files = unzipSync(zip);
+    const lines = Object.fromEntries(
+      Object.entries(files).map(([name, bytes]) => [
+        name,
+        strFromU8(bytes)
+          .split('\n')
+          .filter((line) => line !== ''),
+      ]),
+    );
+    expect(zip.byteLength).toBe(made['bytes']);
+    expect(Object.entries(lines).map(([name, of]) => ({ name, rows: of.length }))).toEqual(made['files']);
+    for (const line of Object.values(lines).flat()) expect(() => JSON.parse(line) as unknown).not.toThrow();
+    const counts = Object.fromEntries(Object.entries(lines).map(([name, of]) => [name, of.length]));
+    expect(counts).toMatchObject({
+      'profile.ndjson': 1,
+      'ids.ndjson': 1,
+      'events.ndjson': EVENTS,
+      'ledger.ndjson': EVENTS / 2,
+      'messages.ndjson': 1,
+      'runs.ndjson': 1,
+      'webhooks.ndjson': 1,
+      'grants.ndjson': 1,
+      'tiers.ndjson': 1,
+      'kyc.ndjson': 1,
+    });
+    for (const name of [
+      'profile',
+      'ids',
+      'events',
+      'ledger',
+      'messages',
+      'runs',
+      'webhooks',
+      'grants',
+      'tiers',
+      'kyc',
+      'audit',
+    ])
+      expect(lines[`${name}.ndjson`]?.join('\n'), name).toContain(planted.marker);
+    expect(
+      new Set(
+        lines['events.ndjson']
+          ?.map((line) => JSON.parse(line) as { event_index: number; ingestion_id: string })
+          .map(({ ingestion_id, event_index }) => `${ingestion_id} ${event_index}`),
+      ).size,
+    ).toBe(EVENTS);
+  });
+
+  it('is kept encrypted, and who asked for it and took it is in the audit log', async () => {
+    const chunks = await service.platform.postgres.service<{ encrypted: Buffer }[]>`
+      select encrypted from player_export_chunks where tenant_id = ${service.tenant_id}`;
+    expect(chunks.length).toBeGreaterThan(0);
+    expect(chunks.some(({ encrypted }) => encrypted.includes(planted.marker))).toBe(false);
+    const { data } = await api('GET', `/v1/audit-log?resource_id=${planted.player_id}&action=export`);
+    const statuses = (data as unknown as { after: { status: string } }[]).map(({ after }) => after.status);
+    expect(statuses).toEqual(['downloaded', 'queued']);
+  });
+
+  it('is of this player alone, and goes when its time is over', async () => {
+    const other = await call(`${service.base_url}/v1/players/identify`, service.api_key, {
+      body: { external_id: 'other' },
+    });
+    const foreign = path.replace(planted.player_id, String(other.data['player_id']));
+    for (const one of [foreign, `${foreign}/file`]) expect((await api('GET', one)).code).toBe('NOT_FOUND');
+    const sql = service.platform.postgres.service;
+    await sql`update player_exports set expires_at = now() where tenant_id = ${service.tenant_id}`;
+    expect((await api('GET', `${path}/file`)).code).toBe('NOT_FOUND');
+    await removeExpiredExports(service.platform);
+    const left = await sql`select from player_export_chunks where tenant_id = ${service.tenant_id}`;
+    expect(left.length).toBe(0);
+  });
+});
