@@ -158,9 +158,9 @@ async function emptyClickHouse(deps: EraseDeps, open: readonly Open[], stop: Abo
 async function conclude(deps: EraseDeps, open: Open): Promise<Date> {
   const { postgres, clock, erasers } = deps;
   await emptyPostgres(deps, open);
-  for (const { step, inUse } of erasers) {
-    const rows = (await inUse?.(postgres.service, open.person)) ?? 0;
-    if (rows > 0) throw new InUse(`${rows} rows of the step ${step} are still being worked on`);
+  for (const eraser of erasers) {
+    const rows = (await eraser.inUse?.(postgres.service, open.person)) ?? 0;
+    if (rows > 0) throw new InUse(`${rows} rows of the step ${eraser.step} are still being worked on`);
   }
   deps.logger.info({ erasure_id: open.row.erasure_id, ...refOf(open.person) }, 'a player was erased');
   return new Date(clock.now_ms());

@@ -144,7 +144,8 @@ export async function removeExpiredExports(
   stop?: AbortSignal,
 ): Promise<void> {
   const now = new Date(clock.now_ms());
-  for (let removed = MAX_REMOVED; removed === MAX_REMOVED && stop?.aborted !== true;) {
-    removed = await removeExpired(postgres.service, now, MAX_REMOVED);
+  for (;;) {
+    const removed = await removeExpired(postgres.service, now, MAX_REMOVED);
+    if (removed < MAX_REMOVED || stop?.aborted === true) return;
   }
 }

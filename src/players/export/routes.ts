@@ -83,9 +83,9 @@ async function requestExport(
 ): Promise<ExportRow> {
   const { postgres, clock, jobs } = deps;
   const { player_id } = await requirePlayer(postgres, { tenant_id, project_id, player_id: id });
-  const [{ queued = 0 } = {}] = await postgres.readAsTenant(tenant_id, (tx) => countQueued(tx, tenant_id));
-  if (queued >= MAX_QUEUED) {
-    const message = `${queued} exports of the tenant are waiting: try again later`;
+  const [counted] = await postgres.readAsTenant(tenant_id, (tx) => countQueued(tx, tenant_id));
+  if (counted !== undefined && counted.queued >= MAX_QUEUED) {
+    const message = `${counted.queued} exports of the tenant are waiting: try again later`;
     throw new ApiError('RATE_LIMITED', message, { retry_after_s: RETRY_AFTER_S });
   }
   const now_ms = clock.now_ms();

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { encodePlayerEvent, reduceLine, type PlayerEvent } from '../../../src/ingest/events/envelope.ts';
 import { EVENTS } from '../../../src/ingest/events/catalogue.ts';

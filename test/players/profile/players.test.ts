@@ -318,6 +318,7 @@ test('a change is run again after a deadlock with a writer that locks in the opp
     return row?.deadlocks ?? 0;
   };
   const before = await deadlocks();
+  let races = 0;
   // Of the two transactions Postgres ends the one that has waited for a second, which is the change unless the machine
   // is very slow. Only the end of the change makes it run again, so the race is repeated until that was the case.
   await until('Postgres ends the change', async (saw) => {
@@ -325,7 +326,8 @@ test('a change is run again after a deadlock with a writer that locks in the opp
     // Locks the totals first and the profile second, as a batch of events may.
     const writer = service.begin(async (tx) => {
       await tx`update player_totals set bet_count = bet_count + 1 where player_id = ${id}`;
-      changes.push(patch(id, { email: 'deadlock@example.com' }));
+      // Another address each time: a change of nothing locks nothing.
+      changes.push(patch(id, { email: `deadlock-${++races}@example.com` }));
       await statementWaits(service);
       await tx`update players set kyc_level = 1 where player_id = ${id}`;
     });
@@ -344,5 +346,5 @@ test('a change is run again after a deadlock with a writer that locks in the opp
   // Postgres publishes the counter some time after the deadlock.
   await until('the deadlock is counted', async (saw) => saw(await deadlocks()) > before);
   const { data } = (await get(`/v1/players/${id}`)).body;
-  expect(data).toMatchObject({ email: 'deadlock@example.com', kyc_level: 1, bet_count: 1 });
+  expect(data).toMatchObject({ email: `deadlock-${races}@example.com`, kyc_level: 1, bet_count: 1 });
 });
