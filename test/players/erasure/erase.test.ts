@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { moneyOnly } from '../../../src/ingest/events/money-only.ts';
+import { loadEvents } from '../../../src/ledger/reconcile/load-events.ts';
+import { TOPICS } from '../../../src/platform/event-log/topics.ts';
 import { runs } from '../../engines/effort.ts';
 import { call, sendBatch, type Answer, type Fields } from '../../engines/http-client.ts';
 import { sunk, type TestService, type TestTenant } from '../../engines/service.ts';
@@ -213,6 +215,21 @@ describe('erasures of people', () => {
     expect(data).toMatchObject({ total_deposited: 5_700 });
     const timeline = (await api('GET', `/v1/players/${player_id}/timeline?limit=2`)).data as unknown as Rows;
     expect(timeline.map((one) => one['properties'])).toEqual(expect.arrayContaining([{}, properties]));
+  });
+
+  it('are not undone when the log is read into ClickHouse again', async () => {
+    const { platform, tenant_id, project_id } = service;
+    const logged: string[] = [];
+    for (const [partition, end] of await platform.eventLog.endOffsets(TOPICS.playerEvents)) {
+      for await (const { records } of platform.eventLog.read(TOPICS.playerEvents, partition, 0n, end)) {
+        logged.push(...records.map(({ value }) => value).filter((value) => value.includes(first.marker)));
+      }
+    }
+    expect(logged.length).toBeGreaterThan(0);
+    await loadEvents(platform, [{ tenant_id, project_id }], 'events', () => Promise.resolve());
+    // Whoever has registered with an address of the person since then is in `players`.
+    const found = await foundInClickHouse(platform, [first.marker]);
+    expect(found.filter((row) => !row.startsWith('players: '))).toEqual([]);
   });
 
   it('are not asked for again', async () => {

@@ -3,8 +3,11 @@ import { expect, it } from 'vitest';
 import { encodePlayerEvent, reduceLine, type PlayerEvent } from '../../../src/ingest/events/envelope.ts';
 import { EVENTS } from '../../../src/ingest/events/catalogue.ts';
 import { moneyOnly } from '../../../src/ingest/events/money-only.ts';
+import { knownOf } from '../../../src/ledger/fold/decide.ts';
+import { parseRecord } from '../../../src/ledger/fold/fold-event.ts';
 import { runs } from '../../engines/effort.ts';
 
+const PLAYER = '00000000-0000-4000-8000-000000000003';
 const MONEY = ['amount', 'payout', 'currency', 'transaction_id', 'bet_id'];
 const names = fc.constantFrom(...Object.keys(EVENTS), 'custom_note');
 const properties = fc.dictionary(
@@ -37,6 +40,26 @@ it('of the properties of an erased player only those about money stay, as they w
     transaction_id: 't',
   });
   expect(moneyOnly('deposit_failed', { amount: 'Bob', currency: 'my name is Bob' })).toEqual({});
+});
+
+it('the fold goes on with what is about money alone, of erased players alone', () => {
+  const parsed = parseRecord({
+    offset: 0n,
+    key: 'k',
+    value: JSON.stringify({
+      ingestion_id: '00000000-0000-4000-8000-000000000004',
+      index: 0,
+      tenant_id: '00000000-0000-4000-8000-000000000001',
+      project_id: '00000000-0000-4000-8000-000000000002',
+      environment: 'dev',
+      received_at_ms: 1_700_000_000_000,
+      event: { event: 'kyc_rejected', player_id: PLAYER, properties: { reason: 'the passport of Bob' } },
+    }),
+  });
+  if (!('event' in parsed)) throw new Error(parsed.rejection.message);
+  const { event } = parsed;
+  expect(knownOf(event, PLAYER, { erased: new Set([PLAYER]) }).properties).toEqual({});
+  expect(knownOf(event, PLAYER, { erased: new Set() })).toBe(event);
 });
 
 it('a line on the log is reduced without touching its other fields', () => {
