@@ -188,21 +188,24 @@ describe('a secret in a file', () => {
   });
 });
 
-it.each(['PUBLIC_URL', 'CREDENTIALS_KEY', 'ERASURE_KEY'])('servers need %s: without it the start is refused', (name) => {
-  for (const empty of ['', undefined]) {
-    expect(() => readConfig({ ...servers, [name]: empty })).toThrow(`${name}: must be set`);
-    // A command such as `npm run positions` uses neither.
-    expect(readCommandConfig({ ...servers, [name]: empty }).servers).toEqual(readConfig(servers).servers);
-  }
-  const {
-    KAFKA_BROKERS: _kafka,
-    CLICKHOUSE_URL: _click,
-    POSTGRES_URL: _sql,
-    REDIS_URL: _redis,
-    ...rest
-  } = servers;
-  expect(readConfig({ ...rest, [name]: '' }).servers).toBeUndefined();
-});
+it.each(['PUBLIC_URL', 'CREDENTIALS_KEY', 'ERASURE_KEY'])(
+  'servers need %s: without it the start is refused',
+  (name) => {
+    for (const empty of ['', undefined]) {
+      expect(() => readConfig({ ...servers, [name]: empty })).toThrow(`${name}: must be set`);
+      // A command such as `npm run positions` uses neither.
+      expect(readCommandConfig({ ...servers, [name]: empty }).servers).toEqual(readConfig(servers).servers);
+    }
+    const {
+      KAFKA_BROKERS: _kafka,
+      CLICKHOUSE_URL: _click,
+      POSTGRES_URL: _sql,
+      REDIS_URL: _redis,
+      ...rest
+    } = servers;
+    expect(readConfig({ ...rest, [name]: '' }).servers).toBeUndefined();
+  },
+);
 
 describe('the identity provider of the console', () => {
   const given = { OIDC_ISSUER: 'https://id.example/tenant', OIDC_CLIENT_ID: 'console' };
