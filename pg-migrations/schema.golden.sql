@@ -21,6 +21,11 @@ begin
   order by s.place;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.address_key(channel text, address text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN "left"(CASE WHEN (channel = 'sms'::text) THEN COALESCE(NULLIF(CASE WHEN (address !~ '[[:alpha:]@]'::text) THEN ltrim(regexp_replace(address, '[(]0[)]|[^0-9]'::text, ''::text, 'g'::text), '0'::text) ELSE NULL::text END, ''::text), lower(address)) ELSE lower(address) END, 600);
 
 CREATE OR REPLACE FUNCTION public.consent_to(attributes jsonb, channel text)
  RETURNS boolean
@@ -1496,6 +1501,22 @@ create policy own_tenant on memberships for all to engagement_api using ((tenant
 grant delete, insert, select, update on public.memberships to engagement_api;
 grant delete, insert, select, update on public.memberships to engagement_service;
 
+create table public.merged_addresses (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  player_id uuid not null,
+  channel text not null,
+  address_key text not null,
+  constraint merged_addresses_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
+  constraint merged_addresses_pkey PRIMARY KEY (address_key, channel, player_id, tenant_id, project_id)
+);
+CREATE INDEX merged_addresses_of_player ON public.merged_addresses USING btree (player_id, tenant_id, project_id);
+-- row-level security of public.merged_addresses: enabled, forced
+create policy every_tenant on merged_addresses for all to engagement_service using (true);
+create policy own_tenant on merged_addresses for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.merged_addresses to engagement_api;
+grant delete, insert, select, update on public.merged_addresses to engagement_service;
+
 create table public.message_sends (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -1811,14 +1832,30 @@ create table public.players (
   kyc_provider_ref text,
   kyc_revision integer not null default 0,
   erased_at timestamp with time zone,
+  was_banned boolean not null default false,
+  barred_until timestamp with time zone default 
+CASE
+    WHEN (self_excluded OR (status = ANY (ARRAY['self_excluded'::text, 'banned'::text])) OR was_banned) THEN 'infinity'::timestamp with time zone
+    ELSE cooldown_until
+END,
+  email_key text default address_key('email'::text, NULLIF(email, ''::text)),
+  sms_key text default address_key('sms'::text, NULLIF(phone, ''::text)),
+  push_key text default address_key('push'::text, NULLIF(
+CASE
+    WHEN (jsonb_typeof((custom_attributes -> 'push_token'::text)) = 'string'::text) THEN (custom_attributes ->> 'push_token'::text)
+    ELSE NULL::text
+END, ''::text)),
   constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text, 'revoked'::text]))) NOT VALID,
   constraint players_pkey PRIMARY KEY (player_id, tenant_id, project_id),
   constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))
 );
 CREATE INDEX players_by_email ON public.players USING btree (email, tenant_id, project_id) WHERE (email IS NOT NULL);
+CREATE INDEX players_by_email_key ON public.players USING btree (email_key, tenant_id, barred_until) WHERE (email_key IS NOT NULL);
 CREATE UNIQUE INDEX players_by_external_id ON public.players USING btree (external_id, tenant_id, project_id) WHERE (external_id IS NOT NULL);
 CREATE INDEX players_by_phone ON public.players USING btree (phone, tenant_id, project_id) WHERE (phone IS NOT NULL);
+CREATE INDEX players_by_push_key ON public.players USING btree (push_key, tenant_id, barred_until) WHERE (push_key IS NOT NULL);
 CREATE INDEX players_by_rare_status ON public.players USING btree (tenant_id, project_id, status) WHERE (status <> 'active'::text);
+CREATE INDEX players_by_sms_key ON public.players USING btree (sms_key, tenant_id, barred_until) WHERE (sms_key IS NOT NULL);
 CREATE INDEX players_by_telegram_id ON public.players USING btree (telegram_id, tenant_id, project_id) WHERE (telegram_id IS NOT NULL);
 CREATE INDEX players_erased ON public.players USING btree (player_id, tenant_id, project_id) WHERE (erased_at IS NOT NULL);
 CREATE INDEX players_kyc_lapsing ON public.players USING btree (kyc_expires_at) WHERE ((kyc_expires_at IS NOT NULL) AND (kyc_status = 'approved'::text) AND (deleted_at IS NULL));

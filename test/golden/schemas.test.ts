@@ -140,6 +140,7 @@ const LARGE = [
   'journey_steps',
   'kyc_calls',
   'kyc_decisions',
+  'merged_addresses',
   'message_sends',
   'player_identities',
   'player_merges',

@@ -1,6 +1,6 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { RuleProduct } from '../../bonuses/licence/rule.ts';
-import { recipientSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
+import { recipientOf, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import type { SkipCode } from '../messaging/send-row.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -90,7 +90,7 @@ export function countVerdicts(
   product: RuleProduct | null,
   counting: Counting,
 ): PendingQuery<VerdictCount[]> {
-  const recipient = recipientSql(tx, audience.channel);
+  const recipient = recipientOf(tx, audience.channel);
   return tx<VerdictCount[]>`
     select verdict, count(*) as members
     from (

@@ -1,7 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { RuleProduct } from '../../bonuses/licence/rule.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
-import { recipientSql, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
+import { recipientOf, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
@@ -184,7 +184,7 @@ export async function insertRows(
   gate: Gate,
 ): Promise<void> {
   const { tenant_id, project_id, campaign_id, channel } = audience;
-  const recipient = recipientSql(tx, channel);
+  const recipient = recipientOf(tx, channel);
   const variants = [...new Set(choices.values())];
   const index_of = new Map(variants.map((variant, i) => [variant, i + 1]));
   // The lateral join looks each player up by its key, whatever plan the statistics suggest.
@@ -196,7 +196,7 @@ export async function insertRows(
       (${plainArray(variants.map(({ variant_id }) => variant_id))}::text::uuid[])[j.variant],
       ${provider_id}, j.recipient, ${statusSql(tx, 'queued')}, j.verdict, ${gate.now}
     from (
-      select p.tenant_id, p.project_id, p.player_id, c.variant, ${recipient} as recipient,
+      select p.tenant_id, p.project_id, p.player_id, c.variant, ${recipient.address} as recipient,
         ${verdictSql(tx, gate, recipient, tx`c.bonus_product`)} as verdict
       from unnest(
         ${plainArray([...choices.keys()])}::text::uuid[],

@@ -1,5 +1,5 @@
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
-import { recipientSql, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
+import { recipientOf, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Audience, RowVariant } from './fan-out-queries.ts';
@@ -71,7 +71,7 @@ export async function insertFirings(
   gate: Gate,
 ): Promise<number> {
   const { tenant_id, project_id, campaign_id, channel, provider_id } = audience;
-  const recipient = recipientSql(tx, channel);
+  const recipient = recipientOf(tx, channel);
   const { count } = await tx`
     insert into message_sends (tenant_id, project_id, send_id, campaign_id, dedup_key, player_id, channel, template_id,
       variant_id, provider_id, recipient, status, error_code, context, enqueued_at)
@@ -80,7 +80,7 @@ export async function insertFirings(
       ${statusSql(tx, 'queued')}, j.verdict, j.context, ${gate.now}
     from (
       select p.tenant_id, p.project_id, p.player_id, f.dedup_key, f.template_id, f.variant_id, f.context::jsonb as context,
-        ${recipient} as recipient, ${verdictSql(tx, gate, recipient, tx`f.bonus_product`)} as verdict
+        ${recipient.address} as recipient, ${verdictSql(tx, gate, recipient, tx`f.bonus_product`)} as verdict
       from unnest(
         ${plainArray(firings.map(({ player_id }) => player_id))}::text::uuid[],
         ${textArray(firings.map(({ dedup_key }) => dedup_key))}::text::text[],

@@ -1,6 +1,8 @@
 import type { PendingQuery, Row } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { holdersSql, keyOfPlayer } from '../../players/exclusions/address-queries.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { hasComeDue, inQueue, queueOrder, type SendQueue } from './messenger-queries.ts';
 
@@ -11,22 +13,50 @@ export interface PlayerIds {
   ids: string[];
 }
 
-/** A message that is due, and the ids of its player. */
-export type DueMessage = PlayerIds & { send_id: string };
+/** A player who is written to on a channel, with the ids of everybody whose address it is. */
+export interface AddressedPlayer extends PlayerIds {
+  /** Other players of the tenant with the address, by their projects; null: more than {@link MAX_HOLDERS}. */
+  others: { project_id: string; ids: string[] }[] | null;
+}
 
-/** Every id of the player of each row of `players`, which has tenant, project and player. */
+/** A message that is due, and the ids of its player and of others with its address. */
+export type DueMessage = AddressedPlayer & { send_id: string };
+
+/** Players with one address whose ids are read; of more any event may be the exclusion. */
+const MAX_HOLDERS = 20;
+
+/** Every id of the player `p`, which has tenant, project and player, as an array. */
+function everyIdOf(tx: Tx, p: string): PendingQuery<Row[]> {
+  const isOf = (row: string) =>
+    tx`${tx(row)}.tenant_id = ${tx(p)}.tenant_id and ${tx(row)}.project_id = ${tx(p)}.project_id`;
+  return tx`array[${tx(p)}.player_id::text] || array(
+      select m.player_id::text from player_merges m where m.into_player_id = ${tx(p)}.player_id and ${isOf('m')} offset 0
+    ) || coalesce((
+      select a.anonymous_ids from players a where a.player_id = ${tx(p)}.player_id and ${isOf('a')} offset 0), '{}')`;
+}
+
+/** Every id of the player of each row of `players`, which has a player_id. */
 function idsOf(tx: Tx, players: PendingQuery<Row[]>, { tenant_id, project_id }: ProjectRef) {
   return tx`
-    select d.*, array[d.player_id::text] || coalesce(m.ids, '{}') || coalesce(p.anonymous_ids, '{}') as ids
-    from (${players}) d
+    select d.*, ${everyIdOf(tx, 'd')} as ids
+    from (select *, ${tenant_id}::uuid as tenant_id, ${project_id}::uuid as project_id from (${players}) w) d`;
+}
+
+/** The same with everybody whose address on the channel is the player's. */
+function addressedOf(tx: Tx, players: PendingQuery<Row[]>, project: ProjectRef, channel: Channel) {
+  const to = { tenant_id: tx`i.tenant_id`, channel, key: tx`p.key` };
+  return tx`
+    select i.*, case when o.holders <= ${MAX_HOLDERS} then o.others end as others
+    from (${idsOf(tx, players, project)}) i
     left join lateral (
-      select p.anonymous_ids from players p
-      where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = d.player_id offset 0
-    ) p on true
-    left join lateral (
-      select array_agg(m.player_id::text) as ids from player_merges m
-      where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.into_player_id = d.player_id
-    ) m on true`;
+      select ${keyOfPlayer(tx, channel)} as key from players p
+      where p.player_id = i.player_id and p.tenant_id = i.tenant_id and p.project_id = i.project_id offset 0) p on true
+    cross join lateral (
+      select count(*) as holders, coalesce(jsonb_agg(
+        jsonb_build_object('project_id', h.project_id, 'ids', ${everyIdOf(tx, 'h')})), '[]') as others
+      from (select i.tenant_id, o.* from (${holdersSql(tx, to, MAX_HOLDERS + 2)}) o
+        where o.player_id <> i.player_id limit ${MAX_HOLDERS + 1}) h
+    ) o`;
 }
 
 /** Up to `limit` due messages of a queue after the one with the id `after`, in the order in which they are claimed. */
@@ -37,13 +67,14 @@ export async function selectDueMessages(
   after: string,
   limit: number,
 ): Promise<DueMessage[]> {
-  const { tenant_id, project_id, queue_id } = queue;
+  const { tenant_id, project_id, queue_id, channel } = queue;
   const due = sql`
     select s.send_id, s.player_id from message_sends s
     where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and ${inQueue(sql, queue_id)}
       and s.status = 'queued' and ${hasComeDue(sql, now)} and s.send_id > ${after}
     order by ${queueOrder(sql)} limit ${limit}`;
-  return sql<DueMessage[]>`${idsOf(sql, due, queue)} order by d.send_id`;
+  return sql<DueMessage[]>`
+    select send_id, player_id, ids, others from (${addressedOf(sql, due, queue, channel)}) d order by send_id`;
 }
 
 /** Every id of these players as it is now; a player that does not exist has its own alone. */
@@ -52,9 +83,19 @@ export async function selectIdsOf(
   project: ProjectRef,
   player_ids: readonly string[],
 ): Promise<PlayerIds[]> {
-  return tx<PlayerIds[]>`${idsOf(
-    tx,
-    tx`select player_id from unnest(${plainArray(player_ids)}::text::uuid[]) as r (player_id)`,
-    project,
-  )}`;
+  return tx<PlayerIds[]>`select player_id, ids from (${idsOf(tx, givenSql(tx, player_ids), project)}) d`;
+}
+
+/** The same of players who are written to, with everybody whose address it is. */
+export async function selectAddressed(
+  tx: Tx,
+  { channel, ...project }: ProjectRef & { channel: Channel },
+  player_ids: readonly string[],
+): Promise<AddressedPlayer[]> {
+  return tx<AddressedPlayer[]>`
+    select player_id, ids, others from (${addressedOf(tx, givenSql(tx, player_ids), project, channel)}) d`;
+}
+
+function givenSql(tx: Tx, player_ids: readonly string[]) {
+  return tx`select player_id from unnest(${plainArray(player_ids)}::text::uuid[]) as r (player_id)`;
 }

@@ -8,7 +8,7 @@ import { OWNERS } from '../../platform/event-log/position-queries.ts';
 import type { Db, Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
-import { selectDueMessages, selectIdsOf } from './fence-queries.ts';
+import { selectAddressed, selectDueMessages, type AddressedPlayer } from './fence-queries.ts';
 import type { SendQueue } from './messenger-queries.ts';
 
 type FenceDeps = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
@@ -37,7 +37,7 @@ export interface FenceMark extends NotedEnds {
 /**
  * Makes sure that what players asked for, such as a self-exclusion, is in Postgres before the gate decides: it notes
  * the end of the event log and waits until the fold has passed it. The events of a player are in the partitions of the
- * player's ids, so a message waits for these partitions only. While the fold is far behind in one partition, because a
+ * player's ids, so a message waits for these partitions only, and for those of others with the same address. While the fold is far behind in one partition, because a
  * tenant imports its history, the messages of players of other partitions go on.
  */
 export class Fence {
@@ -81,13 +81,27 @@ export class Fence {
   }
 
   /** The partitions that the events of a player with these ids are in. */
-  partitionsOf({ ends }: FenceMark, { project_id }: ProjectRef, ids: readonly string[]): Set<number> {
+  partitionsOf(
+    { ends }: FenceMark,
+    { project_id }: Pick<ProjectRef, 'project_id'>,
+    ids: readonly string[],
+  ): Set<number> {
     const { eventLog } = this.#deps;
     return new Set(ids.map((id) => eventLog.partitionOf(identityKeyOf(project_id, id), ends.size)));
   }
 
   /**
-   * Which messages of a queue may be decided: those of players whose partitions the fold has passed. Rejects when `stop`
+   * The partitions that the events of everybody are in whose address it is: an exclusion of any of them bars the address.
+   * All partitions where the address is of very many.
+   */
+  addressPartitions(mark: FenceMark, project: ProjectRef, { ids, others }: AddressedPlayer): Set<number> {
+    if (others === null) return new Set(mark.ends.keys());
+    const theirs = others.flatMap((other) => [...this.partitionsOf(mark, other, other.ids)]);
+    return new Set([...this.partitionsOf(mark, project, ids), ...theirs]);
+  }
+
+  /**
+   * Which messages of a queue may be decided: those of players whose partitions, and those of others with their address, the fold has passed. Rejects when `stop`
    * is aborted.
    */
   async pass(queue: SendQueue, stop?: AbortSignal): Promise<FencePass> {
@@ -159,10 +173,10 @@ export class Fence {
     let is_end = false;
     for (let page = 0; page < MAX_PAGES && send_ids.length === 0 && !is_end; page++) {
       const due = await selectDueMessages(postgres.service, queue, now, after, PAGE);
-      for (const { send_id, ids } of due) {
-        const of_player = [...this.partitionsOf(mark, queue, ids)].filter((one) => behind.has(one));
-        if (of_player.length === 0) send_ids.push(send_id);
-        for (const partition of of_player) blocking.add(partition);
+      for (const message of due) {
+        const of_address = [...this.addressPartitions(mark, queue, message)].filter((one) => behind.has(one));
+        if (of_address.length === 0) send_ids.push(message.send_id);
+        for (const partition of of_address) blocking.add(partition);
       }
       after = due.at(-1)?.send_id ?? after;
       is_end = due.length < PAGE;
@@ -194,14 +208,16 @@ export class FencePass {
   }
 
   /**
-   * Whether the pass holds for players that the gate has let through. A player may have got another id since the search,
-   * in a partition that is behind: then a decision must be rolled back. Call it in the transaction, after the decision.
+   * Whether the pass holds for players that the gate has let through. A player, or another one with the address, may have
+   * got another id since the search, in a partition that is behind: then a decision must be rolled back. Call it in the
+   * transaction, after the decision.
    */
-  async holdsFor(tx: Tx, project: ProjectRef, player_ids: readonly string[]): Promise<boolean> {
+  async holdsFor(tx: Tx, queue: SendQueue, player_ids: readonly string[]): Promise<boolean> {
     if (this.#behind.size === 0 || player_ids.length === 0) return true;
-    const players = await selectIdsOf(tx, project, player_ids);
-    return players.every(({ ids }) =>
-      [...this.#fence.partitionsOf(this.#mark, project, ids)].every((one) => !this.#behind.has(one)),
+    const { tenant_id, project_id, channel } = queue;
+    const players = await selectAddressed(tx, { tenant_id, project_id, channel }, player_ids);
+    return players.every((player) =>
+      [...this.#fence.addressPartitions(this.#mark, queue, player)].every((one) => !this.#behind.has(one)),
     );
   }
 }

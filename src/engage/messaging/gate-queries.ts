@@ -5,6 +5,13 @@ import type { Channel } from '../../tenants/config/channels.ts';
 import type { GateRules } from './gate.ts';
 import type { SkipCode } from './send-row.ts';
 import { isSameAddressSql } from './suppression-queries.ts';
+import {
+  barsOfAddressSql,
+  keyOfPlayer,
+  PERSON_BARS,
+  type Address,
+  type PersonBar,
+} from '../../players/exclusions/address-queries.ts';
 import { RISK_LEVELS } from '../../bonuses/licence/rule.ts';
 
 // The gate is an SQL expression that decides for many players at once. Counting, fan-out, sending and tests share it.
@@ -21,8 +28,18 @@ export interface Gate extends GateRules {
   known_zones: readonly string[];
 }
 
-/** The address of the player `p` on the channel; null without one. */
-export function recipientSql(tx: Tx, channel: Channel): Fragment {
+/** Where a message goes: expressions of the address as it is written and as it is compared; null without one. */
+export interface Recipient {
+  address: Fragment;
+  key: Fragment;
+}
+
+/** The address of the player `p` on the channel. */
+export function recipientOf(tx: Tx, channel: Channel): Recipient {
+  return { address: addressSql(tx, channel), key: keyOfPlayer(tx, channel) };
+}
+
+function addressSql(tx: Tx, channel: Channel): Fragment {
   if (channel === 'email') return tx`nullif(p.email, '')`;
   if (channel === 'sms') return tx`nullif(p.phone, '')`;
   return tx`nullif(case when jsonb_typeof(p.custom_attributes -> 'push_token') = 'string'
@@ -43,32 +60,41 @@ interface Bar {
   when: Fragment;
 }
 
+/** Rules that are looked at one by one only where any of them holds, which is one look for most messages. */
+interface Bars {
+  any: Fragment;
+  bars: Bar[];
+}
+
 /**
  * The code why a message to the player `p` at `recipient` must not go out; null: it may. `product` is that of the bonus
- * that the message is about; null: about none. The player's own exclusions are checked before the tenant's rules. The
- * gate fails closed: without a player or a recipient nothing goes out.
+ * that the message is about; null: about none. The exclusions of the player, and of everybody else whose address it is,
+ * are checked before the tenant's rules. The gate fails closed: without a player or a recipient nothing goes out.
  */
-export function verdictSql(tx: Tx, gate: Gate, recipient: Fragment, product: Fragment): Fragment {
+export function verdictSql(tx: Tx, gate: Gate, recipient: Recipient, product: Fragment): Fragment {
   return tx`case
     ${branchesSql(tx, barsOf(tx, gate, recipient, product))}
   end`;
 }
 
 /** All codes why nothing may go out, in the order of the gate, as an array; the first one is the verdict. */
-export function codesSql(tx: Tx, gate: Gate, recipient: Fragment, product: Fragment): Fragment {
-  const codes = barsOf(tx, gate, recipient, product).map(
+export function codesSql(tx: Tx, gate: Gate, recipient: Recipient, product: Fragment): Fragment {
+  const bars = barsOf(tx, gate, recipient, product).flatMap((one) => ('any' in one ? one.bars : [one]));
+  const codes = bars.map(
     ({ code, when }, i) => tx`${i === 0 ? tx`` : tx`,`} case when ${when} then ${codeSql(tx, code)} end`,
   );
   return tx`array_remove(array[${codes}]::text[], null)`;
 }
 
 /** The rules of the gate in their order; the first that holds is the verdict. */
-function barsOf(tx: Tx, gate: Gate, recipient: Fragment, product: Fragment): Bar[] {
+function barsOf(tx: Tx, gate: Gate, recipient: Recipient, product: Fragment): (Bar | Bars)[] {
+  const to = { tenant_id: tx`p.tenant_id`, channel: gate.channel, key: recipient.key };
+  const own = { ...ownBars(tx), cooldown: tx`p.cooldown_until > ${gate.now}` };
   return [
-    ...barred(tx),
-    { code: 'SKIPPED_COOLDOWN', when: tx`p.cooldown_until > ${gate.now}` },
+    isGone(tx),
+    personBars(tx, to, gate.now, own),
     ...riskBars(tx, gate, product),
-    { code: 'SKIPPED_NO_RECIPIENT', when: tx`${recipient} is null` },
+    { code: 'SKIPPED_NO_RECIPIENT', when: tx`${recipient.address} is null` },
     { code: 'SKIPPED_SUPPRESSED', when: isSuppressedSql(tx, gate, recipient) },
     { code: 'SKIPPED_NO_CONSENT', when: tx`not ${consentSql(tx, gate)}` },
     ...bonusConsentBars(tx, gate, product),
@@ -77,8 +103,14 @@ function barsOf(tx: Tx, gate: Gate, recipient: Fragment, product: Fragment): Bar
   ];
 }
 
-function branchesSql(tx: Tx, bars: readonly Bar[]): Fragment {
-  return bars.reduce((sql, { code, when }) => tx`${sql} when ${when} then ${codeSql(tx, code)}`, tx``);
+function branchesSql(tx: Tx, bars: readonly (Bar | Bars)[]): Fragment {
+  return bars.reduce(
+    (sql, one) =>
+      'any' in one
+        ? tx`${sql} when ${one.any} then case ${branchesSql(tx, one.bars)} end`
+        : tx`${sql} when ${one.when} then ${codeSql(tx, one.code)}`,
+    tx``,
+  );
 }
 
 /** The code as a literal: as a parameter it would be one more of each statement. */
@@ -88,23 +120,62 @@ function codeSql(tx: Tx, code: SkipCode): Fragment {
 
 /** The first branches of a `case`: the code why nothing at all may go out about the player `p`. */
 export function barredSql(tx: Tx): Fragment {
-  return branchesSql(tx, barred(tx));
+  const { self_excluded, banned } = ownBars(tx);
+  return branchesSql(tx, [
+    isGone(tx),
+    { code: PERSON_CODES.self_excluded, when: self_excluded },
+    { code: PERSON_CODES.banned, when: banned },
+  ]);
 }
 
-function barred(tx: Tx): Bar[] {
-  return [
-    { code: 'SKIPPED_NO_RECIPIENT', when: tx`p.player_id is null or p.deleted_at is not null` },
-    { code: 'SKIPPED_SELF_EXCLUDED', when: tx`p.self_excluded or p.status = 'self_excluded'` },
-    { code: 'SKIPPED_BANNED', when: tx`p.status = 'banned'` },
-  ];
+function isGone(tx: Tx): Bar {
+  return { code: 'SKIPPED_NO_RECIPIENT', when: tx`p.player_id is null or p.deleted_at is not null` };
 }
 
-/** Whether the tenant suppresses the address on the channel. */
-export function isSuppressedSql(tx: Tx, { channel }: Pick<Gate, 'channel'>, recipient: Fragment): Fragment {
-  return tx`exists (
-      select from suppressions x
-      where x.tenant_id = p.tenant_id and ${isSameAddressSql(tx, channel, recipient)}
-    )`;
+const PERSON_CODES = {
+  self_excluded: 'SKIPPED_SELF_EXCLUDED',
+  banned: 'SKIPPED_BANNED',
+  cooldown: 'SKIPPED_COOLDOWN',
+} as const satisfies Record<PersonBar, SkipCode>;
+
+/** What the row of the player `p` itself says, apart from breaks. */
+function ownBars(tx: Tx): Record<Exclude<PersonBar, 'cooldown'>, Fragment> {
+  return {
+    self_excluded: tx`p.self_excluded or p.status = 'self_excluded'`,
+    banned: tx`p.status = 'banned'`,
+  };
+}
+
+/** Of so many barred persons with one address the kinds of their bars are looked at. */
+const MAX_KINDS = 100;
+
+/** What bars everybody in the tenant whose address it is, and what bars the player whom the message is about: `own`. */
+function personBars(tx: Tx, to: Address, now: Date, own?: Record<PersonBar, Fragment>): Bars {
+  const theirs = barsOfAddressSql(tx, to, now);
+  const or = (bar: PersonBar) => (own === undefined ? tx`` : tx`${own[bar]} or `);
+  return {
+    any: tx`${PERSON_BARS.map(or)} exists (${theirs})`,
+    bars: PERSON_BARS.map((bar) => ({
+      code: PERSON_CODES[bar],
+      when: tx`${or(bar)} exists (
+        select from (${theirs} limit ${MAX_KINDS}) h where h.bar = ${tx.unsafe(`'${bar}'`)})`,
+    })),
+  };
+}
+
+/** The code why nothing may go out to an address, whomever the message is about; null: it may. */
+export function addressVerdictSql(tx: Tx, to: Address, now: Date): Fragment {
+  const suppressed: Bar = { code: 'SKIPPED_SUPPRESSED', when: isSuppressedAtSql(tx, to) };
+  return tx`case ${branchesSql(tx, [personBars(tx, to, now), suppressed])} end`;
+}
+
+/** Whether the tenant of the player `p` suppresses the address on the channel. */
+export function isSuppressedSql(tx: Tx, { channel }: Pick<Gate, 'channel'>, { key }: Recipient): Fragment {
+  return isSuppressedAtSql(tx, { tenant_id: tx`p.tenant_id`, channel, key });
+}
+
+function isSuppressedAtSql(tx: Tx, to: Address): Fragment {
+  return tx`exists (select from suppressions x where ${isSameAddressSql(tx, to)})`;
 }
 
 /** The status of a row by the `verdict` of `j`; `may_go`: the status when the verdict is null. */

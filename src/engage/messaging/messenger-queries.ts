@@ -11,7 +11,7 @@ import {
   bonusProductSql,
   isZoneKnownSql,
   quietUntilSql,
-  recipientSql,
+  recipientOf,
   statusSql,
   verdictSql,
   type Gate,
@@ -209,12 +209,12 @@ export async function claimSends(
   { lease_id, has_provider, fenced_at, ...choice }: ClaimTerms,
   gate: Gate,
 ): Promise<ClaimedSend[]> {
-  const recipient = recipientSql(tx, queue.channel);
+  const recipient = recipientOf(tx, queue.channel);
   return tx<ClaimedSend[]>`
     with due as (
       ${dueSql(tx, queue, gate.now, choice)} for update of s skip locked
     ), judged as (
-      select d.ctid, ${recipient} as recipient, d.defers_quiet_hours, ${quietUntilSql(tx, gate)} as quiet_until,
+      select d.ctid, ${recipient.address} as recipient, d.defers_quiet_hours, ${quietUntilSql(tx, gate)} as quiet_until,
         row_number() over (partition by d.player_id order by d.send_id) as turn,
         case
           when coalesce((
@@ -375,11 +375,11 @@ export async function recordResults(
   // Before the results are written, which ends the claim.
   const suppressed = tx`
     insert into suppressions (tenant_id, channel, address, reason, detail, created_at)
-    select distinct on (o.channel, lower(o.recipient))
-      ${tenant_id}::uuid, o.channel, lower(o.recipient), g.suppresses, g.provider_code, ${now}::timestamptz
+    select distinct on (o.channel, left(lower(o.recipient), 600))
+      ${tenant_id}::uuid, o.channel, left(lower(o.recipient), 600), g.suppresses, g.provider_code, ${now}::timestamptz
     from ${given} cross join lateral (${found}) o
     where g.suppresses is not null and o.recipient is not null
-    order by o.channel, lower(o.recipient), g.suppresses desc
+    order by o.channel, left(lower(o.recipient), 600), g.suppresses desc
     on conflict do nothing`;
   const has_any = results.some(({ suppresses }) => suppresses !== null);
   await Promise.all([locked, ...(has_any ? [suppressed] : []), written]);

@@ -1,7 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { spelledAs } from '../../players/exclusions/address-queries.ts';
+import type { Address } from '../../players/exclusions/address-queries.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { SuppressionReason } from './suppressions/schema.ts';
 
@@ -14,7 +14,7 @@ export async function suppress(
 ): Promise<boolean> {
   const { count } = await tx`
     insert into suppressions (tenant_id, channel, address, reason, created_at)
-    values (${tenant_id}, ${channel}, lower(${address}), ${reason}, ${now})
+    values (${tenant_id}, ${channel}, left(lower(${address}), 600), ${reason}, ${now})
     on conflict do nothing`;
   return count > 0;
 }
@@ -38,26 +38,27 @@ export async function liftUnsubscriptions(
   const { count } = await tx`
     delete from suppressions d where d.tenant_id = ${tenant_id} and d.ctid = any(array(
       select o.ctid
-      from unnest(
-        ${textArray(wanted.map(({ address }) => address))}::text::text[],
-        ${plainArray(wanted.map(({ at_ms }) => at_ms))}::text::bigint[]
-      ) as w (address, at_ms)
+      from (
+        select address_key(${channel}, u.address) as key, u.at_ms
+        from unnest(
+          ${textArray(wanted.map(({ address }) => address))}::text::text[],
+          ${plainArray(wanted.map(({ at_ms }) => at_ms))}::text::bigint[]
+        ) as u (address, at_ms)
+        offset 0) w
       cross join lateral (
         select x.ctid from suppressions x
-        where x.tenant_id = ${tenant_id} and ${isSameAddressSql(tx, channel, tx`w.address`)}
+        where ${isSameAddressSql(tx, { tenant_id: tx`${tenant_id}::uuid`, channel, key: tx`w.key` })}
           and x.reason = 'unsubscribe' and x.created_at <= 'epoch'::timestamptz + w.at_ms * interval '1 millisecond'
         offset 0) o))`;
   return count;
 }
 
-/** Whether the row `x` of suppressions is of the address on the channel: see `spelledAs`. */
-export function isSameAddressSql(
-  tx: Tx,
-  channel: Channel,
-  address: PendingQuery<Row[]>,
-): PendingQuery<Row[]> {
+/** Whether the row `x` of suppressions is of the address. */
+export function isSameAddressSql(tx: Tx, { tenant_id, channel, key }: Address): PendingQuery<Row[]> {
   // The channel as the index suppressions_dialled has it: otherwise the planner cannot use it.
-  return channel === 'sms'
-    ? tx`x.channel = 'sms' and x.dialled = ${spelledAs(tx, address)}`
-    : tx`x.channel = ${channel} and x.address = lower(${address})`;
+  const is_same =
+    channel === 'sms'
+      ? tx`x.channel = 'sms' and x.dialled = ${key}`
+      : tx`x.channel = ${channel} and x.address = ${key}`;
+  return tx`x.tenant_id = ${tenant_id} and ${is_same}`;
 }

@@ -3,7 +3,6 @@ import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { spelledAs } from './address-queries.ts';
 import type { AddressKind } from './erasure-key.ts';
 
 /** The player who has, or gets, an address. */
@@ -45,8 +44,8 @@ export const CHANNEL_OF: Readonly<Record<AddressKind, Channel | undefined>> = {
 
 /** An address of a kind as it is compared: as suppressions are. */
 export function spelledOf(tx: Tx, kind: PendingQuery<Row[]>, text: PendingQuery<Row[]>): PendingQuery<Row[]> {
-  return tx`case ${kind} when 'phone' then ${spelledAs(tx, text)} when 'external_id' then ${text}
-    else lower(${text}) end`;
+  return tx`case ${kind} when 'phone' then address_key('sms', ${text}) when 'external_id' then ${text}
+    else address_key('email', ${text}) end`;
 }
 
 /** The addresses as rows `kind`, `text`, `spelled`. */

@@ -228,12 +228,12 @@ export async function patchAttributes(
   return rows[0]?.bytes ?? 0;
 }
 
-/** Soft delete; a player that is deleted already is not changed. */
+/** Soft delete; a player that is deleted already is not changed. What bars the person goes on to bar the addresses. */
 export async function softDeletePlayer(tx: Tx, ref: PlayerRef, now: Date): Promise<void> {
   await tx`
     with deleted as (
       update players
-      set deleted_at = ${now}, status = 'deleted', updated_at = ${now}
+      set deleted_at = ${now}, status = 'deleted', was_banned = status = 'banned', updated_at = ${now}
       where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}
         and deleted_at is null
       returning tenant_id, project_id, player_id

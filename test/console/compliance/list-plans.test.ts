@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { listBlockedSends, listExclusions } from '../../../src/console/compliance/exclusion-queries.ts';
 import { isSameAddressSql } from '../../../src/engage/messaging/suppression-queries.ts';
+import { keyOfText } from '../../../src/players/exclusions/address-queries.ts';
 import { listSuppressions } from '../../../src/engage/messaging/suppressions/queries.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { startExplainedService, type ExplainedService } from '../../platform/postgres/statement-plans.ts';
@@ -84,10 +85,10 @@ it('a telephone number is found by its index in the role of the API, whose row-l
     select ${tenant_id}, 'sms', '+49 151 ' || i, 'manual', now() from generate_series(1000000, ${1_000_000 + SIZE}::integer) i`;
   await explained.analyze();
   const plan = await platform.postgres.asTenant(tenant_id, async (tx) => {
-    const is_same = isSameAddressSql(tx, 'sms', tx`${'0049151-1000007'}::text`);
+    const key = keyOfText(tx, 'sms', '0049151-1000007');
     return tx`
       explain (analyze, costs off)
-      select from suppressions x where x.tenant_id = ${tenant_id} and ${is_same}`;
+      select from suppressions x where ${isSameAddressSql(tx, { tenant_id: tx`${tenant_id}`, channel: 'sms', key })}`;
   });
   const text = JSON.stringify(plan);
   expect(text).toContain('suppressions_dialled');

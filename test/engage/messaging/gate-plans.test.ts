@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { effectiveRules } from '../../../src/bonuses/licence/effective.ts';
 import { messageRulesOf } from '../../../src/bonuses/licence/message-gate.ts';
-import { recipientSql, verdictSql, type Gate } from '../../../src/engage/messaging/gate-queries.ts';
+import { recipientOf, verdictSql, type Gate } from '../../../src/engage/messaging/gate-queries.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
 
@@ -66,7 +66,7 @@ it.each([5_000, 20_000, 60_000])(
         await tx`select set_config('app.tenant_id', ${tenant_id}, true), set_config('role', ${role}, true)`;
         return tx<Explained[]>`
           explain (analyze, buffers, verbose, format json)
-          select ${verdictSql(tx, GATE, recipientSql(tx, 'email'), tx`'any'`)} from players p
+          select ${verdictSql(tx, GATE, recipientOf(tx, 'email'), tx`'any'`)} from players p
           where tenant_id = ${tenant_id} and project_id = ${project_id}`;
       });
       const plan = explained?.['QUERY PLAN'][0]?.Plan;
@@ -76,6 +76,49 @@ it.each([5_000, 20_000, 60_000])(
       expect(JSON.stringify(explained)).not.toMatch(/consent_(to|value)/);
       // A few blocks per member. A plan that scans the primary key reads hundreds per member.
       expect(blocks, role).toBeLessThan(MEMBERS * 20);
+    }
+  },
+);
+
+// A project whose players have addresses, many of them the same one, and of whom many are banned.
+it.each(['without', 'with'])(
+  'the gate looks up an address by its index, %s statistics',
+  async (statistics) => {
+    const { tenant_id } = project;
+    const project_id = randomUUID();
+    if (statistics === 'without') await sql`alter table players set (autovacuum_enabled = off)`;
+    await sql`
+    insert into players (tenant_id, project_id, player_id, email, phone, custom_attributes, status, default_currency_code,
+      created_at, updated_at)
+    select ${tenant_id}, ${project_id}, gen_random_uuid(), case when i % 4 = 0 then 'shared@x.example' else i || '@X.example' end,
+      '0049151' || i, jsonb_build_object('push_token', 'Token-' || i), case when i % 40 < 8 then 'banned' else 'active' end,
+      'EUR', now(), now()
+    from generate_series(1, 20000) i`;
+    await sql`
+    insert into merged_addresses (tenant_id, project_id, player_id, channel, address_key)
+    select ${tenant_id}, ${project_id}, gen_random_uuid(), 'email', i || '@y.example' from generate_series(1, 20000) i`;
+    if (statistics === 'with') await sql`analyze players, merged_addresses`;
+    const messages = 500;
+    for (const role of ['engagement_api', 'engagement_service']) {
+      for (const channel of ['email', 'sms', 'push'] as const) {
+        for (const enable_nestloop of ['on', 'off']) {
+          const gate: Gate = { ...GATE, channel, licence: { risks: [], consents: [] } };
+          const [explained] = await sql.begin(async (tx) => {
+            await tx`select set_config('statement_timeout', '5000', true), set_config('enable_nestloop', ${enable_nestloop}, true),
+            set_config('app.tenant_id', ${tenant_id}, true), set_config('role', ${role}, true)`;
+            return tx<Explained[]>`
+            explain (analyze, buffers, format json)
+            select ${verdictSql(tx, gate, recipientOf(tx, channel), tx`null::text`)}
+            from (select * from players where tenant_id = ${tenant_id} and project_id = ${project_id} limit ${messages}) p`;
+          });
+          const plan = explained?.['QUERY PLAN'][0]?.Plan;
+          const blocks = (plan?.['Shared Hit Blocks'] ?? 0) + (plan?.['Shared Read Blocks'] ?? 0);
+          // What finds the players reads the table once; each message then a few blocks.
+          const [{ pages = 0 } = {}] = await sql<{ pages: number }[]>`
+          select (pg_relation_size('players') / 8192)::integer as pages`;
+          expect(blocks, `${role} ${channel} ${enable_nestloop}`).toBeLessThan(pages + messages * 40);
+        }
+      }
     }
   },
 );

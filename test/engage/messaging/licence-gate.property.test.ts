@@ -4,7 +4,7 @@ import { effectiveRules } from '../../../src/bonuses/licence/effective.ts';
 import { violations } from '../../../src/bonuses/licence/evaluate.ts';
 import { messageRulesOf } from '../../../src/bonuses/licence/message-gate.ts';
 import { JURISDICTIONS, RISK_LEVELS, RULE_PRODUCTS } from '../../../src/bonuses/licence/rule.ts';
-import { recipientSql, verdictSql, type Gate } from '../../../src/engage/messaging/gate-queries.ts';
+import { recipientOf, verdictSql, type Gate } from '../../../src/engage/messaging/gate-queries.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import { textArray } from '../../../src/platform/postgres/arrays.ts';
 import { CHANNELS } from '../../../src/tenants/config/channels.ts';
@@ -34,13 +34,13 @@ type Attributes = Record<string, unknown>;
 async function verdictsOn(gate: Gate, product: string | null, players: readonly Attributes[]) {
   const rows = await sql.begin(
     (tx) => tx<{ verdict: string | null }[]>`
-      select ${verdictSql(tx, gate, recipientSql(tx, gate.channel), tx`${product}::text`)} as verdict
+      select ${verdictSql(tx, gate, recipientOf(tx, gate.channel), tx`${product}::text`)} as verdict
       from unnest(${textArray(players.map((attributes) => JSON.stringify(attributes)))}::text::text[])
         with ordinality as a (attributes, place)
       cross join lateral (
         select new_id() as tenant_id, new_id() as project_id, new_id() as player_id, null::timestamptz as deleted_at,
           false as self_excluded, 'active' as status, null::timestamptz as cooldown_until, 'a@b.co' as email,
-          '+35699' as phone, null::text as timezone, a.attributes::jsonb as custom_attributes) p
+          '+35699' as phone, 'a@b.co' as email_key, '35699' as sms_key, 'token' as push_key, null::text as timezone, a.attributes::jsonb as custom_attributes) p
       order by a.place`,
   );
   return rows.map(({ verdict }) => verdict);

@@ -55,7 +55,7 @@ describe('a test to the address of a player who must not get messages', () => {
     ],
     ['sms', { phone: '00356 7900/0002' }, ['+35679000002', '+356.7900.0002'], '+35679000020'],
     ['sms', { phone: '+44 (0)20 7946 0003' }, ['+442079460003', '+44 (0)2079460003'], '+442079460030'],
-    ['push', { push_token: 'Token-4' }, ['Token-4'], 'token-4'],
+    ['push', { push_token: 'Token-4' }, ['Token-4', 'token-4'], 'Token-5'],
   ])('is not sent, whatever the spelling of the address: %s %j', async (channel, traits, same, other) => {
     await excluded(traits);
     const ordinary = await fixture.person();

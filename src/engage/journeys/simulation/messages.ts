@@ -82,7 +82,7 @@ export async function renderSends(
   return messages;
 }
 
-/** As `recipientSql`: the address of the player on the channel. */
+/** As `recipientOf`: the address of the player on the channel. */
 function recipientOf({ email, phone, custom_attributes }: RunPlayer, channel: Channel): string | undefined {
   const token = custom_attributes['push_token'];
   const address = { email, sms: phone, push: typeof token === 'string' ? token : null }[channel];

@@ -11,7 +11,7 @@ import {
   consentSaidSql,
   isSuppressedSql,
   quietUntilSql,
-  recipientSql,
+  recipientOf,
   verdictSql,
   type Gate,
 } from '../gate-queries.ts';
@@ -40,7 +40,7 @@ export function selectReachability(
 ): PendingQuery<ReachabilityRow[]> {
   const of_bonus = tx`${product}::text`;
   const parts = gates.map((gate, i) => {
-    const recipient = recipientSql(tx, gate.channel);
+    const recipient = recipientOf(tx, gate.channel);
     return tx`${i === 0 ? tx`` : tx`union all`}
       select ${gate.channel}::text as channel, ${verdictSql(tx, gate, recipient, of_bonus)} as verdict,
         ${codesSql(tx, gate, recipient, of_bonus)} as codes, u.used_day, u.used_week,
@@ -81,7 +81,7 @@ export function countVerdicts(
   gates: readonly Gate[],
 ): PendingQuery<{ verdicts: (SkipCode | null)[]; players: number }[]> {
   const verdicts = gates.map((gate, i) => {
-    const verdict = verdictSql(tx, gate, recipientSql(tx, gate.channel), tx`null::text`);
+    const verdict = verdictSql(tx, gate, recipientOf(tx, gate.channel), tx`null::text`);
     return tx`${i === 0 ? tx`` : tx`,`} ${verdict}`;
   });
   return tx<{ verdicts: (SkipCode | null)[]; players: number }[]>`

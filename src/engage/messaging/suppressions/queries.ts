@@ -7,6 +7,7 @@ import {
   type TimePosition,
 } from '../../../platform/postgres/keyset.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import { keyOfText } from '../../../players/exclusions/address-queries.ts';
 import { isSameAddressSql } from '../suppression-queries.ts';
 import type { SuppressionReason } from './schema.ts';
 
@@ -34,11 +35,10 @@ export function listSuppressions(
   limit: number,
 ): PageOf<SuppressionRow> {
   const nothing = tx``;
-  const given = tx`${address ?? ''}::text`;
   // One statement per channel, each with the index of its own.
   const theirs = CHANNELS.map((one) => {
-    const is_same = isSameAddressSql(tx, one, given);
-    return tx`select x.suppression_id from suppressions x where x.tenant_id = ${tenant_id} and ${is_same}`;
+    const given = { tenant_id: tx`${tenant_id}`, channel: one, key: keyOfText(tx, one, address ?? '') };
+    return tx`select x.suppression_id from suppressions x where ${isSameAddressSql(tx, given)}`;
   }).reduce((a, b) => tx`${a} union all ${b}`);
   return tx<Listed<SuppressionRow>[]>`
     select suppression_id, channel, address, reason, created_at, ${microseconds(tx, 'created_at')} as created_us
@@ -58,7 +58,7 @@ export async function findSuppression(
 ): Promise<SuppressionRow | undefined> {
   const [row] = await tx<SuppressionRow[]>`
     select suppression_id, channel, address, reason, created_at from suppressions x
-    where x.tenant_id = ${tenant_id} and ${isSameAddressSql(tx, channel, tx`${address}::text`)}`;
+    where ${isSameAddressSql(tx, { tenant_id: tx`${tenant_id}`, channel, key: keyOfText(tx, channel, address) })}`;
   return row;
 }
 

@@ -6,7 +6,7 @@ import type { Auditing } from '../../../http/audit.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { Message, Outcome } from '../../providers/message.ts';
 import { noteOutcomes } from '../../providers/note-credentials.ts';
-import { SKIP_CODES, type FailureCode, type SkipCode } from '../send-row.ts';
+import type { FailureCode, SkipCode } from '../send-row.ts';
 import { isAddress } from '../transports/email.ts';
 import { openTransport } from '../transports/open.ts';
 import { decryptSecrets } from '../../providers/credentials.ts';
@@ -15,7 +15,7 @@ import type { Egress } from '../../../platform/egress/egress.ts';
 import type { EventLog } from '../../../platform/event-log/port.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Logger } from '../../../platform/logger.ts';
-import type { Postgres, Tx } from '../../../platform/postgres/port.ts';
+import type { Postgres } from '../../../platform/postgres/port.ts';
 import type { EncryptionKeys } from '../../../platform/encryption.ts';
 import { readTenantConfig } from '../../../tenants/config/read.ts';
 import type { ScopePlayer } from '../../templates/player-scope.ts';
@@ -32,7 +32,7 @@ import {
   type Rendered,
 } from '../../templates/render.ts';
 import { renderForRequest } from '../../templates/rendering.ts';
-import { selectAddresseeVerdicts, selectSuppressed, selectVerdict } from './queries.ts';
+import { selectAddressVerdict, selectVerdict } from './queries.ts';
 import type { SendTestBody } from './schema.ts';
 
 /** The dependencies of sending a test. */
@@ -163,9 +163,8 @@ const CODES = {
 } as const satisfies Record<Exclude<Outcome['kind'], 'sent'>, FailureCode>;
 
 /**
- * The gate without caps and quiet hours, after the fold has reached everything that was accepted up to now. The player
- * must pass it, and so must every player who has the address: that player receives the message, even if it is about
- * another one.
+ * The gate without caps and quiet hours, after the fold has reached everything that was accepted up to now. Without a
+ * player it asks for the address alone.
  */
 async function verdictOn(
   deps: SendTestDeps,
@@ -180,34 +179,18 @@ async function verdictOn(
     throw new ApiError('SERVICE_UNAVAILABLE', cause.message, { retry_after_s: RETRY_AFTER_S, cause });
   });
   const now = new Date(clock.now_ms());
-  return postgres.asTenant(ref.tenant_id, async (tx) => {
-    const own = await ownVerdict(tx, ref, template, player, recipient, now);
-    const theirs = await selectAddresseeVerdicts(tx, ref, template.channel, recipient, now);
-    const verdicts = new Set([own, ...theirs.map(({ verdict }) => verdict)]);
-    // SKIP_CODES are in the order in which the gate checks them.
-    return SKIP_CODES.find((code) => verdicts.has(code)) ?? null;
-  });
-}
-
-/** The gate's verdict on the player; without a player only whether the address is suppressed. */
-async function ownVerdict(
-  tx: Tx,
-  ref: TemplateRef,
-  template: TemplateRow,
-  player: ScopePlayer | undefined,
-  recipient: string,
-  now: Date,
-): Promise<SkipCode | null> {
   const { channel } = template;
-  if (player === undefined) {
-    const suppressed = await selectSuppressed(tx, ref.tenant_id, channel, recipient);
-    return suppressed.length > 0 ? 'SKIPPED_SUPPRESSED' : null;
-  }
-  const rules = withoutTiming(gateRulesOf(await readTenantConfig(tx, ref.tenant_id), channel, now));
-  const gate = await gateAt(rules, now, () => Promise.resolve([]));
-  const [found] = await selectVerdict(tx, ref, player.player_id, gate, recipient, bonusProductOf(template));
-  // No row: the player was merged away a moment ago.
-  return found === undefined ? 'SKIPPED_NO_RECIPIENT' : found.verdict;
+  return postgres.asTenant(ref.tenant_id, async (tx) => {
+    if (player === undefined) {
+      const [found] = await selectAddressVerdict(tx, ref.tenant_id, channel, recipient, now);
+      return found?.verdict ?? null;
+    }
+    const rules = withoutTiming(gateRulesOf(await readTenantConfig(tx, ref.tenant_id), channel, now));
+    const gate = await gateAt(rules, now, () => Promise.resolve([]));
+    const [found] = await selectVerdict(tx, ref, player.player_id, gate, recipient, bonusProductOf(template));
+    // No row: the player was merged away a moment ago.
+    return found === undefined ? 'SKIPPED_NO_RECIPIENT' : found.verdict;
+  });
 }
 
 async function chooseProvider(
