@@ -29,8 +29,8 @@ const HOLDS_BACK: Readonly<Record<Span['kind'], ReadonlySet<string>>> = {
 
 /**
  * Compares each exclusion with everything that was handed over or held back; pure. An item counts against an exclusion
- * when it was decided while that was in force, for the player that was excluded, or for one that had been merged by then. An
- * exclusion is in force in every process `DEPARTURE_MS` after it was written, and one by an event when that has been answered
+ * when it was decided while that was in force, for the player that was excluded, for one that had been merged by then, or for
+ * anybody at an address of the person. An exclusion is in force in every process `DEPARTURE_MS` after it was written, and one by an event when that has been answered
  * at the latest, however late it was folded: what was decided up to then was under way. What came before the exclusion and was done before it is in no finding.
  */
 export function findingsOf<One extends Span>(
@@ -40,8 +40,8 @@ export function findingsOf<One extends Span>(
   merges: readonly MergeRow[],
 ): Finding<One>[] {
   const merged_ms = new Map(merges.map((merge) => [merge.player_id, merge.merged_at.getTime()]));
-  const isOf = (span: Span, owner_id: string, at: Date) =>
-    owner_id === span.player_id || (merged_ms.get(owner_id) ?? Infinity) <= at.getTime();
+  const isOf = (span: Span, owner_id: string | null, at: Date) =>
+    owner_id === null || owner_id === span.player_id || (merged_ms.get(owner_id) ?? Infinity) <= at.getTime();
   const findings = spans.map((span) => ({
     span,
     handed_over: handed.filter(

@@ -11,16 +11,19 @@ import {
   selectHandedBonuses,
   selectHandedMessages,
   selectMerges,
+  selectSharedAddresses,
   type HandedRow,
 } from './proof-queries.ts';
 import type { ExclusionProof } from './schema.ts';
 
 /** Rows of a kind that are read of one player; nobody gets as many messages in a life. */
 const MAX_ROWS = 10_000;
+/** Others with the same address whose messages are read. */
+const MAX_SHARING = 1_000;
 
 /**
- * What a player, and those merged into it, got while they were excluded or took a break: every message and every bonus,
- * no sample. Rejects with PLAYER_NOT_FOUND.
+ * What a player, and those merged into it, got while they were excluded or took a break: every message, also to others at
+ * the same address, and every bonus, no sample. Rejects with PLAYER_NOT_FOUND.
  */
 export async function readProof(
   { postgres, clock }: { postgres: Postgres; clock: Clock },
@@ -31,19 +34,21 @@ export async function readProof(
   const now = new Date(clock.now_ms());
   const read = <Row extends object>(statement: Parameters<typeof postgres.readAsTenant<Row>>[1]) =>
     postgres.readAsTenant(ref.tenant_id, statement);
-  const [spans, merges, [player]] = await Promise.all([
+  const [spans, merges, sharing, [player]] = await Promise.all([
     read((tx) => selectExclusionsOf(tx, ref)),
     read((tx) => selectMerges(tx, ref)),
+    read((tx) => selectSharedAddresses(tx, ref, MAX_SHARING + 2)),
     read((tx) => selectPlayer(tx, ref)),
   ]);
+  const shared = sharing.slice(0, MAX_SHARING);
   const since = new Date(Math.min(...spans.map(({ accepted_at }) => accepted_at.getTime()), now.getTime()));
   const [messages, bonuses, held_back] =
     spans.length === 0
       ? [[], [], []]
       : await Promise.all([
-          read((tx) => selectHandedMessages(tx, ref, since, MAX_ROWS + 1)),
+          read((tx) => selectHandedMessages(tx, ref, shared, since, MAX_ROWS + 1)),
           read((tx) => selectHandedBonuses(tx, ref, since, MAX_ROWS + 1)),
-          read((tx) => selectBlockedItems(tx, ref, MAX_ROWS + 1)),
+          read((tx) => selectBlockedItems(tx, ref, shared, MAX_ROWS + 1)),
         ]);
   const findings = findingsOf(spans, [...messages, ...bonuses], held_back, merges);
   const of = (kind: HandedRow['kind']) => {
@@ -57,7 +62,9 @@ export async function readProof(
     as_of: now.toISOString(),
     messages: of('message'),
     bonuses: of('bonus'),
-    is_complete: [messages, bonuses, held_back].every((rows) => rows.length <= MAX_ROWS),
+    is_complete:
+      sharing.length <= MAX_SHARING &&
+      [messages, bonuses, held_back].every((rows) => rows.length <= MAX_ROWS),
     exclusions: findings.map((finding) => findingJson(finding, now)),
   };
 }
@@ -80,6 +87,7 @@ function handedJson(row: HandedRow): HandedJson {
   return {
     kind: row.kind,
     id: row.id,
+    player_id: row.player_id,
     channel: row.channel as HandedJson['channel'],
     campaign_id: row.campaign_id,
     campaign_name: row.campaign_name,

@@ -83,6 +83,9 @@ export const blockedSend = z.object({
 const handedOver = z.object({
   kind: z.enum(['message', 'bonus']),
   id: z.uuid().describe('Of the send or the grant'),
+  player_id: z
+    .uuid()
+    .describe('Whose it is; another player of the tenant when the message went to an address of the person'),
   channel: z.enum(CHANNELS).nullable(),
   ...origin,
   status: z.string(),
@@ -116,7 +119,11 @@ export const exclusionProof = z.object({
   as_of: time,
   messages: z.int().describe('Of all exclusions together'),
   bonuses: z.int(),
-  is_complete: z.boolean().describe('False: the player has more rows than are read, 10,000 of a kind'),
+  is_complete: z
+    .boolean()
+    .describe(
+      'False: the player has more rows than are read, 10,000 of a kind, or shares an address with over 1,000 others',
+    ),
   exclusions: z.array(provenExclusion).describe('The latest first'),
 });
 export type ExclusionProof = z.infer<typeof exclusionProof>;

@@ -133,6 +133,29 @@ describe('the proof that an excluded player got nothing', () => {
     ]);
   });
 
+  it('has what was held back from others at an address of the person, and lists what they were given', async () => {
+    const [person, other] = [await newPlayer(), await newPlayer()];
+    const sql = service.platform.postgres.service;
+    await sql`
+      update players p set email = upper(of_person.email) from players of_person
+      where of_person.player_id = ${person} and p.player_id = ${other}`;
+    await operator.fold({ event: 'self_exclusion_set', player_id: person });
+    const campaign_id = await campaignTo(other);
+    const before = await proofOf(person);
+    expect(before.exclusions).toMatchObject([
+      { messages: 0, handed_over: [], blocked: [{ code: 'SKIPPED_SELF_EXCLUDED', count: 1 }] },
+    ]);
+    // The gate does not let this happen, so the row is changed.
+    await sql`update message_sends set status = 'sent', error_code = null, sent_at = now() + interval '2 s',
+      counted_at = now() + interval '1 s' where campaign_id = ${campaign_id}`;
+    const proof = await proofOf(person);
+    expect(proof).toMatchObject({ messages: 1, bonuses: 0, is_complete: true });
+    expect(proof.exclusions[0]?.handed_over).toMatchObject([{ kind: 'message', player_id: other, campaign_id }]);
+    // Sent to another address, it was not sent to the person.
+    await sql`update message_sends set recipient = 'other@example.com' where campaign_id = ${campaign_id}`;
+    expect(await proofOf(person)).toMatchObject({ messages: 0 });
+  });
+
   it('takes a cool-down as over when it has ended, and shows the one that is longer', async () => {
     const player_id = await newPlayer();
     const ends = (ms: number) => ({ until: new Date(Date.now() + ms).toISOString() });

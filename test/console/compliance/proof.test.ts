@@ -23,6 +23,7 @@ function item(kind: 'message' | 'bonus', decided: number, rest: Partial<HandedRo
   return {
     kind,
     id: `${kind} ${decided}`,
+    player_id: rest.player_id ?? 'ann',
     owner_id: 'ann',
     channel: null,
     ...of,
@@ -78,6 +79,13 @@ describe('findings', () => {
     const [survivors, visitors] = findingsOf(spans, handed, [], merges);
     expect(ids(survivors?.handed_over)).toEqual(['message 40']);
     expect(ids(visitors?.handed_over)).toEqual(['message 20']);
+  });
+
+  it('count messages to others at an address of the person', () => {
+    const theirs = { player_id: 'bob', owner_id: null };
+    const handed = [item('message', 5, theirs), item('message', 15, theirs), item('message', 25, theirs)];
+    const [found] = findingsOf([span(10, 20)], handed, [], []);
+    expect(ids(found?.handed_over)).toEqual(['message 15']);
   });
 
   it('count what was held back for the exclusion that held it back', () => {

@@ -1,8 +1,8 @@
 /** Why a message was or would be skipped, or has failed, in plain words. */
 export const codes: Readonly<Record<string, string>> = {
-  SKIPPED_SELF_EXCLUDED: 'Excluded themselves from gambling',
-  SKIPPED_BANNED: 'Banned by you',
-  SKIPPED_COOLDOWN: 'In a cool-down that they asked for',
+  SKIPPED_SELF_EXCLUDED: 'Excluded themselves from gambling, with this or another profile',
+  SKIPPED_BANNED: 'Banned by you, with this or another profile',
+  SKIPPED_COOLDOWN: 'In a cool-down that they asked for, with this or another profile',
   SKIPPED_AT_RISK: 'At risk: the licence forbids messages on bonuses',
   SKIPPED_NO_RECIPIENT: 'No address for this channel',
   SKIPPED_SUPPRESSED: 'Unsubscribed, or the address bounced before',

@@ -112,11 +112,12 @@ function Handed({ title, help, rows }: { title: string; help?: string; rows: rea
       {help === undefined ? null : <p>{help}</p>}
       <Table
         label={title}
-        head={[p.what, m.origin, p.status, p.decided, p.handed]}
+        head={[p.what, m.playerId, m.origin, p.status, p.decided, p.handed]}
         rows={rows.map((row) => ({
           key: row.id,
           cells: [
             `${p.kindOf[row.kind]} ${row.channel ?? ''}`,
+            <Id key="player" value={row.player_id} what={m.playerId} />,
             row.campaign_name ?? row.journey_name ?? '—',
             row.error_code === null ? row.status : `${row.status} (${row.error_code})`,
             <Time key="decided" at={row.decided_at} />,
@@ -137,7 +138,7 @@ function csvOf(proof: Proof): string[][] {
       const start = [one.player_id, m.kinds[one.kind], one.accepted_at, one.until ?? m.open];
       const line = (title: string, row: HandedOver) => [
         ...start,
-        `${title}: ${p.kindOf[row.kind]} ${row.id}`,
+        `${title}: ${p.kindOf[row.kind]} ${row.id}, ${m.playerId} ${row.player_id}`,
         row.status,
         row.decided_at,
         row.handed_over_at ?? '',
