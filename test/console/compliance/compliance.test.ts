@@ -150,7 +150,9 @@ describe('the proof that an excluded player got nothing', () => {
       counted_at = now() + interval '1 s' where campaign_id = ${campaign_id}`;
     const proof = await proofOf(person);
     expect(proof).toMatchObject({ messages: 1, bonuses: 0, is_complete: true });
-    expect(proof.exclusions[0]?.handed_over).toMatchObject([{ kind: 'message', player_id: other, campaign_id }]);
+    expect(proof.exclusions[0]?.handed_over).toMatchObject([
+      { kind: 'message', player_id: other, campaign_id },
+    ]);
     // Sent to another address, it was not sent to the person.
     await sql`update message_sends set recipient = 'other@example.com' where campaign_id = ${campaign_id}`;
     expect(await proofOf(person)).toMatchObject({ messages: 0 });

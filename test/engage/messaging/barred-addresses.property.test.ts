@@ -131,19 +131,29 @@ async function insert(drafts: readonly Drafted[]): Promise<Person[]> {
     const { tenant_id, project_id, player_id, status, self_excluded, cooldown_h, is_named } = one;
     const push_token = written('push', one.push);
     return {
-      ...{ tenant_id, project_id, player_id, status, self_excluded },
+      tenant_id,
+      project_id,
+      player_id,
+      status,
+      self_excluded,
       external_id: is_named ? player_id : null,
       email: written('email', one.email),
       phone: written('sms', one.sms),
       custom_attributes: push_token === null ? {} : { push_token },
       cooldown_until: cooldown_h === null ? null : hours(cooldown_h),
-      ...{ default_currency_code: 'EUR', created_at: NOW, updated_at: NOW },
+      default_currency_code: 'EUR',
+      created_at: NOW,
+      updated_at: NOW,
     };
   });
   await sql`insert into players ${sql(rows)}`;
   const totals = persons.map(({ tenant_id, project_id, player_id }) => ({
-    ...{ tenant_id, project_id, player_id },
-    ...{ first_seen_at: NOW, last_seen_at: NOW, updated_at: NOW },
+    tenant_id,
+    project_id,
+    player_id,
+    first_seen_at: NOW,
+    last_seen_at: NOW,
+    updated_at: NOW,
   }));
   await sql`insert into player_totals ${sql(totals)}`;
   return persons;
@@ -181,8 +191,15 @@ async function merge(
 
 const gateOf = (channel: Channel): Gate => ({
   channel,
-  ...{ per_day: null, per_week: null, consent_required: false, quiet_hours: null },
-  ...{ now: NOW, quiet_zones: [], quiet_until: [], known_zones: [], licence: { risks: [], consents: [] } },
+  per_day: null,
+  per_week: null,
+  consent_required: false,
+  quiet_hours: null,
+  now: NOW,
+  quiet_zones: [],
+  quiet_until: [],
+  known_zones: [],
+  licence: { risks: [], consents: [] },
 });
 
 const ROLES = ['engagement_api', 'engagement_service'] as const;

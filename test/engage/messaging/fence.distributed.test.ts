@@ -102,6 +102,35 @@ it('an import of one tenant holds up only messages of players in its partition',
   }
 });
 
+it('an exclusion of another player with the address counts from its acceptance', async () => {
+  const tenant = await service.newTenant();
+  const client = messagingClient(service, tenant);
+  const { partition, release } = await importBehind();
+  try {
+    const alone = await playerIn(client, tenant.project_id, partition);
+    const sharing = await playerIn(client, tenant.project_id, partition);
+    let other = '';
+    while (other === '' || partitionOf(tenant.project_id, other) !== partition) {
+      [other = ''] = await client.players(1);
+    }
+    // Nothing of the player who is written to is behind the import.
+    await service.platform.postgres.service`
+      update players set email = ${`${sharing.toUpperCase()}@example.com`} where player_id = ${other}`;
+    await client.event(other, 'self_exclusion_set');
+    const segment_id = await client.segment([alone, sharing]);
+    const [template_id, provider_id] = [await client.template(), await client.provider()];
+    const campaign_id = await client.campaign({ segment_id, template_id, provider_id });
+    expect((await client.send(campaign_id)).status).toBe(200);
+    const rows = await begun(client, campaign_id, [alone]);
+    expect(rows.get(sharing)?.status).toBe('queued');
+    await release();
+    await client.reaches(campaign_id, 'sent');
+    expect((await statuses(client, campaign_id)).get(sharing)?.error_code).toBe('SKIPPED_SELF_EXCLUDED');
+  } finally {
+    await release();
+  }
+});
+
 it('an exclusion counts from its acceptance by whichever id of the player it comes', async () => {
   const tenant = await service.newTenant();
   const client = messagingClient(service, tenant);
