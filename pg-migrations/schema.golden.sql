@@ -21,6 +21,7 @@ begin
   order by s.place;
   return null;
 end $function$;
+
 CREATE OR REPLACE FUNCTION public.address_key(channel text, address text)
  RETURNS text
  LANGUAGE sql
@@ -1831,7 +1832,6 @@ create table public.players (
   kyc_decided_by text,
   kyc_provider_ref text,
   kyc_revision integer not null default 0,
-  erased_at timestamp with time zone,
   was_banned boolean not null default false,
   barred_until timestamp with time zone default 
 CASE
@@ -1845,6 +1845,7 @@ CASE
     WHEN (jsonb_typeof((custom_attributes -> 'push_token'::text)) = 'string'::text) THEN (custom_attributes ->> 'push_token'::text)
     ELSE NULL::text
 END, ''::text)),
+  erased_at timestamp with time zone,
   constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text, 'revoked'::text]))) NOT VALID,
   constraint players_pkey PRIMARY KEY (player_id, tenant_id, project_id),
   constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))

@@ -36,8 +36,6 @@ export async function startJourneyRunner(
 ): Promise<RunningJourneyRunner> {
   const { logger, clock, workWatch } = platform;
   const timers = workWatch.watch(timerWork, clock);
-  const ranges = workWatch.watch(audienceWork, clock);
-  const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   const runner = new JourneyRunner(platform);
   const loop = startPolling(
     { name: 'journey-runner', logger, idle_pause_ms: 250, longest_pause_ms: 5_000, work: timers },
@@ -63,16 +61,7 @@ export async function startJourneyRunner(
   const check = () => checks.wake();
   await notifications.on(CHECKS_CHANNEL, check, check);
   const rates = startRating(platform, matcher);
-  const audiences = new AudienceEntry(platform);
-  const entries = startPolling(
-    { name: 'journey audiences', ...pauses, work: ranges, longest_wait_ms: PLAN_EVERY_MS },
-    () => audiences.turn(),
-  );
-  const plan = () => {
-    audiences.planSoon();
-    entries.wake();
-  };
-  await notifications.on(AUDIENCES_CHANNEL, plan, plan);
+  const entries = await startAudiences(platform, notifications);
   const sweeping = startSweeping(platform);
   const segments = new SegmentEntry(platform);
   const from_log = { max_records: MAX_RECORDS, linger_ms: 0 };
@@ -100,6 +89,26 @@ export async function startJourneyRunner(
       await runner.close();
     },
   };
+}
+
+/** Enters the members of segments whose journeys were activated or are due by their schedule. */
+async function startAudiences(
+  platform: RunnerDeps & Pick<Platform, 'workWatch'>,
+  notifications: Notifications,
+): Promise<PollLoop> {
+  const { logger, clock, workWatch } = platform;
+  const audiences = new AudienceEntry(platform);
+  const work = workWatch.watch(audienceWork, clock);
+  const pauses = { idle_pause_ms: 1_000, longest_pause_ms: 10_000, longest_wait_ms: PLAN_EVERY_MS };
+  const entries = startPolling({ name: 'journey audiences', logger, ...pauses, work }, () =>
+    audiences.turn(),
+  );
+  const plan = () => {
+    audiences.planSoon();
+    entries.wake();
+  };
+  await notifications.on(AUDIENCES_CHANNEL, plan, plan);
+  return entries;
 }
 
 /** Looks at the runs that the matcher has left behind a page of one event. */

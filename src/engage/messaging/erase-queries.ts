@@ -28,7 +28,9 @@ export const messageEraser: Eraser = {
             or s.provider_message is not null)
         limit ${limit}) f
       where e.send_id = f.send_id and e.tenant_id = ${person.tenant_id} and e.project_id = ${person.project_id}`;
-    return cancelled.count + erased.count;
+    const reported = await tx`
+      delete from push_receipts s where ${isTheirs(tx, person)}`;
+    return cancelled.count + erased.count + reported.count;
   },
   async inUse(tx, person) {
     const [row] = await tx<{ sends: number }[]>`

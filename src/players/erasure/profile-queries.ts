@@ -6,6 +6,9 @@ import { addressSql, spelledOf, spelledSql, type SpelledAddress } from '../exclu
 import type { ErasedPerson } from '../dependents.ts';
 import type { PlayerRef } from '../player-ref.ts';
 
+/** A person has been so many players at most. */
+const MAX_MERGED_ADDRESSES = 1_000;
+
 /** What of a player decides what is kept. */
 export interface ProtectedPlayer {
   email: string | null;
@@ -87,7 +90,20 @@ export async function deleteSuppressions(tx: Tx, tenant_id: string, ids: readonl
     where tenant_id = ${tenant_id} and suppression_id = any(${plainArray(ids)}::text::uuid[])`;
 }
 
-/** Empties the row of a person, and removes what links anonymous ids to it. The status, totals and times stay. */
+/** The addresses of players that were merged into the person's, as they are compared. */
+export async function selectMergedAddresses(
+  tx: Tx,
+  { tenant_id, project_id, player_id }: PlayerRef,
+): Promise<SpelledAddress[]> {
+  return tx<SpelledAddress[]>`
+    select case channel when 'sms' then 'phone' when 'push' then 'push_token' else channel end as kind,
+      address_key as text, address_key as spelled
+    from merged_addresses
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${player_id}
+    limit ${MAX_MERGED_ADDRESSES}`;
+}
+
+/** Empties the row of a person, and removes what links anonymous ids and addresses to it. The status, totals and times stay. */
 export async function wipeProfile(tx: Tx, person: ErasedPerson, now: Date): Promise<void> {
   const { tenant_id, project_id, player_ids } = person;
   const [player_id = ''] = player_ids;
@@ -102,6 +118,9 @@ export async function wipeProfile(tx: Tx, person: ErasedPerson, now: Date): Prom
     update player_totals t set updated_at = ${now}, changed_xid = pg_current_xact_id()
     from wiped w
     where t.tenant_id = w.tenant_id and t.project_id = w.project_id and t.player_id = w.player_id`;
+  await tx`
+    delete from merged_addresses
+    where player_id = ${player_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
   await tx`
     delete from player_identities
     where player_id = any(${plainArray(player_ids)}::text::uuid[]) and tenant_id = ${tenant_id}

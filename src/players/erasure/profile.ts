@@ -16,6 +16,7 @@ import {
   deleteSuppressions,
   eraseAuditOfAddresses,
   lockProtected,
+  selectMergedAddresses,
   selectSharers,
   selectSuppressions,
   wipeProfile,
@@ -54,7 +55,8 @@ async function eraseOnce(
   if (player === undefined) throw new WriteConflict('the player was merged');
   if (player.erased_at !== null) return 0;
   const now = new Date(clock.now_ms());
-  const addresses = await spellAddresses(tx, addressesOf(player));
+  const own = await spellAddresses(tx, addressesOf(player));
+  const addresses = [...own, ...(await selectMergedAddresses(tx, ref))];
   const suppressed = await selectSuppressions(tx, person.tenant_id, addresses);
   const kept: Kept[] = addresses.flatMap((address) => [
     ...protectionsOf(player, now).map((protection) => ({ ...protection, address })),

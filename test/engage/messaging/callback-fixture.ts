@@ -7,7 +7,7 @@ import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.t
 
 type Fields = Record<string, unknown>;
 
-export const PUBLIC_URL = 'https://engage.example.com/api';
+export const PUBLIC_URL = 'http://localhost/api';
 export const NOW_S = Math.floor(Date.now() / 1000);
 /** The moment this many seconds after the messages were sent. */
 export const at = (second: number) => new Date((NOW_S - 1_000 + second) * 1000);
