@@ -3,6 +3,7 @@ import { v5 as uuidv5 } from 'uuid';
 import { signatureOf, SIGNATURE_HEADER, TIMESTAMP_HEADER } from '../src/auth/webhook-signature.ts';
 import { readCancel, readGrant, readStatus, type Heard } from '../src/bonuses/adapters/answers.ts';
 import { MAX_ANSWER_BYTES, type GrantBody } from '../src/bonuses/adapters/protocol.ts';
+import { trimEnd } from '../src/platform/trim-end.ts';
 
 /** What a platform's engineer gives. */
 export interface Target {
@@ -177,7 +178,7 @@ async function callOnce(
   const timestamp_s = Math.floor(Date.now() / 1_000) - age_s;
   const sign = signature ?? ((at_s: number, text: string, key: string) => signatureOf(key, at_s, text));
   try {
-    const response = await fetch(`${url.replace(/\/+$/, '')}${path}`, {
+    const response = await fetch(`${trimEnd(url, '/')}${path}`, {
       method,
       redirect: 'manual',
       signal: AbortSignal.timeout(timeout_ms),

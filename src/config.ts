@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isLoopback, isLoopbackUrl, LOOPBACK_NETWORKS, networkList } from './platform/egress/addresses.ts';
 import type { KafkaCredentials } from './platform/event-log/kafka-client.ts';
+import { trimEnd } from './platform/trim-end.ts';
 
 const port = z.coerce.number().int().min(0).max(65_535);
 const optionalText = z.string().min(1).optional();
@@ -271,7 +272,7 @@ function secretsOfFiles(given: Variables): Variables {
 function configOf(env: Environment): Config {
   const adminPerSecond = env.RATE_ADMIN_PER_SECOND;
   const servers = readServers(env);
-  const public_url = (env.PUBLIC_URL ?? `http://localhost:${env.PORT}`).replace(/\/+$/, '');
+  const public_url = trimEnd(env.PUBLIC_URL ?? `http://localhost:${env.PORT}`, '/');
   return {
     service_env: env.SERVICE_ENV,
     roles: readRoles(env.ROLES),

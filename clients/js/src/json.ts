@@ -14,7 +14,8 @@ const hasSource = (() => {
 
 /** Begins strings that stand for integers. Made afresh, so that no text of others can begin with it. */
 const mark = `${String(Math.random())}${String(Math.random())}:`;
-const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+/** A string without its end is taken whole, too: otherwise each quote in it would be tried again. */
+const STRING_OR_NUMBER = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 /** Without leading zeros, which JSON does not have. */
 const INTEGER = /^-?(?:0|[1-9]\d*)$/;
 

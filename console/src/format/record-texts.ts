@@ -1,5 +1,6 @@
 import { writeExactly } from '../api/json.ts';
 import { decimalOf, parseMoney } from './money.ts';
+import { trimEnd } from '../../../src/platform/trim-end.ts';
 
 /** What is wrong with a field; `path` as the API names it, such as `config.cap_amount`. */
 export interface TextIssue {
@@ -68,7 +69,8 @@ function textOf(value: unknown, spec: FieldSpec, texts: Texts, scaleOf: ScaleOf)
 
 /** `12.50` as it is, `0.100000000000000000` as `0.10`: two digits stay. */
 function shortest(decimal: string): string {
-  return decimal.replace(/(\.\d\d\d*?)0+$/, '$1');
+  const least = decimal.indexOf('.') + 3;
+  return least < 3 ? decimal : decimal.slice(0, Math.max(trimEnd(decimal, '0').length, least));
 }
 
 /** The texts of the fields as the API takes them: objects within one another, amounts exact; and which are no value. */

@@ -3,8 +3,7 @@ import type { ComponentProps, ReactNode } from 'react';
 import { usePlace } from '../api/place.tsx';
 import { useList } from '../api/queries.ts';
 import { roleAllows } from '../api/session.ts';
-import { maskPersonal } from '../format/mask.ts';
-import { formatValue } from '../format/value.ts';
+import { formatMasked } from '../format/value.ts';
 import { Time } from '../format/zone.tsx';
 import { t } from '../messages/t.ts';
 import type { Column } from './grid.tsx';
@@ -33,9 +32,7 @@ const COLUMNS: readonly Column<AuditLogEntry>[] = [
     key: 'changes',
     title: m.changes,
     width: 'minmax(300px, 1fr)',
-    cell: ({ before, after }) => (
-      <code>{`${formatValue(maskPersonal(before))} → ${formatValue(maskPersonal(after))}`}</code>
-    ),
+    cell: ({ before, after }) => <code>{`${formatMasked(before)} → ${formatMasked(after)}`}</code>,
   },
 ];
 

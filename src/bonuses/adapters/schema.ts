@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { ADAPTER_KINDS, AUTH_TYPES } from './queries.ts';
 import { capabilities, grantBody, PLATFORM_STATUSES } from './protocol.ts';
+import { trimEnd } from '../../platform/trim-end.ts';
 
 /** What the slugs of adapters look like. */
 export const SLUG = /^[a-z0-9-]{3,40}$/;
@@ -10,7 +11,7 @@ const base_url = z
   .url({ protocol: /^https?$/ })
   .max(500)
   .refine((url) => !/[?#@]/.test(url), 'must have no query and no credentials')
-  .transform((url) => url.replace(/\/+$/, ''))
+  .transform((url) => trimEnd(url, '/'))
   .meta({ description: 'https; the paths of the protocol follow it' });
 const token = z
   .string()

@@ -156,7 +156,7 @@ class Pace implements Viewer {
 }
 
 function liveJson({ ingestion_id, index, received_at_ms, environment, event }: AcceptedEvent): string {
-  const properties = maskPersonal(JSON.stringify(event.properties ?? {}));
+  const properties = JSON.stringify(event.properties ?? {});
   const is_long = properties.length > MAX_PROPERTIES_CHARS;
   const head = JSON.stringify({
     ingestion_id,
@@ -169,5 +169,5 @@ function liveJson({ ingestion_id, index, received_at_ms, environment, event }: A
     environment,
     is_shortened: is_long,
   });
-  return `${head.slice(0, -1)},"properties":${is_long ? '{}' : properties}}`;
+  return `${head.slice(0, -1)},"properties":${is_long ? '{}' : maskPersonal(properties)}}`;
 }

@@ -2,6 +2,7 @@ import { createPrivateKey } from 'node:crypto';
 import { z } from 'zod';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
+import { trimEnd } from '../../platform/trim-end.ts';
 
 export const PROVIDER_KINDS = ['smtp', 'sendgrid', 'twilio', 'fcm', 'sandbox'] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
@@ -32,7 +33,7 @@ const plain_url = z
   .url({ protocol: /^https?$/ })
   .max(500)
   .refine((url) => !/[?#@]/.test(url), 'must have no query and no credentials');
-const base_url = plain_url.transform((url) => url.replace(/\/+$/, ''));
+const base_url = plain_url.transform((url) => trimEnd(url, '/'));
 const path_segment = (pattern: RegExp, says: string) => z.string().trim().max(200).regex(pattern, says);
 
 const serviceAccount = z.looseObject({

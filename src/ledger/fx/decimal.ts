@@ -1,4 +1,5 @@
 import { divideHalfEven, type Fraction } from '../money/conversion.ts';
+import { trimEnd } from '../../platform/trim-end.ts';
 
 /** A published rate may have this many digits before the point, and as many after it. */
 const MAX_DIGITS = 40;
@@ -46,7 +47,7 @@ function scaledQuotient(numerator: bigint, denominator: bigint, places: number):
 /** `value` ÷ 10^places, without trailing zeros after the point. */
 function trimmed(value: bigint, places: number): string {
   const text = withPoint(String(value), places);
-  return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
+  return text.includes('.') ? trimEnd(trimEnd(text, '0'), '.') : text;
 }
 
 /** The digits with a point `places` from the right (negative: zeros are appended), without leading zeros. */

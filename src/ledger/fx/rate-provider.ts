@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'lossless-json';
 import type { Clock } from '../../platform/clock.ts';
 import { readRetryAfter } from '../../platform/retry-after.ts';
+import { trimEnd } from '../../platform/trim-end.ts';
 
 /** A rate as a provider publishes it: 1 whole unit of `base` = `rate` whole units of `quote`. */
 export interface PublishedRate {
@@ -90,7 +91,7 @@ export function addressBelow(
   parameters: Readonly<Record<string, readonly string[]>>,
 ): string {
   const url = new URL(provider_url);
-  url.pathname = url.pathname.replace(/\/+$/, '') + path;
+  url.pathname = trimEnd(url.pathname, '/') + path;
   // The commas between values are not percent-encoded: providers read them as separators.
   const query = Object.entries(parameters).map(
     ([name, values]) => `${name}=${values.map(encodeURIComponent).join(',')}`,

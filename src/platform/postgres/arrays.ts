@@ -28,7 +28,7 @@ export function plainArray(values: readonly Plain[]): string {
  * One element and the character that ends it. The element is quoted (with escapes) or plain; only an unquoted NULL
  * means null.
  */
-const ELEMENT = /(?:"((?:[^"\\]|\\.)*)"|([^",{}]*))[,}]/gs;
+const ELEMENT = /(?:"([^"\\]*(?:\\.[^"\\]*)*)"|([^",{}]*))[,}]/gsy;
 
 /** Parses a one-dimensional array of texts as Postgres writes it. */
 export function parseTextArray(literal: string): (string | null)[] {

@@ -1,8 +1,7 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { usePlace } from '../../api/place.tsx';
 import { roleAllows } from '../../api/session.ts';
-import { maskPersonal } from '../../format/mask.ts';
-import { formatValue } from '../../format/value.ts';
+import { formatMasked } from '../../format/value.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import type { Column } from '../../ui/grid.tsx';
@@ -46,9 +45,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
     key: 'changes',
     title: m.changes,
     width: 'minmax(300px, 1fr)',
-    cell: ({ before, after }) => (
-      <code>{`${formatValue(maskPersonal(before))} → ${formatValue(maskPersonal(after))}`}</code>
-    ),
+    cell: ({ before, after }) => <code>{`${formatMasked(before)} → ${formatMasked(after)}`}</code>,
   },
 ];
 

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { writeExactly } from '../../api/json.ts';
 import { useMayEdit } from '../../api/place.tsx';
-import { maskPersonal } from '../../format/mask.ts';
+import { maskPersonal } from '../../../../src/console/events/masking.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';
@@ -86,7 +86,7 @@ export function Run({ journey, run_id, titles, onClose }: RunProps) {
             <details>
               <summary>{m.context}</summary>
               <pre className={css['text']} tabIndex={0} role="group" aria-label={m.context}>
-                {writeExactly(maskPersonal(data.context), 2)}
+                {maskPersonal(writeExactly(data.context, 2))}
               </pre>
             </details>
           </>

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { ask } from '../../api/client.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useMutation } from '@tanstack/react-query';
-import { maskText } from '../../format/mask.ts';
+import { maskText } from '../../../../src/console/events/masking.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';

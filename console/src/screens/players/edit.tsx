@@ -2,7 +2,7 @@ import { ApiError } from '@player-engagement/client';
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
 import { useChange } from '../../api/queries.ts';
-import { maskText } from '../../format/mask.ts';
+import { maskText } from '../../../../src/console/events/masking.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Conflict, isConflict } from '../../ui/conflict.tsx';

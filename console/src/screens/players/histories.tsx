@@ -1,6 +1,5 @@
-import { maskPersonal } from '../../format/mask.ts';
 import { useNavigate } from '@tanstack/react-router';
-import { formatValue } from '../../format/value.ts';
+import { formatMasked } from '../../format/value.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
@@ -33,7 +32,7 @@ export function Timeline({ id }: { id: string }) {
       key: 'properties',
       title: t.events.properties,
       width: 'minmax(300px, 1fr)',
-      cell: ({ properties }) => <code>{formatValue(maskPersonal(properties))}</code>,
+      cell: ({ properties }) => <code>{formatMasked(properties)}</code>,
     },
   ];
   return (
@@ -141,9 +140,7 @@ export function Audit({ id }: { id: string }) {
       key: 'changes',
       title: t.events.properties,
       width: 'minmax(300px, 1fr)',
-      cell: ({ before, after }) => (
-        <code>{`${formatValue(maskPersonal(before))} → ${formatValue(maskPersonal(after))}`}</code>
-      ),
+      cell: ({ before, after }) => <code>{`${formatMasked(before)} → ${formatMasked(after)}`}</code>,
     },
   ];
   return (

@@ -1,5 +1,6 @@
 import { parseExactly, writeExactly } from '../../api/json.ts';
 import type { Shape, Word } from './vocabulary.ts';
+import { trimEnd } from '../../../../src/platform/trim-end.ts';
 
 /** A left side, and the digits after the point of the base currency for money. */
 export interface Operand extends Pick<Word, 'kind' | 'unit' | 'values'> {
@@ -16,7 +17,7 @@ export function shifted(text: string, by: number): string | undefined {
   const point = Math.max(0, -by) + whole.length + by;
   const before = digits.slice(0, point).replace(/^0+(?=\d)/, '') || '0';
   const after = digits.slice(point, digits.length - (by > 0 ? Math.max(0, by - fraction.length) : 0));
-  const rest = by > 0 ? after.replace(/0+$/, '') : after;
+  const rest = by > 0 ? trimEnd(after, '0') : after;
   return `${sign}${before}${rest === '' ? '' : `.${rest}`}`;
 }
 

@@ -117,7 +117,7 @@ export class Place {
 
 function messageOf(message: string): string {
   // The library's own messages name the type of what was sent; the value follows anyway.
-  return message.replace(/^Invalid input: expected (\w+).*$/, 'must be of type $1');
+  return message.replace(/^Invalid input: expected (\w+).*/s, 'must be of type $1');
 }
 
 function valueAt(written: unknown, path: readonly (string | number)[]): unknown {

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../../../errors.ts';
 import type { SignedRequest } from '../../../http/endpoint.ts';
 import { isUuid } from '../../../platform/ids.ts';
+import { trimEnd } from '../../../platform/trim-end.ts';
 import { faultFrom, twilioSuppression } from '../transports/answers.ts';
 import type { Callback, Reply, Step } from './callback.ts';
 
@@ -53,7 +54,7 @@ function signedText(parameters: URLSearchParams): string {
 /** The spellings of the base URL that Twilio may sign: some of its systems sign with the port, some without. */
 function spellingsOf(public_url: string): string[] {
   const { protocol, hostname, port, pathname } = new URL(public_url);
-  const path = pathname.replace(/\/+$/, '');
+  const path = trimEnd(pathname, '/');
   const usual = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
   return [public_url, `${protocol}//${hostname}${path}`, `${protocol}//${hostname}:${usual}${path}`];
 }
