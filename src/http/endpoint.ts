@@ -180,7 +180,7 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
    * Absent: the endpoint accepts JSON, which is parsed.
    */
   raw_types?: readonly string[];
-  /** The longest body; absent: 1 MiB. */
+  /** The longest body; absent: 128 KiB, and of webhooks and internal endpoints 1 MiB. */
   max_body_bytes?: number;
   /** Runs on the body before the schema; it throws to refuse a body with a more specific error code. */
   refuse?: (body: unknown) => void;

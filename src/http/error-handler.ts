@@ -17,6 +17,12 @@ const FASTIFY_CODES: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_MAX_PARAM_LENGTH: ['NOT_FOUND', 'the path is not valid'],
 };
 
+/** Errors of Node before a request is whole. */
+const CONNECTION_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
+  HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'the request line and the headers are over the size limit'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['REQUEST_TIMEOUT', 'the request did not arrive whole in time; send it again'],
+};
+
 /** Answers every failure with the error envelope of spec part 1, unknown paths and wrong methods included. */
 export function installErrorHandling(app: FastifyInstance, logger: Logger): void {
   const routes: { url: string; pattern: RegExp; methods: string[] }[] = [];
@@ -58,10 +64,11 @@ export function errorOptions(logger: Logger) {
         socket.destroy();
         return;
       }
-      const answer =
-        error.code === 'HPE_HEADER_OVERFLOW'
-          ? new ApiError('HEADERS_TOO_LARGE', 'the request line and the headers are over the size limit')
-          : new ApiError('BODY_MALFORMED', 'the request is not valid HTTP');
+      const [code, message] = CONNECTION_ERRORS[error.code ?? ''] ?? [
+        'BODY_MALFORMED',
+        'the request is not valid HTTP',
+      ];
+      const answer = new ApiError(code, message);
       const body = errorBody(answer);
       socket.end(
         `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
@@ -91,13 +98,17 @@ export function toApiError(thrown: unknown, request_id: string): ApiError {
   return new ApiError('INTERNAL_ERROR', message, { cause: thrown });
 }
 
-/** The issues of a failed zod parse, one per unknown key with the path of that key. */
+/** No more are listed: a body may have thousands of unknown keys. */
+const MAX_ISSUES = 100;
+
+/** The first issues of a failed zod parse, one per unknown key with the path of that key. */
 export function issuesOf(error: ZodError): { path: string; message: string }[] {
-  return error.issues.flatMap((issue) => {
+  const issues = error.issues.slice(0, MAX_ISSUES).flatMap((issue) => {
     const path = issue.path.map(String);
     if (issue.code !== 'unrecognized_keys') return [{ path: path.join('.'), message: messageOf(issue) }];
     return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not a known field' }));
   });
+  return issues.slice(0, MAX_ISSUES);
 }
 
 /** What the schema's author says, or what the library says in words that need no knowledge of it. */

@@ -17,15 +17,18 @@ declare module 'fastify' {
 const FORM_TYPES = ['application/x-www-form-urlencoded', 'multipart/form-data'];
 
 const MAX_DEPTH = 64;
+/** Keys of one object, and elements of one list. Schemas look at each of them before they count them. */
+const MAX_KEYS = 1_000;
+const MAX_ELEMENTS = 10_000;
 const MAX_ISSUES = 20;
 
 /**
- * Makes fastify accept only application/json bodies in UTF-8, without `__proto__` or `constructor.prototype` keys. An
+ * Makes fastify accept only application/json bodies in UTF-8, without `__proto__` keys. An
  * empty body counts as no body (undefined), because clients often send the Content-Type header with a DELETE. Routes
  * with `raw_types` accept those media types instead, and their bodies are not parsed.
  */
 export function installJsonBody(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error') as (
+  const parse = app.getDefaultJsonParser('error', 'ignore') as (
     request: FastifyRequest,
     text: string,
     done: (error: Error | null, value?: unknown) => void,
@@ -56,8 +59,9 @@ function notOneOf(raw_types: readonly string[] = [], type: string): ApiError | n
 }
 
 /**
- * Refuses values that the storage engines cannot hold. Throws BODY_MALFORMED for nesting over 64 levels, and
- * VALIDATION_ERROR for NUL, lone surrogates or numbers beyond the range of a double anywhere in `value`.
+ * Refuses values that the storage engines cannot hold, and those that are too large to be checked by a schema. Throws
+ * BODY_MALFORMED for nesting over 64 levels, and VALIDATION_ERROR for NUL, lone surrogates or numbers beyond the range of
+ * a double anywhere in `value`, for an object with over 1,000 keys, and for a list of over 10,000 elements.
  */
 export function refuseUnstorable(value: unknown): void {
   const issues: Issue[] = [];
@@ -73,12 +77,23 @@ function collect(value: unknown, path: string, depth: number, issues: Issue[]): 
   } else if (typeof value === 'object' && value !== null) {
     if (depth > MAX_DEPTH)
       throw new ApiError('BODY_MALFORMED', `the body is nested over ${MAX_DEPTH} levels deep`);
+    const too_many = excessOf(value);
+    if (too_many !== undefined) return report(issues, path, too_many);
     const prefix = path === '' ? '' : `${path}.`;
     for (const [key, child] of Object.entries(value)) {
       if (isStorable(key)) collect(child, prefix + key, depth + 1, issues);
       else report(issues, path, 'has a key with NUL or lone surrogates');
     }
   }
+}
+
+function excessOf(value: object): string | undefined {
+  if (Array.isArray(value))
+    return value.length > MAX_ELEMENTS
+      ? `must have at most ${MAX_ELEMENTS} elements, not ${value.length}`
+      : undefined;
+  const keys = Object.keys(value).length;
+  return keys > MAX_KEYS ? `must have at most ${MAX_KEYS} keys, not ${keys}` : undefined;
 }
 
 function isStorable(text: string): boolean {

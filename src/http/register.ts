@@ -30,6 +30,7 @@ import {
 } from './idempotency.ts';
 import { refuseUnstorable } from './json-body.ts';
 import { LANE, RouteLane, SLOW_LANE, UNLIMITED_LANE } from './route-lane.ts';
+import { BODY_BYTES, LARGE_BODY_BYTES } from './server-options.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -68,7 +69,7 @@ export function registerEndpoints(
       method: endpoint.method,
       url: endpoint.path,
       config: { raw_types: endpoint.raw_types },
-      ...(endpoint.max_body_bytes === undefined ? {} : { bodyLimit: endpoint.max_body_bytes }),
+      bodyLimit: bodyLimitOf(endpoint),
       onRequest: (request, _reply, proceed) => {
         try {
           const caller = authorise(endpoint.access, request);
@@ -89,6 +90,10 @@ export function registerEndpoints(
       handler: handlerOf(endpoint, { ...guards, recheck: authorise.again }, closing.signal),
     });
   }
+}
+
+function bodyLimitOf({ max_body_bytes, access: { mode } }: AnyEndpoint): number {
+  return max_body_bytes ?? (mode === 'webhook' || mode === 'internal' ? LARGE_BODY_BYTES : BODY_BYTES);
 }
 
 /** Registers public endpoints on a host without guards. Throws TypeError when an endpoint is not public. */

@@ -11,6 +11,7 @@ import { PAGE_QUERY, readPage, TIME_AND_ID, type PageQuery } from './keyset-page
 import { refuseUnwritable } from './not-writable.ts';
 import { ownerOf, refOf, type OwnerOf, type RecordRef, type Scope } from './record.ts';
 import type { Listing, Resource } from './resource.ts';
+import { BODY_BYTES } from './server-options.ts';
 
 interface Deps {
   postgres: Postgres;
@@ -31,7 +32,8 @@ export function resourceEndpoints<
   const scope: Scope = kind.scope;
   const path = `/v1/${collection}`;
   const one = { path: `${path}/:id`, status: 200, response } as const;
-  const write = { access: { mode: 'session', role: resource.writer, scope } } as const;
+  const access = { mode: 'session', role: resource.writer, scope } as const;
+  const write = { access, max_body_bytes: resource.max_body_bytes ?? BODY_BYTES };
   const { byId, make } = handlersOf(deps, resource);
   const changing = [change]
     .filter((declared) => declared !== undefined)

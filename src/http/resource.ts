@@ -60,6 +60,8 @@ export interface Resource<
   audited: AuditedResource;
   /** The record as the audit log shows it before a change: its version is made from that. */
   image: (row: Row, owner: OwnerOf<S>) => RecordImage;
+  /** The longest body; absent: as of other endpoints. */
+  max_body_bytes?: number;
   /** The lowest role that may create, change and delete; viewers may read. */
   writer: Role;
   /** Returns the record, whether deleted or not. */

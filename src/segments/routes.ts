@@ -34,6 +34,7 @@ import {
 import { segmentAuditOf, segmentResourceOf } from './segment-json.ts';
 import { insertDirtyPlayers } from './dirty-player-queries.ts';
 import { dirtyPlayersOf } from './dirty-players.ts';
+import { LARGE_BODY_BYTES } from '../http/server-options.ts';
 
 const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
 const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
@@ -58,6 +59,7 @@ function definitionEndpoints(deps: Platform): AnyEndpoint[] {
     kind: SEGMENT,
     audited: 'segment',
     writer: 'editor',
+    max_body_bytes: LARGE_BODY_BYTES,
     response: segmentResource,
     toJson: segmentResourceOf,
     image: segmentAuditOf,
@@ -98,6 +100,7 @@ function previewEndpoint(deps: Deps): AnyEndpoint {
     audit: { none: 'it changes nothing' },
     access: read,
     body: previewBody,
+    max_body_bytes: LARGE_BODY_BYTES,
     status: 200,
     response: previewResult,
     errors: ['SEGMENT_DEFINITION_INVALID', 'SEGMENT_TOO_EXPENSIVE'],

@@ -94,6 +94,28 @@ describe('a refused request', () => {
     await expectRejected(body, 'IDENTITY_REQUIRED');
   });
 
+  it.each(['undefined', 'null', '[object Object]', 'NaN', '0', 'guest', ' NULL ', '"undefined"', '  '])(
+    'with the id %j, the text of an empty value, needs an identity',
+    async (id) => {
+      const body = { event: 'login', anonymous_id: id };
+      expectError(
+        await one(body),
+        422,
+        'IDENTITY_REQUIRED',
+        /anonymous_id is .*, the text of an empty value/,
+      );
+      await expectRejected(body, 'IDENTITY_REQUIRED', /the text of an empty value/);
+    },
+  );
+
+  it('with the UUID of zeros needs an identity, or the right one', async () => {
+    const player_id = '00000000-0000-0000-0000-000000000000';
+    expectError(await one({ event: 'login', player_id }), 422, 'IDENTITY_REQUIRED', /player_id is/);
+    const both = { event: 'login', player_id, anonymous_id: 'a' };
+    expectError(await one(both), 422, 'VALIDATION_ERROR', /the text of an empty value/);
+    expectError(await one({ event: 'login', anonymous_id: player_id }), 422, 'IDENTITY_REQUIRED');
+  });
+
   it.each([
     ['anonymous_id', ''],
     ['anonymous_id', 7],
@@ -170,7 +192,12 @@ describe('a refused request', () => {
     ['nested 10,000 deep', `{"x":${'['.repeat(10_000)}${']'.repeat(10_000)}}`],
     ['nested 10,000 objects deep', `{"x":${'{"x":'.repeat(10_000)}1${'}'.repeat(10_000)}}`],
     ['poisoned by __proto__', '{"__proto__":{"admin":true}}'],
-    ['poisoned deep inside', '{"x":[{"constructor":{"prototype":{"admin":true}}}]}'],
+    ['poisoned deep inside', '{"x":[{"constructor":{"__proto__":{"admin":true}}}]}'],
+    [
+      'of too many keys',
+      JSON.stringify(Object.fromEntries(Array.from({ length: 2_001 }, (_, i) => [`k${i}`, i]))),
+    ],
+    ['of too many keys deep inside', `{"list":[${Array(2_001).fill('{"k":1}').join(',')}]}`],
     ['a text with NUL', '{"x":"a\\u0000b"}'],
     ['a text with half a surrogate pair', '{"x":"\\ud83d"}'],
     ['a text with a pair in the wrong order', '{"x":"\\udca9\\ud83d"}'],

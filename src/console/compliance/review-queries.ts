@@ -3,6 +3,7 @@ import { beyond, microseconds, type TimePosition } from '../../platform/postgres
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { NEWEST_ANONYMOUS_IDS } from '../../players/profile/queries.ts';
 
 /** A player whose ids name two people. */
 export interface ConflictRow {
@@ -23,7 +24,7 @@ export function listConflicts(
 ): PendingQuery<ConflictRow[]> {
   // The index of rare statuses has the condition `<> 'active'`; the planner uses it only when the query repeats it.
   return tx<ConflictRow[]>`
-    select p.player_id, p.external_id, p.anonymous_ids, p.created_at, p.updated_at,
+    select p.player_id, p.external_id, ${tx.unsafe(NEWEST_ANONYMOUS_IDS)} as anonymous_ids, p.created_at, p.updated_at,
       ${microseconds(tx, 'p.created_at')} as created_us
     from players p
     where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.status = 'conflict'

@@ -39,6 +39,7 @@ import {
 } from './graph/schema.ts';
 import { listVersions, selectVersion, type ListedVersion } from './graph/version-queries.ts';
 import { migrateRuns } from './migrate.ts';
+import { LARGE_BODY_BYTES } from '../../http/server-options.ts';
 
 interface Deps extends Platform {
   look_ups: ReferenceLookUps;
@@ -66,6 +67,7 @@ function ownEndpoints(deps: Deps): AnyEndpoint[] {
     kind: JOURNEY,
     audited: 'journey',
     writer: 'editor',
+    max_body_bytes: LARGE_BODY_BYTES,
     response: journeyResource,
     listed: listedJourney,
     toJson: (row: ShownJourney, owner) => journeyResourceOf(row, owner),
@@ -100,6 +102,7 @@ function changeEndpoint(deps: Deps): AnyEndpoint {
     access: write,
     query: patchJourneyQuery,
     body: patchJourneyBody,
+    max_body_bytes: LARGE_BODY_BYTES,
     refuse: refuseUnwritable(COMPUTED_FIELDS),
     status: 200,
     response: journeyResource,

@@ -24,6 +24,7 @@ import {
 import { framedHtml, FRAME_HEADERS } from './preview-frame.ts';
 import { referencesOf } from './references.ts';
 import { templateResourceOf } from './template-json.ts';
+import { LARGE_BODY_BYTES } from '../../http/server-options.ts';
 
 interface Deps {
   postgres: Postgres;
@@ -43,6 +44,7 @@ function ownEndpoints(deps: Deps): AnyEndpoint[] {
     kind: TEMPLATE,
     audited: 'template',
     writer: 'editor',
+    max_body_bytes: LARGE_BODY_BYTES,
     response: templateResource,
     toJson: templateResourceOf,
     image: templateResourceOf,

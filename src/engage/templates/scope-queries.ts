@@ -2,6 +2,7 @@ import type { PendingQuery } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { ScopePlayer } from './player-scope.ts';
+import { NEWEST_ANONYMOUS_IDS } from '../../players/profile/queries.ts';
 
 /**
  * The columns that make a `ScopePlayer`, by their names there: `p` is players, `t` is player_totals. Money and counts of
@@ -13,7 +14,7 @@ const SCOPE_COLUMNS = {
   email: 'p.email',
   phone: 'p.phone',
   telegram_id: 'p.telegram_id',
-  anonymous_ids: 'p.anonymous_ids',
+  anonymous_ids: NEWEST_ANONYMOUS_IDS,
   player_status: 'p.status',
   timezone: 'p.timezone',
   first_seen_at: 't.first_seen_at',

@@ -3,6 +3,9 @@
  * Validation, types and the OpenAPI document are derived from it.
  */
 
+/** Keys of an event's properties, those of objects inside of them included. */
+export const MAX_PROPERTY_KEYS = 2_000;
+
 /** JSON Schema of one property. */
 export type PropertySchema = Readonly<Record<string, unknown>>;
 

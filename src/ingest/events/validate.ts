@@ -7,8 +7,10 @@ import {
   EVENTS,
   MAX_EVENT_NAME_LENGTH,
   MAX_ID_LENGTH,
+  MAX_PROPERTY_KEYS,
   propertiesSchema,
 } from './catalogue.ts';
+import { emptyIdMessage, isEmptyId } from './empty-ids.ts';
 import { findUnsafe, unsafeText } from './text-safety.ts';
 import {
   EARLIEST_MS,
@@ -82,19 +84,26 @@ export function findEventProblem(input: unknown, context: ValidationContext): Ev
 
 function findIdentityProblem(event: Record<string, unknown>): EventProblem | undefined {
   const { anonymous_id, player_id, external_id } = event;
-  if ((anonymous_id ?? player_id ?? null) === null) {
-    return { code: 'IDENTITY_REQUIRED', path: 'anonymous_id', message: 'give anonymous_id or player_id' };
-  }
+  if (isMissing(anonymous_id) && isMissing(player_id)) return identityRequired({ anonymous_id, player_id });
   if (anonymous_id !== undefined && !isIdText(anonymous_id)) return badId('anonymous_id');
   if (external_id !== undefined && !isIdText(external_id)) return badId('external_id');
-  if (player_id !== undefined && !(typeof player_id === 'string' && isUuid(player_id))) {
-    return {
-      code: 'VALIDATION_ERROR',
-      path: 'player_id',
-      message: 'player_id must be the uuid returned by identify',
-    };
-  }
-  return undefined;
+  if (player_id === undefined) return undefined;
+  const path = 'player_id';
+  if (typeof player_id !== 'string' || !isUuid(player_id))
+    return { code: 'VALIDATION_ERROR', path, message: 'player_id must be the uuid returned by identify' };
+  if (!isEmptyId(player_id)) return undefined;
+  return { code: 'VALIDATION_ERROR', path, message: emptyIdMessage(path, player_id) };
+}
+
+/** An id that is the text of an empty value counts as missing. */
+function isMissing(id: unknown): boolean {
+  return id === undefined || id === null || (typeof id === 'string' && isEmptyId(id));
+}
+
+function identityRequired(ids: Record<string, unknown>): EventProblem {
+  const [path, id] = Object.entries(ids).find(([, one]) => typeof one === 'string') ?? ['anonymous_id'];
+  const why = typeof id === 'string' ? `${emptyIdMessage(path, id)}; ` : '';
+  return { code: 'IDENTITY_REQUIRED', path, message: `${why}give anonymous_id or player_id` };
 }
 
 /** Whether the value can be an id that a caller made up. */
@@ -160,7 +169,7 @@ function findPropertiesProblem(
     return { code: 'PROPERTIES_INVALID', path: 'properties', message: 'properties must be an object' };
   }
   if (validate !== undefined && !validate(value)) return schemaProblem(name, validate.errors?.[0]);
-  const unsafe = findUnsafe(value, 'properties');
+  const unsafe = findUnsafe(value, 'properties', MAX_PROPERTY_KEYS);
   if (unsafe !== undefined) return { code: 'PROPERTIES_INVALID', path: 'properties', message: unsafe };
   const { currency } = value as { currency?: unknown };
   const readsCurrency = definitionOf(name)?.properties['currency'] !== undefined;

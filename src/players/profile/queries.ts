@@ -13,6 +13,9 @@ export interface LockedPlayer {
   deleted_at: Date | null;
 }
 
+/** The newest 1,000 of a player `p`, as resources and templates have them. The column has all, in the order of linking. */
+export const NEWEST_ANONYMOUS_IDS = 'p.anonymous_ids[greatest(cardinality(p.anonymous_ids) - 999, 1):]';
+
 export type ListedPlayer = PlayerRow & { last_seen_us: bigint };
 
 /** The player, deleted or not; no row when the project has none of this id. */
@@ -265,5 +268,5 @@ function playerColumns(tx: Tx) {
         where s.tenant_id = m.tenant_id and s.project_id = m.project_id and s.segment_id = m.segment_id
           and s.deleted_at is null offset 0)
       order by m.entered_at, m.segment_id))::text as segment_ids,
-    array_to_json(p.anonymous_ids)::text as anonymous_ids`;
+    array_to_json(${tx.unsafe(NEWEST_ANONYMOUS_IDS)})::text as anonymous_ids`;
 }

@@ -91,7 +91,7 @@ export const playerResource = z.object({
   email: text,
   phone: text,
   telegram_id: text,
-  anonymous_ids: z.array(z.string()),
+  anonymous_ids: z.array(z.string()).describe('The newest 1,000, the oldest of them first'),
   status: z.enum(PLAYER_STATUSES),
   timezone: text,
   first_seen_at: timestamp,

@@ -53,8 +53,11 @@ export function jsonDate(value: JsonValue, bindings: Bindings): string {
 
 /** Without the year 0000, which ClickHouse reads as the current year. */
 const YEAR = '([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])';
+/** ClickHouse takes 00 as the first month or day, and counts on where a time is out of range. */
+const DAY = `${YEAR}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])`;
+const TIME = '([01][0-9]|2[0-3]):[0-5][0-9]';
 /** Without backslashes, which are escapes in a ClickHouse string literal. */
-const ISO_8601 = `^${YEAR}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2}))?$`;
+const ISO_8601 = `^${DAY}(T${TIME}(:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-]${TIME}))?$`;
 
 type Parts = ReturnType<typeof jsonParts>;
 

@@ -197,10 +197,70 @@ describe('traits', () => {
   });
 });
 
+test('the player resource has the newest 1,000 anonymous ids; the others still name the player', async () => {
+  const external_id = fresh('e');
+  const first = fresh('a');
+  const { player_id } = await resultOf({ external_id, anonymous_id: first });
+  const { tenant_id, project_id } = tenant;
+  await fixture.platform.postgres.asTenant(tenant_id, async (tx) => {
+    await tx`
+      insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
+      select tenant_id, project_id, external_id || '-' || i, player_id, now()
+      from players, generate_series(1, 1200) i
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${player_id}`;
+    await tx`
+      update players
+      set anonymous_ids = anonymous_ids || array(select external_id || '-' || i from generate_series(1, 1200) i)
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${player_id}`;
+  });
+  const last = fresh('a');
+  await resultOf({ external_id, anonymous_id: last });
+  const shown = (await player(player_id))['anonymous_ids'] as string[];
+  expect(shown).toHaveLength(1_000);
+  expect([shown[0], shown.at(-1)]).toEqual([`${external_id}-202`, last]);
+  expect((await resultOf({ anonymous_id: first })).player_id).toBe(player_id);
+});
+
 describe('bad requests', () => {
+  test('too many traits are counted before they are looked at', async () => {
+    const traits = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`t${i}`, 1]));
+    const answer = await identify({ external_id: fresh('e'), traits: traits(1_001) });
+    expect(brief(answer)).toEqual([422, 'VALIDATION_ERROR']);
+    expect(answer.body.error.details).toEqual({
+      issues: [{ path: 'traits', message: 'must have at most 1000 keys, not 1001' }],
+    });
+    expect(brief(await identify({ external_id: fresh('e'), traits: traits(501) }))).toEqual([
+      422,
+      'VALIDATION_ERROR',
+    ]);
+    // Over 128 KiB it is not even parsed.
+    expect(brief(await identify({ external_id: fresh('e'), traits: traits(80_000) }))).toEqual([
+      413,
+      'PAYLOAD_TOO_LARGE',
+    ]);
+  });
+
   test('no id is IDENTITY_REQUIRED', async () => {
     expect(brief(await identify({}))).toEqual([422, 'IDENTITY_REQUIRED']);
     expect(brief(await identify({ traits: { a: 1 } }))).toEqual([422, 'IDENTITY_REQUIRED']);
+  });
+
+  test('the text of an empty value is no id', async () => {
+    const texts = ['undefined', 'null', '[object Object]', 'NaN', '0', 'guest', 'Anonymous', "'null'", '   '];
+    const zero = '00000000-0000-0000-0000-000000000000';
+    const bad = [...texts, zero].flatMap((id) => [
+      { anonymous_id: id },
+      { external_id: id, anonymous_id: 'sound' },
+    ]);
+    for (const body of [...bad, { player_id: zero }]) {
+      const answer = await identify(body);
+      expect(brief(answer), JSON.stringify(body)).toEqual([422, 'VALIDATION_ERROR']);
+      expect(answer.text).toMatch(/(_id) is .*, the text of an empty value/);
+      expect(answer.text).toContain(`"path":"${Object.keys(body)[0]}"`);
+    }
+    const found = await fixture.as(tenant.session, '/v1/players?external_id=undefined');
+    expect(found.body.data).toEqual([]);
   });
 
   test('invalid ids are VALIDATION_ERROR', async () => {

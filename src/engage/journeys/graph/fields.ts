@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CUSTOM_PREFIX } from '../../../ingest/events/catalogue.ts';
-import { UNSAFE_KEYS, unsafeText } from '../../../ingest/events/text-safety.ts';
+import { UNSAFE_KEY, unsafeText } from '../../../ingest/events/text-safety.ts';
 import { isEventName } from '../../../ingest/events/validate.ts';
 import { isTimeZone } from '../../../platform/time-zone.ts';
 import type { Fault } from './issues.ts';
@@ -44,13 +44,14 @@ export function safeText(max: number) {
 
 export const name = safeText(MAX_NAME);
 
+const RESERVED_IDS = new Set([UNSAFE_KEY, 'constructor', 'prototype']);
 const ID_RULE = 'must be 1 to 64 letters, digits, _ or -, and none of __proto__, constructor, prototype';
 
 /** The id of a node, or another name that becomes a key of the run's context. */
 export const nodeId = z
   .string({ error: ID_RULE })
   .regex(/^[A-Za-z0-9_-]{1,64}$/, { error: ID_RULE })
-  .refine((id) => !UNSAFE_KEYS.has(id), { error: ID_RULE });
+  .refine((id) => !RESERVED_IDS.has(id), { error: ID_RULE });
 
 /**
  * The id of a template or provider. Any text: whether it exists is asked on activation, and an id that is no UUID does
@@ -101,7 +102,7 @@ export const reference = safeText(MAX_NAME).transform((text, context): Reference
 });
 
 function isKey(key: string): boolean {
-  return key !== '' && !UNSAFE_KEYS.has(key);
+  return key !== '' && key !== UNSAFE_KEY;
 }
 
 /** An object of at most `max_bytes` bytes of JSON. */

@@ -1,6 +1,6 @@
 /** The form that `jsonDate` of the segment compiler accepts: a date, or a time with an offset; no year 0000. */
 const ISO_8601 =
-  /^(?!0000)([0-9]{4})-([0-9]{2})-([0-9]{2})(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.]([0-9]{1,9}))?)?(Z|[+-][0-9]{2}:[0-9]{2}))?$/;
+  /^(?!0000)([0-9]{4})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(?:T([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]{1,9}))?)?(Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]))?$/;
 
 const MINUTE_MS = 60_000;
 
@@ -8,14 +8,13 @@ const MINUTE_MS = 60_000;
  * The moment that a JSON value names, in milliseconds since the epoch: a text with a date (its midnight in UTC), or with
  * a time and its offset. Undefined for anything else, also for a day that its month does not have.
  *
- * It reads what ClickHouse's parser reads, so that an event matches a journey as it matches a segment. That parser takes
- * 00 as the first month or day, and counts on where a time is out of range: 24:00 is midnight of the next day.
+ * It reads what the segment compiler's expression reads, so that an event matches a journey as it matches a segment.
  */
 export function jsonMomentMs(value: unknown): number | undefined {
   const match = typeof value === 'string' ? ISO_8601.exec(value) : null;
   if (match === null) return undefined;
   const [, year, month, day, hour = '0', minute = '0', second = '0', fraction = '', offset = 'Z'] = match;
-  const [month_index, day_of_month] = [Math.max(Number(month), 1) - 1, Math.max(Number(day), 1)];
+  const [month_index, day_of_month] = [Number(month) - 1, Number(day)];
   const date = new Date(0);
   date.setUTCFullYear(Number(year), month_index, day_of_month);
   if (date.getUTCMonth() !== month_index || date.getUTCDate() !== day_of_month) return undefined;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { UNSAFE_KEYS, unsafeText } from '../../../ingest/events/text-safety.ts';
+import { UNSAFE_KEY, unsafeText } from '../../../ingest/events/text-safety.ts';
 import { isObject } from '../../../platform/json-object.ts';
 import { readComparison, type ComparisonProblem } from '../../../segments/language/comparison.ts';
 import type { WhereClause } from '../../../segments/language/conditions.ts';
@@ -134,5 +134,5 @@ function refuse(
 
 function isProperty(name: string): boolean {
   if (name === '' || name.length > MAX_PROPERTY || unsafeText(name)) return false;
-  return !name.split('.').some((key) => UNSAFE_KEYS.has(key));
+  return !name.split('.').includes(UNSAFE_KEY);
 }
