@@ -31,6 +31,7 @@ import { parseRecord } from '../src/ledger/fold/fold-event.ts';
 import { claimOf } from '../src/ledger/money/ledger.ts';
 import { parseTextArray, textArray } from '../src/platform/postgres/arrays.ts';
 import { trimEnd } from '../src/platform/trim-end.ts';
+import { plainAddress } from '../src/players/address-text.ts';
 import { identifyBody } from '../src/players/identity/schema.ts';
 import { playerAuditOf, type PlayerRow } from '../src/players/profile/player-json.ts';
 import { patchPlayerBody } from '../src/players/profile/schema.ts';
@@ -203,6 +204,7 @@ const FUNCTIONS: Record<string, (text: string) => () => unknown> = {
     const one = part(text, 4);
     changedFields({ before: { t: one, at }, after: { t: `${one}!`, at } });
   },
+  plainAddress: (text) => () => plainAddress(`mailto:${text}`),
   soughtIds: (text) => () => soughtIds(part(text, 4)),
   'text arrays': (text) => () => parseTextArray(textArray(Array(1_000).fill(part(text, 4_096)))),
   trimEnd: (text) => () => [trimEnd(text, '/'), trimEnd(text, '0')],

@@ -14,6 +14,8 @@ export interface KeysetList<Row, Position extends readonly string[]> {
   scope: CursorScope;
   shape: PositionShape<Position>;
   positionOf: (row: Row) => Position;
+  /** Whether the row still fits the page, which ends before the first that does not. Absent: all do. */
+  fits?: (row: Row) => boolean;
   /** Selects at most `limit` rows after the position, in the order of the list. */
   select: (after: Position | undefined, limit: number) => PromiseLike<readonly Row[]>;
 }
@@ -26,13 +28,14 @@ export const TIME_AND_ID = [(text: string) => /^-?\d{1,17}$/.test(text), isUuid]
  * with VALIDATION_ERROR when the cursor was not made for this list.
  */
 export async function readPage<Row, Position extends readonly string[]>(
-  { scope, shape, positionOf, select }: KeysetList<Row, Position>,
+  { scope, shape, positionOf, fits, select }: KeysetList<Row, Position>,
   { cursor, limit }: PageQuery,
 ): Promise<{ rows: Row[]; next_cursor: string | null }> {
   const after = cursor === undefined ? undefined : decodeCursor(scope, cursor, shape);
   // One row more than the limit is selected: if it exists, there is a next page.
   const found = await select(after, limit + 1);
-  const rows = found.slice(0, limit);
-  const last = found.length > limit ? rows.at(-1) : undefined;
+  const beyond = fits === undefined ? -1 : found.findIndex((row) => !fits(row));
+  const rows = found.slice(0, beyond === -1 ? limit : Math.min(limit, beyond));
+  const last = found.length > rows.length ? rows.at(-1) : undefined;
   return { rows, next_cursor: last === undefined ? null : encodeCursor(scope, positionOf(last)) };
 }

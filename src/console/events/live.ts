@@ -5,6 +5,7 @@ import type { EventStream, StreamOut } from '../../http/event-stream.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { maskPersonal } from './masking.ts';
 import type { EventTail, TailEvent, Viewer } from './tail.ts';
+import { JsonText, writeJson } from '../../platform/json-writer.ts';
 
 const MAX_STREAMS_OF_TENANT = 20;
 /** So that one user with many tabs leaves room for the others of the tenant. */
@@ -158,7 +159,7 @@ class Pace implements Viewer {
 function liveJson({ ingestion_id, index, received_at_ms, environment, event }: AcceptedEvent): string {
   const properties = JSON.stringify(event.properties ?? {});
   const is_long = properties.length > MAX_PROPERTIES_CHARS;
-  const head = JSON.stringify({
+  return writeJson({
     ingestion_id,
     index,
     event: event.event,
@@ -168,6 +169,6 @@ function liveJson({ ingestion_id, index, received_at_ms, environment, event }: A
     received_at: new Date(received_at_ms).toISOString(),
     environment,
     is_shortened: is_long,
+    properties: new JsonText(is_long ? '{}' : maskPersonal(properties)),
   });
-  return `${head.slice(0, -1)},"properties":${is_long ? '{}' : maskPersonal(properties)}}`;
 }

@@ -4,6 +4,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
 import { OWNER, SCOPE } from '../../segments/sql/owner-sql.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { withinPageBytes, type PagedEvent } from '../../analytics/page-bytes-queries.ts';
 
 const LIMITS = 'settings max_execution_time = 20, max_memory_usage = 2000000000';
 
@@ -19,6 +20,9 @@ export interface EventRow {
   base_payout: string | null;
   properties: string;
 }
+
+/** An event of a page. */
+export type FoundRow = EventRow & PagedEvent;
 
 const COLUMNS = `event, ${OWNER}, toString(toUnixTimestamp64Milli(occurred_at)) as occurred_ms,
   toString(toUnixTimestamp64Milli(received_at)) as received_ms, ingestion_id, event_index,
@@ -38,13 +42,13 @@ export interface EventFilter extends ProjectRef {
   to_ms: number;
 }
 
-/** Events of a project, the newest first; of each event only the last revision. */
+/** Events of a project, the newest first; of each event only the last revision. See {@link withinPageBytes}. */
 export async function searchEvents(
   clickhouse: ClickHouse,
   { event, player_ids, ...range }: EventFilter,
   after: EventPosition | undefined,
-  limit: number,
-): Promise<EventRow[]> {
+  { limit, page_bytes }: { limit: number; page_bytes: number },
+): Promise<FoundRow[]> {
   const [occurred_ms, ingestion_id, event_index] = after ?? [];
   const conditions = [SCOPE, since('from_ms'), before('to_ms')];
   if (event !== undefined) conditions.push('event = {event:String}');
@@ -52,15 +56,14 @@ export async function searchEvents(
   if (after !== undefined)
     conditions.push(`(occurred_at, ingestion_id, event_index) <
       (fromUnixTimestamp64Milli({occurred_ms:Int64}, 'UTC'), {ingestion_id:UUID}, {event_index:UInt16})`);
-  return clickhouse.query<EventRow>(
-    `select ${COLUMNS}
+  const newest_first = `select ${COLUMNS}
     from ${player_ids === undefined ? 'events' : 'events_by_player'}
     where ${conditions.join(' and ')}
     order by occurred_at desc, ingestion_id desc, event_index desc, revision desc
     limit 1 by ingestion_id, event_index
-    limit {limit:UInt32} ${LIMITS}`,
-    { ...range, event, player_ids, limit, occurred_ms, ingestion_id, event_index },
-  );
+    limit {limit:UInt32}`;
+  const params = { ...range, event, player_ids, limit, page_bytes, occurred_ms, ingestion_id, event_index };
+  return clickhouse.query<FoundRow>(`${withinPageBytes(newest_first)} ${LIMITS}`, params);
 }
 
 /** What names one event of a project. */

@@ -8,8 +8,16 @@ import { isUuid } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectPlayerIds } from '../../players/profile/queries.ts';
 import { maskPersonal } from './masking.ts';
-import { searchEvents, type EventFilter, type EventPosition, type EventRow } from './queries.ts';
+import {
+  searchEvents,
+  type EventFilter,
+  type EventPosition,
+  type EventRow,
+  type FoundRow,
+} from './queries.ts';
 import type { SearchQuery } from './schema.ts';
+import { jsonDigits, JsonText, writeJson } from '../../platform/json-writer.ts';
+import { fitsPage, MAX_PAGE_BYTES } from '../../analytics/page-bytes-queries.ts';
 
 interface Deps {
   postgres: Postgres;
@@ -38,11 +46,12 @@ export async function searchPage(
   const { from_ms, to_ms } = rangeOf(range, deps.clock.now_ms());
   const player_ids = await idsOf(deps.postgres, { tenant_id, project_id }, player_id);
   const filter = { tenant_id, project_id, event, player_ids, from_ms, to_ms };
-  const { rows, next_cursor } = await readPage<EventRow, EventPosition>(
+  const { rows, next_cursor } = await readPage<FoundRow, EventPosition>(
     {
       scope: { kind: 'event-search', project_id, filters: { event, player_id, ...range } },
       shape: POSITION_SHAPE,
       positionOf: (row) => [row.occurred_ms, row.ingestion_id, String(row.event_index)],
+      fits: fitsPage,
       select: (after, count) => searchBack(deps.clickhouse, filter, after, count),
     },
     { cursor, limit },
@@ -72,15 +81,22 @@ async function searchBack(
   filter: EventFilter,
   after: EventPosition | undefined,
   count: number,
-): Promise<EventRow[]> {
+): Promise<FoundRow[]> {
   if (filter.player_ids?.length === 0) return [];
-  if (filter.player_ids !== undefined) return searchEvents(clickhouse, filter, after, count);
-  const found: EventRow[] = [];
+  let page_bytes = MAX_PAGE_BYTES;
+  if (filter.player_ids !== undefined)
+    return searchEvents(clickhouse, filter, after, { limit: count, page_bytes });
+  const found: FoundRow[] = [];
   let to_ms = after === undefined ? filter.to_ms : Math.min(filter.to_ms, Number(after[0]) + 1);
   for (let span_ms = FIRST_SPAN_MS; found.length < count && to_ms > filter.from_ms; span_ms *= GROWTH) {
     const from_ms = Math.max(filter.from_ms, to_ms - span_ms);
     const part = { ...filter, from_ms, to_ms };
-    found.push(...(await searchEvents(clickhouse, part, after, count - found.length)));
+    const limit = count - found.length;
+    const rows = await searchEvents(clickhouse, part, after, { limit, page_bytes });
+    found.push(...rows);
+    for (const { properties } of rows) page_bytes -= Buffer.byteLength(properties);
+    // At the first event that is beyond the page.
+    if (!rows.every(fitsPage)) break;
     to_ms = from_ms;
   }
   return found;
@@ -95,18 +111,18 @@ function rangeOf({ from, to }: Pick<SearchQuery, 'from' | 'to'>, now_ms: number)
   return { from_ms, to_ms };
 }
 
-/** ClickHouse has the properties as JSON text. */
 function eventJson(row: EventRow, player_id: string): string {
   const { ingestion_id, event_index: index, event } = row;
   const at = (ms: string) => new Date(Number(ms)).toISOString();
-  const head = JSON.stringify({
+  return writeJson({
     ingestion_id,
     index,
     event,
     player_id,
     timestamp: at(row.occurred_ms),
     received_at: at(row.received_ms),
+    base_amount: jsonDigits(row.base_amount),
+    base_payout: jsonDigits(row.base_payout),
+    properties: new JsonText(row.properties === '' ? '{}' : maskPersonal(row.properties)),
   });
-  const properties = row.properties === '' ? '{}' : maskPersonal(row.properties);
-  return `${head.slice(0, -1)},"base_amount":${row.base_amount},"base_payout":${row.base_payout},"properties":${properties}}`;
 }

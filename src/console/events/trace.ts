@@ -13,12 +13,13 @@ import type { Platform } from '../../wiring/platform.ts';
 import { findAccepted, type PlacedRecord } from './find-in-log.ts';
 import { findEvent, selectSegmentsEntered, type EventRef, type EventRow } from './queries.ts';
 import type { eventTrace } from './schema.ts';
+import { jsonDigits, writeJson, type JsonText } from '../../platform/json-writer.ts';
 
 type Deps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'clock'>;
 type Folded = z.infer<typeof eventTrace>['folded'];
-/** Amounts are digits. */
+/** Amounts have more digits than a JavaScript number. */
 type Money = Omit<NonNullable<Folded['money']>, 'amount' | 'payout' | 'base_amount' | 'base_payout'> &
-  Record<'amount' | 'payout' | 'base_amount' | 'base_payout', string | null>;
+  Record<'amount' | 'payout' | 'base_amount' | 'base_payout', JsonText | null>;
 
 /** Most events are received soon after they occurred: there they are found without reading all of the project's. */
 const NEAR_MS = 3_600_000;
@@ -48,18 +49,16 @@ export async function traceEvent(
   const trace = (await traceLanded(deps, ref)) ?? (await traceOnLog(deps, ref));
   const segments = await segmentsEntered(deps, ref, trace);
   const { event, player_id, received_ms, folded, money, landed } = trace;
-  const text = JSON.stringify({
+  return writeJson({
     ingestion_id: ref.ingestion_id,
     index: ref.event_index,
     event,
     player_id,
     accepted: { status: 'done', at: new Date(received_ms).toISOString() },
-    folded,
+    folded: { money, ...folded },
     landed: { status: landed },
     segments_entered_since: segments,
   });
-  // Amounts have more digits than a JavaScript number.
-  return text.replace('"folded":{', `"folded":{"money":${moneyJson(money)},`);
 }
 
 function refOf(
@@ -162,16 +161,18 @@ function rejectedBy({ reason, message }: DeadLetter): Trace['folded'] {
 }
 
 function moneyOf({ reference }: Claim, row: TracedRow): Money {
-  const { currency, amount, payout, base_amount, base_payout, rate, rate_ts_ms, rate_is_inverse } = row;
-  const rate_at = rate_ts_ms === null ? null : new Date(Number(rate_ts_ms)).toISOString();
-  return { reference, currency, amount, payout, base_amount, base_payout, rate, rate_at, rate_is_inverse };
-}
-
-function moneyJson(money: Money | null): string {
-  if (money === null) return 'null';
-  const { amount, payout, base_amount, base_payout, ...rest } = money;
-  const amounts = `"amount":${amount},"payout":${payout},"base_amount":${base_amount},"base_payout":${base_payout}`;
-  return `${JSON.stringify(rest).slice(0, -1)},${amounts}}`;
+  const { currency, rate, rate_ts_ms, rate_is_inverse } = row;
+  return {
+    reference,
+    currency,
+    rate,
+    rate_at: rate_ts_ms === null ? null : new Date(Number(rate_ts_ms)).toISOString(),
+    rate_is_inverse,
+    amount: jsonDigits(row.amount),
+    payout: jsonDigits(row.payout),
+    base_amount: jsonDigits(row.base_amount),
+    base_payout: jsonDigits(row.base_payout),
+  };
 }
 
 async function segmentsEntered({ postgres }: Deps, ref: EventRef, { player_id, received_ms }: Trace) {

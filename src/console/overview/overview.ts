@@ -11,6 +11,7 @@ import { oneStep, rangeOf, weekBefore } from './range.ts';
 import type { RangeQuery } from './schema.ts';
 import { ACTIVITY } from './series.ts';
 import { readState, type ProjectState } from './state-queries.ts';
+import { JsonText, writeJson } from '../../platform/json-writer.ts';
 
 export interface OverviewDeps extends Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'logger'> {
   clickhouse: ClickHouseQueries;
@@ -42,18 +43,16 @@ export async function overviewJson(
     pipelineOf(deps, project),
   ]);
   if (state === undefined) throw new Error('the state of a project is one row');
-  const rest = {
+  return writeJson({
     base_currency: state.base_currency,
     at: new Date(now_ms).toISOString(),
     messages: messagesOf(messages),
     ...stateOf(state),
     pipeline,
-  };
-  const grants = `{"open":${state.grants_open},"liability":${state.grants_liability}}`;
-  return (
-    `${JSON.stringify(rest).slice(0, -1)},"grants":${grants},` +
-    `"now":${moneyJson(now, of_now, first.now)},"week_before":${moneyJson(before, of_before, first.before)}}`
-  );
+    grants: { open: state.grants_open, liability: new JsonText(String(state.grants_liability)) },
+    now: moneyOf(now, of_now, first.now),
+    week_before: moneyOf(before, of_before, first.before),
+  });
 }
 
 interface Sums extends EventSums {
@@ -69,14 +68,20 @@ async function sumsOf(clickhouse: ClickHouseQueries, project: ProjectRef, range:
   return { ...sums, wagered: bets?.wagered ?? '0', won: bets?.won ?? '0' };
 }
 
-function moneyJson({ from_ms, to_ms }: Range, sums: Sums, first_time_depositors: string): string {
-  const { deposits, withdrawals, wagered, won, active_players, events } = sums;
-  const at = (ms: number) => new Date(ms).toISOString();
-  return (
-    `{"from":"${at(from_ms)}","to":"${at(to_ms)}","deposits":${deposits},"withdrawals":${withdrawals},` +
-    `"wagered":${wagered},"won":${won},"ggr":${BigInt(wagered) - BigInt(won)},` +
-    `"first_time_depositors":${first_time_depositors},"active_players":${active_players},"events":${events}}`
-  );
+function moneyOf({ from_ms, to_ms }: Range, sums: Sums, first_time_depositors: string) {
+  const [wagered, won] = [BigInt(sums.wagered), BigInt(sums.won)];
+  return {
+    from: new Date(from_ms),
+    to: new Date(to_ms),
+    deposits: new JsonText(sums.deposits),
+    withdrawals: new JsonText(sums.withdrawals),
+    wagered,
+    won,
+    ggr: wagered - won,
+    first_time_depositors: new JsonText(first_time_depositors),
+    active_players: new JsonText(sums.active_players),
+    events: new JsonText(sums.events),
+  };
 }
 
 function messagesOf(counts: readonly MessageCount[]) {

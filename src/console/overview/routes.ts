@@ -8,6 +8,7 @@ import { rangeOf, stepsOf } from './range.ts';
 import { RecentAnswers } from './recent-answers.ts';
 import { overview, overviewQuery, series, seriesQuery } from './schema.ts';
 import { isMoney, seriesPoints } from './series.ts';
+import { JsonText, writeJson } from '../../platform/json-writer.ts';
 
 /** What a project comes to: money, messages, what runs, who is protected, whether the pipeline keeps up. */
 export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
@@ -54,8 +55,10 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
           ),
           isMoney(metric) ? findTenantMoney(postgres.lookups, caller.tenant_id) : undefined,
         ]);
-        const head = JSON.stringify({ metric, interval, currency: money?.base_currency ?? null, is_stale });
-        return envelopeOfText(`${head.slice(0, -1)},"points":${text}}`);
+        const currency = money?.base_currency ?? null;
+        return envelopeOfText(
+          writeJson({ metric, interval, currency, is_stale, points: new JsonText(text) }),
+        );
       },
     }),
   ];

@@ -16,6 +16,7 @@ import {
   type Steps,
 } from './money-queries.ts';
 import type { Metric } from './schema.ts';
+import { JsonText, writeJson } from '../../platform/json-writer.ts';
 
 /** The names of events that are a player's own activity. */
 export const ACTIVITY: readonly string[] = Object.keys(EVENTS).filter(isActivity);
@@ -79,9 +80,9 @@ export async function seriesPoints(
   const rows = await QUESTIONS[metric](clickhouse, project, steps, event);
   const values = new Map(rows.map(({ step, value }) => [step, value]));
   const { from_ms, to_ms, step_ms } = steps;
-  const points = Array.from({ length: (to_ms - from_ms) / step_ms }, (_, step) => {
-    const at = new Date(from_ms + step * step_ms).toISOString();
-    return `{"at":"${at}","value":${values.get(String(step)) ?? '0'}}`;
-  });
-  return `[${points.join(',')}]`;
+  const points = Array.from({ length: (to_ms - from_ms) / step_ms }, (_, step) => ({
+    at: new Date(from_ms + step * step_ms),
+    value: new JsonText(values.get(String(step)) ?? '0'),
+  }));
+  return writeJson(points);
 }

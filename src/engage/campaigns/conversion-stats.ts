@@ -3,6 +3,7 @@ import { countConversions, countRecipients } from './conversion-queries.ts';
 import { selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 import { compareVariants } from './significance.ts';
 import { rate } from './stats.ts';
+import { jsonDigits, writeJson } from '../../platform/json-writer.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -33,16 +34,21 @@ export async function conversionStatsOf(
   const outcomes = variants.map(({ variant_id, name, label, weight }) => {
     const row = by_id.get(variant_id);
     const [recipients, conversions] = [Number(row?.recipients ?? 0), Number(row?.conversions ?? 0)];
-    const value = goal_value_property === null ? 'null' : (row?.value ?? '0');
+    const value = goal_value_property === null ? null : (row?.value ?? '0');
     return { variant_id, name, label, weight, recipients, conversions, value };
-  });
-  const texts = outcomes.map(({ value, ...one }) => {
-    const fields = { ...one, conversion_rate: rate(one.conversions, one.recipients) };
-    return `${JSON.stringify(fields).slice(0, -1)},"conversion_value":${value}}`;
   });
   const { winner_variant_id, significance } =
     goal_event === null ? { winner_variant_id: null, significance: null } : compareVariants(outcomes);
-  const head = JSON.stringify({ campaign_id, goal_event, goal_attribution_days }).slice(0, -1);
-  const tail = JSON.stringify({ winner_variant_id, significance }).slice(1);
-  return `${head},"variants":[${texts.join(',')}],${tail}`;
+  return writeJson({
+    campaign_id,
+    goal_event,
+    goal_attribution_days,
+    variants: outcomes.map(({ value, ...one }) => ({
+      ...one,
+      conversion_rate: rate(one.conversions, one.recipients),
+      conversion_value: jsonDigits(value),
+    })),
+    winner_variant_id,
+    significance,
+  });
 }

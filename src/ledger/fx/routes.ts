@@ -17,6 +17,7 @@ import {
   rateResource,
   type LatestRateQuery,
 } from './schema.ts';
+import { JsonText, writeJson } from '../../platform/json-writer.ts';
 
 /** Currencies and exchange rates (spec part 4), and the endpoint that `npm run fx-fetch` calls. */
 export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
@@ -72,6 +73,5 @@ export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
 
 /** Writes the digits of the rate unchanged: a double would lose some. */
 function rateJson({ base, quote }: LatestRateQuery, { rate, ts, source }: LatestRate): string {
-  const texts = [base, quote, ts, source].map((text) => JSON.stringify(text));
-  return `{"base":${texts[0]},"quote":${texts[1]},"rate":${rate},"ts":${texts[2]},"source":${texts[3]}}`;
+  return writeJson({ base, quote, rate: new JsonText(rate), ts, source });
 }

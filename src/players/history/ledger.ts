@@ -12,6 +12,7 @@ import {
   type ShownLedgerRow,
 } from './ledger-queries.ts';
 import { POSITION_SHAPE, type HistoryDeps, type TimelinePosition } from './timeline-position.ts';
+import { jsonDigits, writeJson } from '../../platform/json-writer.ts';
 
 /**
  * A page of the rows of the ledger of a player, the newest first by event time. ClickHouse says which they are, so that a
@@ -59,27 +60,30 @@ const keyOf = ({ ingestion_id, event_index }: Pick<MoneyEventRow, 'ingestion_id'
 
 /** Amounts are written digit by digit: one in wei has more digits than a double. */
 function rowJson(row: ShownLedgerRow): string {
-  const adjustments = (JSON.parse(row.adjustments) as ShownAdjustment[]).map(adjustmentJson);
   const rate_ts_ms = row.rate_ts_ms === null ? null : Number(row.rate_ts_ms);
-  return (
-    `{"event":"${row.event}","reference":${JSON.stringify(row.reference)},"at":"${row.occurred_at.toISOString()}"` +
-    `,"currency":${JSON.stringify(row.currency)},"amount":${row.amount},"payout":${row.payout}` +
-    `,${moneyJson({ ...row, rate_ts_ms })},"adjustments":[${adjustments.join(',')}]` +
-    `,"ingestion_id":"${row.ingestion_id}","event_index":${row.event_index}}`
-  );
+  return writeJson({
+    event: row.event,
+    reference: row.reference,
+    at: row.occurred_at,
+    currency: row.currency,
+    amount: jsonDigits(row.amount),
+    payout: jsonDigits(row.payout),
+    ...moneyOf({ ...row, rate_ts_ms }),
+    adjustments: (JSON.parse(row.adjustments) as ShownAdjustment[]).map(({ adjusted_ms, ...money }) => ({
+      adjusted_at: new Date(adjusted_ms),
+      ...moneyOf(money),
+    })),
+    ingestion_id: row.ingestion_id,
+    event_index: row.event_index,
+  });
 }
 
-function adjustmentJson({ adjusted_ms, ...money }: ShownAdjustment): string {
-  return `{"adjusted_at":${timeJson(adjusted_ms)},${moneyJson(money)}}`;
-}
-
-function moneyJson(money: Omit<ShownAdjustment, 'adjusted_ms'>): string {
-  return (
-    `"base_amount":${money.base_amount},"base_payout":${money.base_payout},"rate":${JSON.stringify(money.rate)}` +
-    `,"rate_ts":${timeJson(money.rate_ts_ms)},"rate_is_inverse":${money.rate_is_inverse}`
-  );
-}
-
-function timeJson(at_ms: number | null): string {
-  return at_ms === null ? 'null' : `"${new Date(at_ms).toISOString()}"`;
+function moneyOf(money: Omit<ShownAdjustment, 'adjusted_ms'>) {
+  return {
+    base_amount: jsonDigits(money.base_amount),
+    base_payout: jsonDigits(money.base_payout),
+    rate: money.rate,
+    rate_ts: money.rate_ts_ms === null ? null : new Date(money.rate_ts_ms),
+    rate_is_inverse: money.rate_is_inverse,
+  };
 }

@@ -1,5 +1,6 @@
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
 import type { TimelinePosition } from './timeline-position.ts';
+import { MAX_PAGE_BYTES, withinPageBytes, type PagedEvent } from '../../analytics/page-bytes-queries.ts';
 
 /** A player of a project, with all ids that its events in ClickHouse may have. */
 export interface EventOwner {
@@ -9,7 +10,7 @@ export interface EventOwner {
 }
 
 /** `occurred_ms` is milliseconds since the epoch as digits; `properties` is JSON text as the fold wrote it. */
-export interface TimelineRow {
+export interface TimelineRow extends PagedEvent {
   event: string;
   occurred_ms: string;
   ingestion_id: string;
@@ -23,7 +24,7 @@ export interface DepositDayRow {
   amount: string;
 }
 
-/** A page of a player's events, the newest first; of each event only the last revision. */
+/** A page of a player's events, the newest first; of each event only the last revision. See {@link withinPageBytes}. */
 export async function findTimeline(
   clickhouse: ClickHouse,
   owner: EventOwner,
@@ -38,14 +39,23 @@ export async function findTimeline(
       : `and (occurred_at, ingestion_id, event_index) <
           (fromUnixTimestamp64Milli({occurred_ms:Int64}, 'UTC'), {ingestion_id:UUID}, {event_index:UInt16})`;
   return clickhouse.query<TimelineRow>(
-    `select event, toString(toUnixTimestamp64Milli(occurred_at)) as occurred_ms, ingestion_id, event_index, properties
+    withinPageBytes(`select event, toString(toUnixTimestamp64Milli(occurred_at)) as occurred_ms, ingestion_id, event_index, properties
     from events_by_player
     where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} 
       and player_id in ({event_player_ids:Array(UUID)}) ${beyond}
     order by occurred_at desc, ingestion_id desc, event_index desc, revision desc
     limit 1 by ingestion_id, event_index
-    limit {limit:UInt32}`,
-    { tenant_id, project_id, event_player_ids, limit, occurred_ms, ingestion_id, event_index },
+    limit {limit:UInt32}`),
+    {
+      tenant_id,
+      project_id,
+      event_player_ids,
+      limit,
+      occurred_ms,
+      ingestion_id,
+      event_index,
+      page_bytes: MAX_PAGE_BYTES,
+    },
   );
 }
 

@@ -14,6 +14,8 @@ import { ledgerPage } from './ledger.ts';
 import { findTimeline, sumDepositsByDay, type TimelineRow } from './queries.ts';
 import { depositsOfDay, ledgerEntry, playerPageQuery, timelineEntry, timelineQuery } from './schema.ts';
 import { POSITION_SHAPE, type HistoryDeps, type TimelinePosition } from './timeline-position.ts';
+import { JsonText, writeJson } from '../../platform/json-writer.ts';
+import { fitsPage } from '../../analytics/page-bytes-queries.ts';
 
 /** A player's timeline and daily deposits, read from ClickHouse (spec part 4), its money and who changed it. */
 export function playerHistoryEndpoints(deps: HistoryDeps): AnyEndpoint[] {
@@ -74,6 +76,7 @@ async function timelinePage(
       scope: { kind: 'timeline', project_id, filters: { player_id } },
       shape: POSITION_SHAPE,
       positionOf: (row) => [row.occurred_ms, row.ingestion_id, String(row.event_index)],
+      fits: fitsPage,
       select: (after, count) =>
         ofPlayer(deps, ref, (ids) =>
           findTimeline(deps.clickhouse, { tenant_id, project_id, ...ids }, after, count),
@@ -118,10 +121,8 @@ function withoutNotes(entry: AuditEntry): AuditEntry {
 /** ClickHouse has the properties as JSON text, which is written to the answer unchanged. */
 function entryJson({ ingestion_id, event, occurred_ms, properties }: TimelineRow): string {
   const timestamp = new Date(Number(occurred_ms)).toISOString();
-  return (
-    `{"ingestion_id":"${ingestion_id}","event":${JSON.stringify(event)},"timestamp":"${timestamp}"` +
-    `,"properties":${properties === '' ? '{}' : properties}}`
-  );
+  const written = new JsonText(properties === '' ? '{}' : properties);
+  return writeJson({ ingestion_id, event, timestamp, properties: written });
 }
 
 async function depositSeries(
@@ -135,8 +136,8 @@ async function depositSeries(
     sumDepositsByDay(deps.clickhouse, { tenant_id, project_id, ...ids }, from_ms, to_ms),
   );
   const amounts = new Map(rows.map(({ day, amount }) => [day, amount]));
-  const series = dates.map((date) => `{"date":"${date}","amount":${amounts.get(date) ?? '0'}}`);
-  return envelopeOfText(`[${series.join(',')}]`);
+  const series = dates.map((date) => ({ date, amount: new JsonText(amounts.get(date) ?? '0') }));
+  return envelopeOfText(writeJson(series));
 }
 
 /**

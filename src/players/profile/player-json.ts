@@ -1,4 +1,5 @@
 import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { JsonText, writeJson } from '../../platform/json-writer.ts';
 
 /** A player as read from Postgres. 64-bit integers stay `bigint`, JSON stays text: both are exact. */
 export interface PlayerRow {
@@ -36,29 +37,42 @@ export interface PlayerRow {
   deleted_at: Date | null;
 }
 
-const quoted = JSON.stringify as (text: string | null) => string;
-
 /** The player resource (spec part 2) as JSON text; money is written from `bigint`, digit by digit. */
 export function playerJson(tenant_id: string, project_id: string, row: PlayerRow): string {
-  return (
-    `{"id":"${row.player_id}","tenant_id":"${tenant_id}","project_id":"${project_id}"` +
-    `,"external_id":${quoted(row.external_id)},"email":${quoted(row.email)},"phone":${quoted(row.phone)}` +
-    `,"telegram_id":${quoted(row.telegram_id)},"anonymous_ids":${row.anonymous_ids}` +
-    `,"status":"${row.status}","timezone":${quoted(row.timezone)}` +
-    `,"first_seen_at":${time(row.first_seen_at)},"last_seen_at":${time(row.last_seen_at)}` +
-    `,"total_deposited":${row.total_deposited},"total_withdrawn":${row.total_withdrawn}` +
-    `,"total_wagered":${row.total_wagered},"total_won":${row.total_won}` +
-    `,"ggr":${row.total_wagered - row.total_won}` +
-    `,"bet_count":${row.bet_count},"session_count":${row.session_count}` +
-    `,"pending_conversions":${row.pending_conversions}` +
-    `,"default_currency_code":${quoted(row.default_currency_code)}` +
-    `,"current_tier_code":${quoted(row.current_tier_code)},"tier_promoted_at":${time(row.tier_promoted_at)}` +
-    `,"kyc_status":"${row.kyc_status}","kyc_level":${row.kyc_level}` +
-    `,"churn_score":${row.churn_score},"ltv_predicted":${row.ltv_predicted}` +
-    `,"segment_ids":${row.segment_ids},"custom_attributes":${row.custom_attributes}` +
-    `,"created_at":${time(row.created_at)},"updated_at":${time(row.updated_at)}` +
-    `,"deleted_at":${time(row.deleted_at)}}`
-  );
+  return writeJson({
+    id: row.player_id,
+    tenant_id,
+    project_id,
+    external_id: row.external_id,
+    email: row.email,
+    phone: row.phone,
+    telegram_id: row.telegram_id,
+    anonymous_ids: new JsonText(row.anonymous_ids),
+    status: row.status,
+    timezone: row.timezone,
+    first_seen_at: row.first_seen_at,
+    last_seen_at: row.last_seen_at,
+    total_deposited: row.total_deposited,
+    total_withdrawn: row.total_withdrawn,
+    total_wagered: row.total_wagered,
+    total_won: row.total_won,
+    ggr: row.total_wagered - row.total_won,
+    bet_count: row.bet_count,
+    session_count: row.session_count,
+    pending_conversions: row.pending_conversions,
+    default_currency_code: row.default_currency_code,
+    current_tier_code: row.current_tier_code,
+    tier_promoted_at: row.tier_promoted_at,
+    kyc_status: row.kyc_status,
+    kyc_level: row.kyc_level,
+    churn_score: row.churn_score,
+    ltv_predicted: row.ltv_predicted,
+    segment_ids: new JsonText(row.segment_ids),
+    custom_attributes: new JsonText(row.custom_attributes),
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+    deleted_at: row.deleted_at,
+  });
 }
 
 /**
@@ -99,8 +113,4 @@ export function playerVersionOf(row: PlayerRow): object {
     status: row.status,
     custom_attributes: JSON.parse(row.custom_attributes) as unknown,
   };
-}
-
-function time(value: Date | null): string {
-  return value === null ? 'null' : `"${value.toISOString()}"`;
 }

@@ -1,4 +1,5 @@
 import { isUuid } from '../../platform/ids.ts';
+import { plainAddress } from '../address-text.ts';
 
 /** The ids by which a player is found, those that name one player only first. */
 export const MATCHED_IDS = [
@@ -33,8 +34,9 @@ const MIN_PREFIX = 3;
  * case, a phone number also without separators and with `+`, a Telegram id with and without `@`.
  */
 export function soughtIds(text: string): SoughtIds {
-  const email = each(text, text.toLowerCase());
-  const dialled = text.replaceAll(/[\s().\-/]/g, '');
+  const address = plainAddress(text);
+  const email = each(text, address, address.toLowerCase());
+  const dialled = address.replaceAll(/[\s().\-/]/g, '');
   const is_phone = /^\+?\d+$/.test(dialled);
   const phone = is_phone ? each(text, dialled, `+${dialled.replace('+', '')}`) : [text];
   const telegram = text.startsWith('@') ? each(text, text.slice(1)) : each(text, `@${text}`);

@@ -12,6 +12,7 @@ import {
 } from './player-tier-queries.ts';
 import { readTierRules } from './tier-rules.ts';
 import { recompute, type TierContext, type TierDecision, type TierRule } from './recompute.ts';
+import { writeJson } from '../../platform/json-writer.ts';
 
 /** A player of a tenant. */
 export interface TenantPlayer {
@@ -137,14 +138,7 @@ function entriesOf({ before, decisions }: Outcome): HistoryEntry[] {
 
 /** JSON text: totals are written digit by digit, because they may exceed what a JSON number of JavaScript holds. */
 function contextJson({ met, ...others }: TierContext): string {
-  const parts = Object.entries(others).map(([name, value]) => `"${name}":${JSON.stringify(value)}`);
-  if (met !== undefined) {
-    parts.unshift(
-      `"met":{"lifetime_deposit_subunit":${met.lifetime_deposit_subunit},` +
-        `"lifetime_wagered_subunit":${met.lifetime_wagered_subunit},"days_active":${met.days_active}}`,
-    );
-  }
-  return `{${parts.join(',')}}`;
+  return writeJson({ met, ...others });
 }
 
 /**

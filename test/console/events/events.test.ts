@@ -63,6 +63,26 @@ describe('GET /v1/event-search', () => {
     expect(await search('&event=custom_nowhere')).toEqual([]);
   });
 
+  it('ends a page at 2 MB', async () => {
+    const large = 'custom_large';
+    const events = [0, 1, 2, 3, 4].map((n) => ({
+      event: large,
+      anonymous_id: 'large',
+      timestamp: hours(n * 3),
+      properties: { n, text: 'é'.repeat(400_000) },
+    }));
+    for (const event of events) await accept(service, service, event);
+    await sunk(service.platform);
+    const first = await get(`/v1/event-search?event=${large}`);
+    expect((first.data as unknown as unknown[]).length).toBe(2);
+    expect(first.next_cursor).not.toBeNull();
+    const all = await search(`&event=${large}`);
+    expect(all.map(({ properties }) => (properties as { n: number }).n)).toEqual([0, 1, 2, 3, 4]);
+    expect(all.map(({ properties }) => (properties as { text: string }).text.length)).toEqual(
+      Array(5).fill(400_000),
+    );
+  });
+
   it('masks e-mail addresses and telephone numbers, and nothing else', async () => {
     const text = JSON.stringify(await search(`&event=${name}`));
     expect(text).not.toContain('jane');
@@ -145,6 +165,15 @@ describe('GET /v1/event-trace/:ingestion_id/:index', () => {
       segments_entered_since: [],
     });
     expect((await trace(id, 0)).data).toMatchObject({ event: 'login', folded: { money: null } });
+  });
+
+  it('shows a reference of any characters', async () => {
+    const reference = `$& "$'" $\` $1 \\ 0`;
+    const id = await accept(service, service, depositOf(player_id, reference, 7));
+    await sunk(service.platform);
+    const { status, text, data } = await trace(id);
+    expect(status, text).toBe(200);
+    expect(data).toMatchObject({ folded: { status: 'done', money: { reference, amount: 7 } } });
   });
 
   it('shows the rate that converted an amount', async () => {

@@ -111,6 +111,35 @@ describe('timeline', () => {
     expect(text.endsWith('"meta":{"next_cursor":null}}')).toBe(true);
   });
 
+  test('ends a page at 2 MB, and shows what alone has more', async () => {
+    const player_id = await newPlayer();
+    const lengths = [900_000, 900_000, 300_000, 2_500_000, 10, 10];
+    const row = (length: number, i: number): EventRow => ({
+      player_id,
+      event: `custom_${i}`,
+      occurred_ms: Date.parse('2026-03-02T00:00:00Z') - i,
+      properties: `{"t":"${'x'.repeat(length)}"}`,
+    });
+    await land(lengths.map(row));
+    const pages: string[][] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const suffix: string = cursor === '' ? '' : `?cursor=${cursor}`;
+      const answer = await get(`/v1/players/${player_id}/timeline${suffix}`);
+      pages.push(
+        listOf(answer).map(
+          ({ event, properties }) => `${String(event)} ${(properties as { t: string }).t.length}`,
+        ),
+      );
+      cursor = answer.body.meta['next_cursor'] as string | null;
+    }
+    expect(pages).toEqual([
+      ['custom_0 900000', 'custom_1 900000'],
+      ['custom_2 300000'],
+      ['custom_3 2500000'],
+      ['custom_4 10', 'custom_5 10'],
+    ]);
+  });
+
   test('shows an event of the distant past with its time', async () => {
     const player_id = await newPlayer();
     await land([{ player_id, occurred_ms: Date.parse('1969-07-20T20:17:40.000Z') }]);

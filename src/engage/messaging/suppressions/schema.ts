@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PAGE_QUERY } from '../../../http/keyset-page.ts';
 import { nameSchemas } from '../../../http/schema-names.ts';
-import { trimmedText } from '../../../http/trimmed-text.ts';
+import { addressText } from '../../../players/address-text.ts';
 import { CHANNELS } from '../../../tenants/config/channels.ts';
 
 export const SUPPRESSION_REASONS = ['bounce', 'complaint', 'unsubscribe', 'manual'] as const;
@@ -9,7 +9,7 @@ export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
 /** Addresses are in an index, whose entries have at most 2,700 bytes. */
 const MAX_ADDRESS = 600;
-const address = trimmedText(3, MAX_ADDRESS).describe(
+const address = addressText(3, MAX_ADDRESS).describe(
   'As players have it; case does not count, nor does the spelling of a telephone number',
 );
 

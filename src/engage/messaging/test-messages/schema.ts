@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../../http/schema-names.ts';
+import { addressText } from '../../../players/address-text.ts';
 import { CHANNELS } from '../../../tenants/config/channels.ts';
 
 /** `POST /v1/templates/:id/send-test`. The message goes to `recipient`; the player only fills the template. */
 export const sendTestBody = z.strictObject({
-  recipient: z.string().trim().min(1).max(4_096),
+  recipient: addressText(1, 4_096),
   player_id: z.uuid().nullable().optional(),
   provider_id: z.uuid().nullable().optional(),
 });

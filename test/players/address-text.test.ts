@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import { patchPlayerBody } from '../../src/players/profile/schema.ts';
+import { createSuppressionBody } from '../../src/engage/messaging/suppressions/schema.ts';
+import { plainAddress } from '../../src/players/address-text.ts';
+
+it.each([
+  ['jane@example.com', 'jane@example.com'],
+  [' jane@example.com\u200b', 'jane@example.com'],
+  ['\ufeffjane\u00ad@exam\u200bple.com', 'jane@example.com'],
+  ['mailto:jane@example.com', 'jane@example.com'],
+  ['MAILTO:jane@example.com?subject=Hi', 'jane@example.com'],
+  ['\u202atel:+356 9912-3456;ext=7\u202c', '+356 9912-3456'],
+  ['sms://+35699123456', '+35699123456'],
+  ['\u2068+356 9912 3456\u2069', '+356 9912 3456'],
+  ['token:APA91b-x_y', 'token:APA91b-x_y'],
+  ['mailto:', ''],
+  ['', ''],
+])('%j is the address %j', (text, address) => {
+  expect(plainAddress(text)).toBe(address);
+});
+
+it('is what is stored of players, and what is suppressed', () => {
+  const player = patchPlayerBody.parse({ email: 'mailto:jane@example.com\u200b', phone: 'tel:+35699123456' });
+  expect(player).toEqual({ email: 'jane@example.com', phone: '+35699123456' });
+  expect(createSuppressionBody.parse({ channel: 'email', address: '\u200bjane@example.com' })).toEqual({
+    channel: 'email',
+    address: 'jane@example.com',
+  });
+  for (const email of ['mailto:', '\u200b', 'jane', 'a b@example.com'])
+    expect(patchPlayerBody.safeParse({ email }).success, email).toBe(false);
+});
