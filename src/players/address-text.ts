@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { trimmedText } from '../http/trimmed-text.ts';
 
 /** Characters without a look of their own, which come along when an address is copied. */
 const INVISIBLE = /\p{Cf}/gu;
@@ -16,5 +16,5 @@ export function plainAddress(text: string): string {
 
 /** The schema of an address in a request, as {@link plainAddress} makes it; then it has `min` to `max` characters. */
 export function addressText(min: number, max: number) {
-  return z.string().overwrite(plainAddress).min(min).max(max);
+  return trimmedText(min, max, plainAddress);
 }

@@ -49,7 +49,7 @@ export async function overviewJson(
     messages: messagesOf(messages),
     ...stateOf(state),
     pipeline,
-    grants: { open: state.grants_open, liability: new JsonText(String(state.grants_liability)) },
+    grants: { open: state.grants_open, liability: new JsonText(state.grants_liability) },
     now: moneyOf(now, of_now, first.now),
     week_before: moneyOf(before, of_before, first.before),
   });

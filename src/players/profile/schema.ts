@@ -6,7 +6,7 @@ import { MAX_ID_LENGTH } from '../../ingest/events/catalogue.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { MATCHED_IDS } from './search.ts';
 import { isTimeZone } from '../../platform/time-zone.ts';
-import { addressText } from '../address-text.ts';
+import { addressText, plainAddress } from '../address-text.ts';
 
 /** The statuses a player can have (spec part 3). */
 export const PLAYER_STATUSES = ['active', 'self_excluded', 'banned', 'deleted', 'conflict'] as const;
@@ -15,7 +15,11 @@ export type PlayerStatus = (typeof PLAYER_STATUSES)[number];
 /** The statuses that PATCH may set; DELETE sets `deleted`. */
 const SETTABLE_STATUSES = ['active', 'self_excluded', 'banned', 'conflict'] as const;
 
-const email = addressText(1, 320).regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address');
+const email = z
+  .string()
+  .overwrite(plainAddress)
+  .max(320)
+  .regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address');
 const phone = addressText(3, 40);
 const telegram_id = trimmedText(1, 64);
 const timezone = z.string().refine(isTimeZone, 'must be an IANA time zone, such as Europe/Malta');
@@ -48,9 +52,9 @@ export type PatchPlayerBody = z.infer<typeof patchPlayerBody>;
 export const listPlayersQuery = z.strictObject({
   ...PAGE_QUERY,
   status: z.enum(PLAYER_STATUSES).optional(),
-  email: addressText(0, 320).optional(),
+  email: z.string().overwrite(plainAddress).max(320).optional(),
   external_id: z.string().max(MAX_ID_LENGTH).optional(),
-  phone: addressText(0, 40).optional(),
+  phone: z.string().overwrite(plainAddress).max(40).optional(),
   telegram_id: z.string().max(64).optional(),
 });
 export type ListPlayersQuery = z.infer<typeof listPlayersQuery>;
