@@ -11,7 +11,7 @@ import { framedHtml } from '../src/engage/templates/preview-frame.ts';
 import { mentionsMoney, moneyText } from '../src/engage/templates/money.ts';
 import { plainText } from '../src/engage/templates/plain-text.ts';
 import { playerScope, type ScopePlayer } from '../src/engage/templates/player-scope.ts';
-import { compileTemplate } from '../src/engage/templates/render.ts';
+import { checkTemplate, compileTemplate } from '../src/engage/templates/render.ts';
 import { refuseUnstorable } from '../src/http/json-body.ts';
 import {
   encodeAccepted,
@@ -24,12 +24,13 @@ import {
   shortOf,
   type PlayerEvent,
 } from '../src/ingest/events/envelope.ts';
-import { parseDateOrTime } from '../src/ingest/events/timestamp.ts';
 import { findEventProblem, isEventName, isIdText } from '../src/ingest/events/validate.ts';
 import { parseJsonBody } from '../src/ingest/intake/body.ts';
 import { parseRecord } from '../src/ledger/fold/fold-event.ts';
 import { claimOf } from '../src/ledger/money/ledger.ts';
 import { parseTextArray, textArray } from '../src/platform/postgres/arrays.ts';
+import { isTimeZone } from '../src/platform/time-zone.ts';
+import { parseDateOrTime } from '../src/platform/timestamp.ts';
 import { trimEnd } from '../src/platform/trim-end.ts';
 import { plainAddress } from '../src/players/address-text.ts';
 import { identifyBody } from '../src/players/identity/schema.ts';
@@ -219,6 +220,11 @@ const FUNCTIONS: Record<string, (text: string) => () => unknown> = {
   },
   // Templates
   compileTemplate: (text) => () => tried(() => compileTemplate(template(text))),
+  checkTemplate: (text) => () => [
+    tried(() => checkTemplate(template(text))),
+    tried(() => checkTemplate(template(`{{ ${part(text, 200)} }}`))),
+  ],
+  isTimeZone: (text) => () => isTimeZone(text),
   'money of templates': (text) => () => [
     mentionsMoney([text]),
     tried(() => moneyText(undefined, text, text)),

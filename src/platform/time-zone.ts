@@ -3,6 +3,8 @@ import moment from 'moment-timezone';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
+/** Twice the longest name of the database. */
+const MAX_NAME = 64;
 /** At most one for each name of the database. */
 const ZONES = new Map<string, TimeZone>();
 
@@ -23,6 +25,7 @@ export class TimeZone extends IANAZone {
 
   /** The zone of a name such as `Europe/Malta`, in any letter case; undefined where the database has no such name. */
   static named(name: string): TimeZone | undefined {
+    if (name.length > MAX_NAME) return undefined;
     const lower = name.toLowerCase();
     const known = ZONES.get(lower);
     if (known !== undefined) return known;
