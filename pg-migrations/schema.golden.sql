@@ -273,6 +273,30 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.stored_json(value jsonb, mark text DEFAULT 'e+00'::text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+begin
+  case jsonb_typeof(value)
+    when 'object' then
+      return '{' || coalesce((
+        select string_agg(to_json(m.key)::text || ':' ||
+          case when jsonb_typeof(m.value) = 'number' then stored_json(m.value, mark)
+            else stored_json(m.value, 'E+00') end, ',')
+        from jsonb_each(value) m), '') || '}';
+    when 'array' then
+      return '[' || coalesce((
+        select string_agg(stored_json(e.value, 'E+00'), ',' order by e.ordinality)
+        from jsonb_array_elements(value) with ordinality e), '') || ']';
+    when 'number' then
+      return value::text || case when scale(value::text::numeric) > 0
+        or value::text::numeric between -9223372036854775808 and 18446744073709551615 then '' else mark end;
+    else return value::text;
+  end case;
+end $function$;
+
 create table event_log.group_positions (
   group_name text not null,
   topic_id smallint not null,

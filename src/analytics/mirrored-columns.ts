@@ -3,6 +3,10 @@ import { revisionSql } from './revision.ts';
 /** How Postgres and ClickHouse write a mirrored value as text, so that equal values are equal texts. */
 export type ColumnKind = 'text' | 'integer' | 'float' | 'time';
 
+/** An integer that ClickHouse could not read has 19 digits and more: most attributes are copied as they are. */
+const ATTRIBUTES = `case when p.custom_attributes::text ~ '[0-9]{19}' then stored_json(p.custom_attributes)
+    else p.custom_attributes::text end`;
+
 /**
  * The columns of ClickHouse's `players` beside the player's key, with their expressions in Postgres (`p` is players,
  * `t` is player_totals). player-mirror copies them, reconcile compares them, and a test compares this list with the
@@ -22,7 +26,7 @@ export const MIRRORED = [
   { name: 'kyc_level', source: 'p.kyc_level', kind: 'integer' },
   { name: 'churn_score', source: 'p.churn_score', kind: 'float' },
   { name: 'ltv_predicted', source: 'p.ltv_predicted', kind: 'float' },
-  { name: 'custom_attributes', source: 'p.custom_attributes', kind: 'text' },
+  { name: 'custom_attributes', source: ATTRIBUTES, kind: 'text' },
   { name: 'first_seen_at', source: 't.first_seen_at', kind: 'time' },
   { name: 'last_seen_at', source: 't.last_seen_at', kind: 'time' },
   { name: 'total_deposited', source: 't.total_deposited', kind: 'integer' },

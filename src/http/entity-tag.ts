@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { ApiError } from '../errors.ts';
+import { exactJson } from '../platform/exact-json.ts';
 
 /** A record as the audit log shows it: what people change, without what events and jobs change meanwhile. */
 export type RecordImage = object;
@@ -10,9 +11,7 @@ const NOT_OF_PEOPLE = new Set(['updated_at', 'last_error', 'warnings', 'draft_ve
 /** The entity tag of a record, for the headers ETag and If-Match: a hash of what people can change in it. */
 export function entityTagOf(image: RecordImage): string {
   const fields = Object.entries(image).filter(([name]) => !NOT_OF_PEOPLE.has(name));
-  const text = JSON.stringify(fields, (_key, value: unknown) =>
-    typeof value === 'bigint' ? String(value) : value,
-  );
+  const text = exactJson(fields);
   return `"${hash('sha256', text, 'base64url').slice(0, 22)}"`;
 }
 

@@ -1,3 +1,5 @@
+import { exactJson } from '../platform/exact-json.ts';
+
 /** The `meta` of a success envelope (spec part 1). `next_cursor` is null on a list's last page. */
 export interface Meta {
   count?: number;
@@ -6,7 +8,7 @@ export interface Meta {
 
 /** The success envelope `{data, meta?}` as JSON text. */
 export function envelope(data: unknown, meta?: Meta): string {
-  return envelopeOfText(JSON.stringify(data), meta);
+  return envelopeOfText(exactJson(data), meta);
 }
 
 /** The success envelope around data that is already JSON text. */

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError, validationError, type Issue } from '../errors.ts';
+import { hasExactNumbers, parseExact } from '../platform/exact-json.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -24,15 +25,12 @@ const MAX_ISSUES = 20;
 
 /**
  * Makes fastify accept only application/json bodies in UTF-8, without `__proto__` keys. An
- * empty body counts as no body (undefined), because clients often send the Content-Type header with a DELETE. Routes
+ * empty body counts as no body (undefined), because clients often send the Content-Type header with a DELETE. Numbers that
+ * a double does not hold are ExactNumbers (`platform/exact-json.ts`), which no schema of a number accepts. Routes
  * with `raw_types` accept those media types instead, and their bodies are not parsed.
  */
 export function installJsonBody(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'ignore') as (
-    request: FastifyRequest,
-    text: string,
-    done: (error: Error | null, value?: unknown) => void,
-  ) => void;
+  const parse = app.getDefaultJsonParser('error', 'ignore') as Parse;
   app.decorateRequest('rawBody', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -41,7 +39,7 @@ export function installJsonBody(app: FastifyInstance): void {
     const { raw_types } = request.routeOptions.config;
     if (raw_types !== undefined) done(notOneOf(raw_types, 'application/json'), undefined);
     else if (bytes.length === 0) done(null, undefined);
-    else if (isUtf8(bytes)) parse(request, bytes.toString(), done);
+    else if (isUtf8(bytes)) parseBody(parse, request, bytes.toString(), done);
     else done(new ApiError('BODY_MALFORMED', 'the body is not UTF-8'));
   });
   for (const type of FORM_TYPES) {
@@ -50,6 +48,21 @@ export function installJsonBody(app: FastifyInstance): void {
       done(notOneOf(request.routeOptions.config.raw_types, type), undefined);
     });
   }
+}
+
+type Done = (error: Error | null, value?: unknown) => void;
+type Parse = (request: FastifyRequest, text: string, done: Done) => void;
+
+/** Parses with the checks of fastify's parser, then once more where it has rounded numbers. */
+function parseBody(parse: Parse, request: FastifyRequest, text: string, done: Done): void {
+  parse(request, text, (error, value) => {
+    if (error !== null || !hasExactNumbers(text)) return done(error, value);
+    try {
+      done(null, parseExact(text));
+    } catch {
+      done(new ApiError('BODY_MALFORMED', 'the body is nested too deeply'));
+    }
+  });
 }
 
 function notOneOf(raw_types: readonly string[] = [], type: string): ApiError | null {

@@ -5,6 +5,7 @@ import type { Tx } from '../platform/postgres/port.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { PassingWindow } from './dependencies.ts';
 import type { RefreshStrategy } from './schema.ts';
+import { exactJson } from '../platform/exact-json.ts';
 
 /** The key of a segment. */
 export interface SegmentRef extends ProjectRef {
@@ -109,7 +110,7 @@ export async function insertSegment(
     insert into segments (tenant_id, project_id, segment_id, name, description, definition, refresh_strategy,
       refresh_interval_minutes, reads, windows, next_refresh_at, refresh_retry_at, defined_at, created_at, updated_at)
     values (${ref.tenant_id}, ${ref.project_id}, ${ref.segment_id}, ${name}, ${description},
-      ${JSON.stringify(stored.definition)}::text::json, ${stored.refresh_strategy}, ${stored.refresh_interval_minutes},
+      ${exactJson(stored.definition)}::text::json, ${stored.refresh_strategy}, ${stored.refresh_interval_minutes},
       ${textArray(stored.reads)}::text::text[], ${JSON.stringify(stored.windows)}::text::jsonb,
       ${stored.refresh_strategy === 'scheduled' ? now : null}, ${retryOfFirst(stored, now)}, ${now}, ${now}, ${now})`;
 }
@@ -134,7 +135,7 @@ export async function redefineSegment(
 ): Promise<void> {
   await tx`
     update segments set
-      definition = ${JSON.stringify(stored.definition)}::text::json, refresh_strategy = ${stored.refresh_strategy},
+      definition = ${exactJson(stored.definition)}::text::json, refresh_strategy = ${stored.refresh_strategy},
       refresh_interval_minutes = ${stored.refresh_interval_minutes}, reads = ${textArray(stored.reads)}::text::text[],
       windows = ${JSON.stringify(stored.windows)}::text::jsonb,
       next_refresh_at = ${stored.refresh_strategy === 'scheduled' ? now : null},

@@ -5,6 +5,7 @@ import type { EventStream, StreamOut } from '../../http/event-stream.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { maskPersonal } from './masking.ts';
 import type { EventTail, TailEvent, Viewer } from './tail.ts';
+import { exactJson, parseExact } from '../../platform/exact-json.ts';
 import { JsonText, writeJson } from '../../platform/json-writer.ts';
 
 const MAX_STREAMS_OF_TENANT = 20;
@@ -138,7 +139,7 @@ class Pace implements Viewer {
     const { event, player_ids } = this.#options;
     const has_filter = event !== undefined || player_ids !== undefined;
     if (this.#left === 0 && !has_filter) return void this.#skipped++;
-    const accepted = JSON.parse(line) as AcceptedEvent;
+    const accepted = parseExact(line) as AcceptedEvent;
     const { player_id, anonymous_id } = accepted.event;
     if (event !== undefined && accepted.event.event !== event) return;
     if (player_ids?.has(player_id?.toLowerCase() ?? anonymous_id ?? '') === false) return;
@@ -157,7 +158,7 @@ class Pace implements Viewer {
 }
 
 function liveJson({ ingestion_id, index, received_at_ms, environment, event }: AcceptedEvent): string {
-  const properties = JSON.stringify(event.properties ?? {});
+  const properties = exactJson(event.properties ?? {});
   const is_long = properties.length > MAX_PROPERTIES_CHARS;
   return writeJson({
     ingestion_id,

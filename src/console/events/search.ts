@@ -18,6 +18,7 @@ import {
 import type { SearchQuery } from './schema.ts';
 import { jsonDigits, JsonText, writeJson } from '../../platform/json-writer.ts';
 import { fitsPage, MAX_PAGE_BYTES } from '../../analytics/page-bytes-queries.ts';
+import { sentJson } from '../../analytics/stored-json.ts';
 
 interface Deps {
   postgres: Postgres;
@@ -123,6 +124,6 @@ function eventJson(row: EventRow, player_id: string): string {
     received_at: at(row.received_ms),
     base_amount: jsonDigits(row.base_amount),
     base_payout: jsonDigits(row.base_payout),
-    properties: new JsonText(row.properties === '' ? '{}' : maskPersonal(row.properties)),
+    properties: new JsonText(row.properties === '' ? '{}' : maskPersonal(sentJson(row.properties))),
   });
 }

@@ -4,6 +4,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Audience, RowVariant } from './fan-out-queries.ts';
 import type { CampaignRef } from './queries.ts';
+import { exactJson } from '../../platform/exact-json.ts';
 
 /** A triggered campaign that is `sending`, and the event that fires it. */
 export interface ArmedCampaign extends CampaignRef {
@@ -86,7 +87,7 @@ export async function insertFirings(
         ${textArray(firings.map(({ dedup_key }) => dedup_key))}::text::text[],
         ${plainArray(firings.map(({ variant }) => variant.variant_id))}::text::uuid[],
         ${plainArray(firings.map(({ variant }) => variant.template_id))}::text::uuid[],
-        ${textArray(firings.map(({ properties }) => JSON.stringify(properties)))}::text::text[],
+        ${textArray(firings.map(({ properties }) => exactJson(properties)))}::text::text[],
         ${plainArray(firings.map(({ variant }) => variant.bonus_product))}::text::text[]
       ) as f (player_id, dedup_key, variant_id, template_id, context, bonus_product)
       cross join lateral (

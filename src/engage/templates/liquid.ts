@@ -10,6 +10,7 @@ import {
   type Template,
   type Variable,
 } from 'liquidjs';
+import { exactJson } from '../../platform/exact-json.ts';
 import { boundOperators, boundTags, costOf } from './bounds.ts';
 import { boundFilters, replaceFilter } from './filters.ts';
 import { chargeValue, MAX_WORK } from './work.ts';
@@ -50,13 +51,13 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
-/** The text of a value in the output; objects as JSON. */
+/** The text of a value in the output; objects as JSON, numbers with the digits that were sent. */
 function textOf(value: unknown): string {
   const plain: unknown = toValue(value);
   if (plain === null || plain === undefined) return '';
   if (typeof plain === 'string') return plain;
   if (Array.isArray(plain)) return plain.map(textOf).join('');
-  if (typeof plain === 'object') return plain instanceof Drop ? '' : JSON.stringify(plain);
+  if (typeof plain === 'object') return plain instanceof Drop ? '' : exactJson(plain);
   return typeof plain === 'number' || typeof plain === 'boolean' || typeof plain === 'bigint'
     ? `${plain}`
     : '';

@@ -5,6 +5,7 @@ import { beyond, microseconds, type Listed, type TimePosition } from '../../plat
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { TemplateFilters, TemplateStatus } from './schema.ts';
+import { exactJson } from '../../platform/exact-json.ts';
 
 /** The key of a template. */
 export interface TemplateRef extends ProjectRef {
@@ -80,7 +81,7 @@ export async function insertTemplate(
     insert into templates (tenant_id, project_id, template_id, name, channel, status, subject, preheader, body, data,
       bonus_product, reads_bonus, created_at, updated_at)
     values (${tenant_id}, ${project_id}, ${row.template_id}, ${row.name}, ${row.channel}, ${row.status},
-      ${row.subject}, ${row.preheader}, ${row.body}, ${JSON.stringify(row.data)}::text::jsonb, ${row.bonus_product},
+      ${row.subject}, ${row.preheader}, ${row.body}, ${exactJson(row.data)}::text::jsonb, ${row.bonus_product},
       ${row.reads_bonus}, ${row.created_at}, ${row.updated_at})`;
 }
 
@@ -89,7 +90,7 @@ export async function updateTemplate(tx: Tx, ref: TemplateRef, row: TemplateRow)
   await tx`
     update templates set
       name = ${row.name}, status = ${row.status}, subject = ${row.subject}, preheader = ${row.preheader},
-      body = ${row.body}, data = ${JSON.stringify(row.data)}::text::jsonb,
+      body = ${row.body}, data = ${exactJson(row.data)}::text::jsonb,
       bonus_product = ${row.bonus_product}, reads_bonus = ${row.reads_bonus}, updated_at = ${row.updated_at}
     where ${itself(tx, ref)}`;
 }

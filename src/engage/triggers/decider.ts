@@ -20,6 +20,7 @@ import {
   type ClaimedEvent,
   type WaitingListener,
 } from './trigger-queries.ts';
+import { parseExact } from '../../platform/exact-json.ts';
 
 type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metrics'>;
 
@@ -214,7 +215,7 @@ const keyOf = ({ event_key }: ClaimedEvent) => event_key;
 
 function firingOf(claimed: ClaimedEvent): FiringEvent {
   const { value, event_key, player_id, partition, log_offset, log_id } = claimed;
-  return { event_key, player_id, event: JSON.parse(value) as PlayerEvent, partition, log_offset, log_id };
+  return { event_key, player_id, event: parseExact(value) as PlayerEvent, partition, log_offset, log_id };
 }
 
 /** The reason of a failure for operators and editors: without the text of foreign errors, which may quote rows. */

@@ -7,6 +7,7 @@ import type { Platform } from '../../wiring/platform.ts';
 import type { Listener, TriggerKind } from './kind.ts';
 import { insertTriggerEvents, type NewTriggerEvent } from './trigger-queries.ts';
 import { keepUnrated, type UndecidedEvent } from './unrated.ts';
+import { parseExact } from '../../platform/exact-json.ts';
 
 /** An event that happened longer ago fires nothing. It is long enough for a device that was offline. */
 const LONGEST_DELAY_MS = 24 * 3_600_000;
@@ -47,7 +48,7 @@ export async function recordTriggerEvents(
         read.get(trigger) ??
         of_trigger.flatMap((place) => {
           const record = records[place];
-          return record === undefined ? [] : { record, event: JSON.parse(record.value) as PlayerEvent };
+          return record === undefined ? [] : { record, event: parseExact(record.value) as PlayerEvent };
         });
       read.set(trigger, events);
       for (const { record, event } of events) {

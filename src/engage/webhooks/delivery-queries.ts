@@ -4,6 +4,7 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { CallWebhookNode } from '../journeys/graph/shapes.ts';
 import { scopeObject, withTotals } from '../templates/scope-queries.ts';
 import { LONG_PAUSES_MS } from './retry-schedule.ts';
+import { exactJson } from '../../platform/exact-json.ts';
 
 /** Postgres notifies on this channel when deliveries are due at once. */
 export const DELIVERIES_CHANNEL = 'webhook_deliveries';
@@ -42,7 +43,7 @@ export async function insertDeliveries(tx: Tx, rows: readonly NewDelivery[]): Pr
       select r.tenant_id, r.project_id, r.event_id, r.journey_id, r.journey_version, r.run_id, r.node_id, r.seq,
         r.player_id, r.url, r.host, r.headers, r.timeout_ms, r.max_attempts, r.backoff_ms, r.wait_for_response, r.save_as,
         jsonb_build_object('player', p.player, 'context', r.context, 'data', r.data), 'pending', r.now, r.now, r.expires_at
-      from jsonb_to_recordset(${JSON.stringify(rows.map(recordOf))}::text::jsonb) as r (
+      from jsonb_to_recordset(${exactJson(rows.map(recordOf))}::text::jsonb) as r (
         tenant_id uuid, project_id uuid, event_id uuid, journey_id uuid, journey_version integer, run_id uuid,
         node_id text, seq integer, player_id uuid, url text, host text, headers jsonb, timeout_ms integer,
         max_attempts integer, backoff_ms integer, wait_for_response boolean, save_as text, context jsonb, data jsonb,

@@ -4,6 +4,7 @@ import { mentionsMoney, type MoneyCatalogue } from '../templates/money.ts';
 import { playerScope } from '../templates/player-scope.ts';
 import { compileTemplate, renderMessage, RenderFailed, type CompiledTemplate } from '../templates/render.ts';
 import type { ClaimedDelivery, Source } from './claim-queries.ts';
+import { exactJson } from '../../platform/exact-json.ts';
 
 /** The longest body in bytes, as Standard Webhooks advises. */
 export const MAX_BODY_BYTES = 20 * 1024;
@@ -41,7 +42,7 @@ export class PayloadMaker {
       if (is_expected) return 'TEMPLATE_FAILED';
       throw error;
     }
-    const payload = JSON.stringify({
+    const payload = exactJson({
       event: 'journey.webhook',
       event_id,
       ts: created_at.toISOString(),

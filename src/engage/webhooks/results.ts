@@ -5,6 +5,7 @@ import type { ClaimedDelivery } from './claim-queries.ts';
 import type { Outcome } from './call.ts';
 import { writeResults, type AttemptResult } from './result-queries.ts';
 import { pauseMs } from './retry-schedule.ts';
+import { exactJson, parseExact } from '../../platform/exact-json.ts';
 
 /** Results per transaction. */
 const MAX_BATCH = 200;
@@ -71,9 +72,9 @@ function shown(text: string): string {
 /** The text as JSON that Postgres stores; null when it is none, or nested too deeply. */
 export function jsonOf(text: string): string | null {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseExact(text);
     if (isDeeperThan(MAX_DEPTH, value)) return null;
-    const json = JSON.stringify(value);
+    const json = exactJson(value);
     // NUL and halves of surrogate pairs.
     return /\\u0000|\\ud[89a-f]/i.test(json) ? null : json;
   } catch {

@@ -1,3 +1,5 @@
+import { storedJson } from '../../analytics/stored-json.ts';
+import { parseExact } from '../../platform/exact-json.ts';
 import { moneyOnly } from './money-only.ts';
 import type { EventBody } from './validate.ts';
 
@@ -53,7 +55,8 @@ export function identityKeyOf(project_id: string, id: string): string {
 /**
  * A record that the fold appends to the topic `player-events`, keyed by {@link playerKey}. It is exactly a row of the
  * ClickHouse table `events`, so the sink inserts the lines unchanged. Times are in milliseconds, amounts in the base
- * currency's smallest unit; `properties` is an object.
+ * currency's smallest unit; `properties` is an object, whose numbers the line has as {@link storedJson} writes them: readers
+ * of single numbers use `parseExact`.
  */
 export interface PlayerEvent {
   tenant_id: string;
@@ -92,7 +95,7 @@ export function encodePlayerEvent(row: PlayerEvent): string {
     row.player_id +
     `","occurred_at":${row.occurred_at},"received_at":${row.received_at},` +
     `"ingestion_id":"${row.ingestion_id}","event_index":${row.event_index},"base_amount":${row.base_amount},` +
-    `"base_payout":${row.base_payout},"properties":${JSON.stringify(row.properties)}}`
+    `"base_payout":${row.base_payout},"properties":${storedJson(row.properties)}}`
   );
 }
 
@@ -195,7 +198,7 @@ export type EventChange = Partial<Pick<PlayerEvent, 'player_id' | 'base_amount' 
  * original line, which has none.
  */
 export function changeLine(line: string, change: EventChange): string {
-  const row = JSON.parse(line) as PlayerEvent;
+  const row = parseExact(line) as PlayerEvent;
   const { base_amount, base_payout } = change;
   const changed = {
     ...row,

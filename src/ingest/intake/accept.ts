@@ -3,6 +3,7 @@ import { ApiError } from '../../errors.ts';
 import { MAX_BATCH_EVENTS } from '../events/catalogue.ts';
 import { encodeAccepted, identityKey, type Stamp } from '../events/envelope.ts';
 import { findEventProblem, type EventBody, type ValidationContext } from '../events/validate.ts';
+import { exactJson } from '../../platform/exact-json.ts';
 import type { NewRecord } from '../../platform/event-log/port.ts';
 import { newId } from '../../platform/ids.ts';
 import type { JsonBody } from './body.ts';
@@ -57,7 +58,7 @@ export function acceptBatch(
     const event = events[index];
     const problem = findEventProblem(event, context);
     if (problem === undefined) {
-      const value = encodeAccepted(stamp, index, JSON.stringify(event));
+      const value = encodeAccepted(stamp, index, exactJson(event));
       records.push({ key: identityKey(stamp.project_id, event as EventBody), value });
       is_protecting ||= isProtecting((event as EventBody).event);
     } else {

@@ -1,6 +1,7 @@
 import type { AcceptedEvent, DeadLetterReason } from '../../ingest/events/envelope.ts';
 import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../platform/timestamp.ts';
 import { betKindOf, claimOf, type BetKind, type Claim } from '../money/ledger.ts';
+import { parseExact } from '../../platform/exact-json.ts';
 import { isUuid } from '../../platform/ids.ts';
 import { MAX_BATCH_EVENTS } from '../../ingest/events/catalogue.ts';
 import { isEventName, isIdText } from '../../ingest/events/validate.ts';
@@ -55,7 +56,7 @@ export function parseRecord(record: LogRecord): ParsedRecord {
 }
 
 function parse(record: LogRecord): ParsedRecord {
-  const accepted = JSON.parse(record.value) as AcceptedEvent;
+  const accepted = parseExact(record.value) as AcceptedEvent;
   const { event, tenant_id, project_id, ingestion_id, received_at_ms, index } = accepted;
   const { timestamp, properties = {} } = event;
   const sound =

@@ -8,6 +8,7 @@ import { readLedger } from '../fold/read-queries.ts';
 import { claimOf, type Claim, type LedgerRow } from '../money/ledger.ts';
 import type { Project } from './queries.ts';
 import { readBaseCurrencies, readSurvivors } from './rebuild-queries.ts';
+import { hasExactNumbers } from '../../platform/exact-json.ts';
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse'>;
 
@@ -70,7 +71,7 @@ async function presentLines(
     const player_id = survivors.get(`${head.project_id} ${head.player_id}`);
     const claim = claims[i];
     const row = claim === undefined ? undefined : amounts.get(eventKey(claim));
-    if (player_id === undefined && row === undefined) return text;
+    if (player_id === undefined && row === undefined && !hasExactNumbers(text)) return text;
     const change: EventChange = {
       ...(player_id === undefined ? {} : { player_id }),
       ...(row === undefined ? {} : { base_amount: row.base_amount, base_payout: row.base_payout }),

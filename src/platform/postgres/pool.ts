@@ -19,6 +19,7 @@ import { PipelinedReader } from './pipelined-reader.ts';
 import type { Db, Postgres, Tx } from './port.ts';
 import { runSession } from './session.ts';
 import { Transactions } from './transactions.ts';
+import { exactJson, parseExact } from '../exact-json.ts';
 
 /** The first word of our sessions' application_name. */
 export const APPLICATION = 'engagement';
@@ -48,6 +49,9 @@ const TEXTS = {
   serialize: (texts: (string | null)[]) => textArray(texts),
   parse: parseTextArray,
 };
+
+/** `json` and `jsonb`: Postgres keeps numbers of any size, and so does what is read. */
+const JSON_TYPES = { to: 114, from: [114, 3802], serialize: exactJson, parse: parseExact };
 
 interface PoolOptions {
   /** Set when a connection opens; migration 001 grants it to the URL's user. Absent: the URL's user itself. */
@@ -105,7 +109,7 @@ function connect(url: string, options: PoolOptions & { max: number }, onClosed?:
     ...(onClosed === undefined ? { backoff: connectPauseS } : { max_lifetime: null }),
     onnotice: () => undefined,
     onclose: () => onClosed?.(),
-    types: { bigint: postgres.BigInt, texts: TEXTS },
+    types: { bigint: postgres.BigInt, texts: TEXTS, json: JSON_TYPES },
     // If true, the driver queries the types on each new connection without awaiting the query: when the connection was
     // lost during that query, the process ended.
     fetch_types: false,

@@ -16,6 +16,7 @@ import { depositsOfDay, ledgerEntry, playerPageQuery, timelineEntry, timelineQue
 import { POSITION_SHAPE, type HistoryDeps, type TimelinePosition } from './timeline-position.ts';
 import { JsonText, writeJson } from '../../platform/json-writer.ts';
 import { fitsPage } from '../../analytics/page-bytes-queries.ts';
+import { sentJson } from '../../analytics/stored-json.ts';
 
 /** A player's timeline and daily deposits, read from ClickHouse (spec part 4), its money and who changed it. */
 export function playerHistoryEndpoints(deps: HistoryDeps): AnyEndpoint[] {
@@ -118,10 +119,10 @@ function withoutNotes(entry: AuditEntry): AuditEntry {
   return { ...entry, after };
 }
 
-/** ClickHouse has the properties as JSON text, which is written to the answer unchanged. */
+/** ClickHouse has the properties as JSON text, which is not parsed unless numbers in it have to be written as sent. */
 function entryJson({ ingestion_id, event, occurred_ms, properties }: TimelineRow): string {
   const timestamp = new Date(Number(occurred_ms)).toISOString();
-  const written = new JsonText(properties === '' ? '{}' : properties);
+  const written = new JsonText(properties === '' ? '{}' : sentJson(properties));
   return writeJson({ ingestion_id, event, timestamp, properties: written });
 }
 

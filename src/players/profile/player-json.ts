@@ -1,4 +1,5 @@
 import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { parseExact } from '../../platform/exact-json.ts';
 import { JsonText, writeJson } from '../../platform/json-writer.ts';
 
 /** A player as read from Postgres. 64-bit integers stay `bigint`, JSON stays text: both are exact. */
@@ -80,7 +81,7 @@ export function playerJson(tenant_id: string, project_id: string, row: PlayerRow
  * derived. Each custom attribute is a field `custom_attributes.<name>`, so that a row has the changed ones only.
  */
 export function playerAuditOf(row: PlayerRow, { tenant_id, project_id }: ProjectRef): object {
-  const attributes = JSON.parse(row.custom_attributes) as Record<string, unknown>;
+  const attributes = parseExact(row.custom_attributes) as Record<string, unknown>;
   return {
     id: row.player_id,
     tenant_id,
@@ -111,6 +112,6 @@ export function playerVersionOf(row: PlayerRow): object {
     telegram_id: row.telegram_id,
     timezone: row.timezone,
     status: row.status,
-    custom_attributes: JSON.parse(row.custom_attributes) as unknown,
+    custom_attributes: parseExact(row.custom_attributes),
   };
 }

@@ -6,6 +6,7 @@ import type { PlayerRow } from './player-json.ts';
 import type { ProfilePatch } from './profile-patch.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import type { ListPlayersQuery } from './schema.ts';
+import { exactJson } from '../../platform/exact-json.ts';
 
 /** The fields that are read when a player's row is locked. */
 export interface LockedPlayer {
@@ -155,7 +156,7 @@ export async function patchPlayer(
           when columns ->> 'status' = 'active' and p.status = 'self_excluded' then false
           else p.self_excluded
         end as self_excluded,
-        (p.custom_attributes || ${JSON.stringify(patch.attributes)}::text::jsonb)
+        (p.custom_attributes || ${exactJson(patch.attributes)}::text::jsonb)
           - ${textArray(patch.removed_attributes)}::text::text[] as custom_attributes
       from players p, given
       where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}
@@ -199,7 +200,7 @@ export async function patchAttributes(
   const given = tx`unnest(
       ${plainArray(patches.map((p) => p.tenant_id))}::text::uuid[], ${plainArray(patches.map((p) => p.project_id))}::text::uuid[],
       ${plainArray(patches.map((p) => p.player_id))}::text::uuid[],
-      ${textArray(patches.map((p) => JSON.stringify(p.attributes)))}::text::text[],
+      ${textArray(patches.map((p) => exactJson(p.attributes)))}::text::text[],
       ${textArray(patches.map((p) => textArray(p.removed_attributes)))}::text::text[]
     ) as g (tenant_id, project_id, player_id, attributes, removed)`;
   const isGiven = tx`p.player_id = g.player_id and p.tenant_id = g.tenant_id and p.project_id = g.project_id

@@ -4,6 +4,7 @@ import {
   OPERATOR_ALIASES,
   OPERATORS_OF,
   type Comparison,
+  type Numeric,
   type Operator,
   type PositiveComparison,
   type PositiveOperator,
@@ -11,6 +12,7 @@ import {
   type ValueKind,
 } from './operators.ts';
 import { MOMENT_EXAMPLE, momentMs, SPAN_EXAMPLE, spanMs, spanSchema } from './span.ts';
+import { comparable } from '../../platform/exact-json.ts';
 
 const MAX_TEXT = 1024;
 /** Values of `in` and `nin`, unless the operand allows more. */
@@ -37,8 +39,9 @@ export interface ComparisonProblem {
 /** Checks an operator and its value against the operand. `value` must be absent with exists and not_exists. */
 export function readComparison(
   operand: Operand,
-  written: { op: string; value?: unknown },
+  sent: { op: string; value?: unknown },
 ): Comparison | ComparisonProblem {
+  const written = Object.hasOwn(sent, 'value') ? { op: sent.op, value: withIntegers(sent.value) } : sent;
   const op = OPERATOR_ALIASES[written.op] ?? (written.op as Operator);
   const allowed = OPERATORS_OF[operand.kind];
   if (!allowed.includes(op)) {
@@ -47,15 +50,20 @@ export function readComparison(
   const complement = (COMPLEMENTS as Partial<Record<Operator, PositiveOperator>>)[op];
   const positive = readPositive(operand, complement ?? (op as PositiveOperator), written);
   return typeof positive === 'string'
-    ? { key: 'value', message: positive, sent: wrongPart(operand, op, written.value) }
+    ? { key: 'value', message: positive, sent: wrongPart(operand, op, sent.value) }
     : { negated: complement !== undefined, positive };
+}
+
+/** The value with the numbers that a double does not hold as they are compared, itself or in its list. */
+function withIntegers(value: unknown): unknown {
+  return Array.isArray(value) ? value.map(comparable) : comparable(value);
 }
 
 /** The part of a refused value that is wrong: of a list that is not too long, the first wrong element. */
 function wrongPart(operand: Operand, op: Operator, value: unknown): unknown {
   if ((op !== 'in' && op !== 'nin') || !Array.isArray(value)) return value;
   if (value.length > (operand.max_values ?? MAX_LIST)) return value;
-  const wrong = (value as unknown[]).findIndex((one) => !isScalar(operand, one));
+  const wrong = (value as unknown[]).findIndex((one) => !isScalar(operand, comparable(one)));
   return wrong < 0 ? value : (value as unknown[])[wrong];
 }
 
@@ -141,6 +149,6 @@ function isText(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MAX_TEXT && !unsafeText(value);
 }
 
-function isNumber(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value);
+function isNumber(value: unknown): value is Numeric {
+  return typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value));
 }

@@ -224,7 +224,9 @@ function flagOf(comparison: Comparison): Witnesses {
 
 /** Amounts above 0 on both sides of each number that is compared with. */
 function amountsOf({ positive }: Comparison): number[] {
-  const numbers = operandsOf(positive).filter((value) => typeof value === 'number');
+  const numbers = operandsOf(positive)
+    .filter((value) => typeof value === 'number' || typeof value === 'bigint')
+    .map(Number);
   return [...numbers.flatMap((value) => [value - 1, value, value + 1]), LARGE].filter((value) => value > 0);
 }
 

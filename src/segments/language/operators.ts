@@ -84,14 +84,17 @@ export const SHAPE_OF: Readonly<Record<PositiveOperator, OperandShape>> = {
   within_last: 'span',
 };
 
-export type Scalar = string | number | boolean;
+/** A number to compare with; an integer that is not a safe one is a bigint. */
+export type Numeric = number | bigint;
+export type Scalar = string | Numeric | boolean;
 
 /** A positive comparison with its checked value; dates are milliseconds since the epoch, spans milliseconds. */
 export type PositiveComparison =
   | { op: 'eq'; value: Scalar }
   | { op: 'in'; values: readonly Scalar[] }
-  | { op: 'gt' | 'gte' | 'lt' | 'lte'; value: number }
-  | { op: 'between'; kind: 'number' | 'date'; low: number; high: number }
+  | { op: 'gt' | 'gte' | 'lt' | 'lte'; value: Numeric }
+  | { op: 'between'; kind: 'number'; low: Numeric; high: Numeric }
+  | { op: 'between'; kind: 'date'; low: number; high: number }
   | { op: 'contains'; value: Scalar }
   | { op: 'starts_with'; value: string }
   | { op: 'exists' }

@@ -1,9 +1,10 @@
+import { exactJson } from '../../platform/exact-json.ts';
 /** Bytes of a statement, or of one parameter: by default a ClickHouse server accepts 128 KiB per form field. */
 export const MAX_FIELD = 120_000;
 
 /** The bytes of a parameter in the request, or a little more: quotes and backslashes are escaped twice. */
 export function parameterBytes(value: unknown): number {
-  const text = JSON.stringify(value);
+  const text = exactJson(value);
   return Buffer.byteLength(text) + 3 * (text.match(/['\\]/g)?.length ?? 0);
 }
 
@@ -41,7 +42,7 @@ export class Bindings {
 
   /** Binds a value as a ClickHouse type; returns its placeholder, like `{p0:String}`. */
   bind(type: string, value: unknown): string {
-    const key = `${type} ${JSON.stringify(value)}`;
+    const key = `${type} ${exactJson(value)}`;
     const known = this.#placeholders.get(key);
     if (known !== undefined) return known;
     const name = `p${this.#placeholders.size}`;

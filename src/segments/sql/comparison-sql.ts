@@ -1,9 +1,10 @@
-import type { Comparison, PositiveComparison, Scalar } from '../language/operators.ts';
+import type { Comparison, Numeric, PositiveComparison, Scalar } from '../language/operators.ts';
 import { parameterLists, type Bindings } from './bindings.ts';
 
 /** Decimals of exact sums; further decimals of a property are cut off. */
 export const DECIMAL_SCALE = 18;
-const DECIMAL_DIGITS = 76;
+/** Digits of exact numbers. */
+export const DECIMAL_DIGITS = 76;
 
 /** An expression with a value per player (or per event), and how it is compared. */
 export type Operand =
@@ -90,9 +91,9 @@ function equalsSql(operand: Operand, values: readonly Scalar[], bindings: Bindin
     const sets = parameterLists(values).map((list) => `${sql} in ${bindings.bind('Array(String)', list)}`);
     return sets.length === 1 ? (sets[0] ?? '0') : `(${sets.join(' or ')})`;
   }
-  const numbers = values.map(Number);
+  const numbers = values.map((value) => (typeof value === 'bigint' ? value : Number(value)));
   const listed = numbers.length === 1 ? [] : numbers.filter((value) => canBeListed(operand, value));
-  const single = numbers.filter((value) => !listed.includes(value));
+  const single = numbers.filter((value) => !canBeListed(operand, value) || listed.length === 0);
   const alternatives = [
     ...(listed.length > 0 ? [listedSql(operand, listed, bindings)] : []),
     ...single.map((value) => `${sql} = ${numberSql(operand, value, bindings)}`),
@@ -101,13 +102,13 @@ function equalsSql(operand: Operand, values: readonly Scalar[], bindings: Bindin
 }
 
 /** Whether a list of the operand's type holds the number exactly. */
-function canBeListed(operand: Operand, value: number): boolean {
-  if (operand.kind !== 'number' || operand.held_as === 'decimal') return false;
+function canBeListed(operand: Operand, value: Numeric): value is number {
+  if (operand.kind !== 'number' || operand.held_as === 'decimal' || typeof value === 'bigint') return false;
   return Number.isSafeInteger(value) || (operand.held_as === 'float' && !Number.isInteger(value));
 }
 
 /** A membership test in one list. Integers are compared as Int128, because sums of money are wider than Int64. */
-function listedSql(operand: Operand, values: readonly number[], bindings: Bindings): string {
+function listedSql(operand: Operand, values: readonly Numeric[], bindings: Bindings): string {
   const { sql } = operand;
   return operand.kind === 'number' && operand.held_as === 'integer'
     ? `has(${bindings.bind('Array(Int128)', values)}, toInt128(${sql}))`
@@ -115,26 +116,40 @@ function listedSql(operand: Operand, values: readonly number[], bindings: Bindin
 }
 
 /** The right side of a comparison with a number, bound as the operand's type. */
-function numberSql(operand: Operand, value: number, bindings: Bindings): string {
-  if (operand.kind !== 'number') return bindings.bind('Float64', value);
+function numberSql(operand: Operand, value: Numeric, bindings: Bindings): string {
+  if (operand.kind !== 'number') return bindings.bind('Float64', Number(value));
   const { held_as, mean_of } = operand;
   if (held_as === 'decimal') {
     const exact = bindings.bind(`Decimal(${DECIMAL_DIGITS}, ${DECIMAL_SCALE})`, decimalText(value));
     return mean_of === undefined ? exact : `${exact} * ${mean_of}`;
   }
-  return bindings.bind(held_as === 'integer' && Number.isSafeInteger(value) ? 'Int64' : 'Float64', value);
+  if (held_as !== 'integer') return bindings.bind('Float64', Number(value));
+  if (typeof value === 'bigint') return bindings.bind('Int256', String(clampedTo256Bits(value)));
+  return bindings.bind(Number.isSafeInteger(value) ? 'Int64' : 'Float64', value);
+}
+
+/** No integer of a column or sum is as large as the bounds. */
+function clampedTo256Bits(value: bigint): bigint {
+  const bound = 2n ** 255n - 1n;
+  return value > bound ? bound : value < -bound ? -bound : value;
 }
 
 /** A number in plain digits, cut off after {@link DECIMAL_SCALE} decimals, and at most the largest of the type. */
-export function decimalText(value: number): string {
-  const [digits = '', exponent = '0'] = Math.abs(value).toExponential().split('e');
-  const [whole = '', fraction = ''] = digits.split('.');
-  const shift = Number(exponent) - fraction.length + DECIMAL_SCALE;
-  const unscaled = BigInt(whole + fraction);
-  const scaled =
-    shift >= 0 ? unscaled * 10n ** BigInt(shift) : unscaled / 10n ** BigInt(Math.min(-shift, 400));
+export function decimalText(value: Numeric): string {
+  const scaled = typeof value === 'bigint' ? (value < 0n ? -value : value) * ONE : scaledOf(Math.abs(value));
   const limit = 10n ** BigInt(DECIMAL_DIGITS) - 1n;
   const text = String(scaled > limit ? limit : scaled).padStart(DECIMAL_SCALE + 1, '0');
   const sign = value < 0 ? '-' : '';
   return `${sign}${text.slice(0, -DECIMAL_SCALE)}.${text.slice(-DECIMAL_SCALE)}`;
+}
+
+const ONE = 10n ** BigInt(DECIMAL_SCALE);
+
+/** The digits of a number that is not negative, with {@link DECIMAL_SCALE} decimals. */
+function scaledOf(value: number): bigint {
+  const [digits = '', exponent = '0'] = value.toExponential().split('e');
+  const [whole = '', fraction = ''] = digits.split('.');
+  const shift = Number(exponent) - fraction.length + DECIMAL_SCALE;
+  const unscaled = BigInt(whole + fraction);
+  return shift >= 0 ? unscaled * 10n ** BigInt(shift) : unscaled / 10n ** BigInt(Math.min(-shift, 400));
 }

@@ -4,6 +4,7 @@ import type { Window } from '../language/span.ts';
 import type { Bindings } from './bindings.ts';
 import { before, comparisonSql, moment, NOW } from './comparison-sql.ts';
 import { jsonComparisonSql } from './json-sql.ts';
+import { exactJson } from '../../platform/exact-json.ts';
 
 /**
  * In a window of at most this length a player has few events of one name. Without grouping such a query is faster (49
@@ -168,5 +169,5 @@ export class EventScan {
 }
 
 function areEqual(values: readonly unknown[]): boolean {
-  return new Set(values.map((value) => JSON.stringify(value))).size === 1;
+  return new Set(values.map((value) => exactJson(value))).size === 1;
 }

@@ -1,4 +1,4 @@
-import type { PositiveComparison } from '../language/operators.ts';
+import type { Numeric, PositiveComparison } from '../language/operators.ts';
 
 /** A range of consecutive whole numbers; both ends are included. */
 export interface Interval {
@@ -13,7 +13,7 @@ const BOUND = 10n ** 38n - 1n;
 export function intervalOf(positive: PositiveComparison): Interval | undefined {
   switch (positive.op) {
     case 'eq':
-      if (typeof positive.value !== 'number') return undefined;
+      if (typeof positive.value !== 'number' && typeof positive.value !== 'bigint') return undefined;
       return { low: atLeast(positive.value), high: atMost(positive.value) };
     case 'gt':
       return { low: atMost(positive.value) + 1n, high: BOUND };
@@ -38,13 +38,13 @@ export function intervalOf(positive: PositiveComparison): Interval | undefined {
 }
 
 /** The least whole number that is not below `value`. */
-function atLeast(value: number): bigint {
-  return clamp(BigInt(Math.ceil(value)));
+function atLeast(value: Numeric): bigint {
+  return clamp(typeof value === 'bigint' ? value : BigInt(Math.ceil(value)));
 }
 
 /** The greatest whole number that is not above `value`. */
-function atMost(value: number): bigint {
-  return clamp(BigInt(Math.floor(value)));
+function atMost(value: Numeric): bigint {
+  return clamp(typeof value === 'bigint' ? value : BigInt(Math.floor(value)));
 }
 
 function clamp(value: bigint): bigint {

@@ -1,6 +1,8 @@
-import type { Comparison, PositiveComparison, Scalar } from '../language/operators.ts';
+import { storedElement, storedNumberPattern } from '../../analytics/stored-json.ts';
+import { shortestInteger } from '../../platform/exact-json.ts';
+import type { Comparison, Numeric, PositiveComparison, Scalar } from '../language/operators.ts';
 import type { Bindings } from './bindings.ts';
-import { comparisonSql, DECIMAL_SCALE } from './comparison-sql.ts';
+import { comparisonSql, DECIMAL_DIGITS, DECIMAL_SCALE, decimalText } from './comparison-sql.ts';
 
 /** The value under `key` (not a path) of a column that holds a JSON object as text. */
 export interface JsonValue {
@@ -10,7 +12,8 @@ export interface JsonValue {
 
 /**
  * Compares a value by its stored JSON type: '12' does not equal 12. ClickHouse converts between types when it extracts
- * a value, so the expression checks the type wherever a value of another type could be extracted as the same.
+ * a value, so the expression checks the type wherever a value of another type could be extracted as the same. Numbers are
+ * compared as doubles, and integers that are no safe ones by their digits.
  */
 export function jsonComparisonSql(
   value: JsonValue,
@@ -29,8 +32,8 @@ export function jsonNumber(value: JsonValue, bindings: Bindings): string {
 
 /** The value as an exact decimal; 0 where it is no number. */
 export function jsonDecimal(value: JsonValue, bindings: Bindings): string {
-  const { is_number, raw } = jsonParts(value, bindings);
-  return `if(${is_number}, ifNull(toDecimal256OrNull(${raw}, ${DECIMAL_SCALE}), 0), 0)`;
+  const { is_number, exact } = jsonParts(value, bindings);
+  return `if(${is_number}, ifNull(toDecimal256OrNull(${exact()}, ${DECIMAL_SCALE}), 0), 0)`;
 }
 
 /** Whether the value is a number. */
@@ -40,8 +43,8 @@ export function isJsonNumber(value: JsonValue, bindings: Bindings): string {
 
 /** The value as JSON text; null where it is missing. */
 export function jsonText(value: JsonValue, bindings: Bindings): string {
-  const { type, raw } = jsonParts(value, bindings);
-  return `if(${type} = 'Null', null, ${raw})`;
+  const { type, exact } = jsonParts(value, bindings);
+  return `if(${type} = 'Null', null, ${exact()})`;
 }
 
 /** The value as a moment; null unless it is ISO-8601 text: a date, or a time with an offset. */
@@ -65,13 +68,24 @@ type Parts = ReturnType<typeof jsonParts>;
 function jsonParts({ column, key }: JsonValue, bindings: Bindings) {
   const args = `${column}, ${bindings.bind('String', key)}`;
   const type = `JSONType(${args})`;
+  const number = `JSONExtractFloat(${args})`;
+  const raw = `JSONExtractRaw(${args})`;
   return {
+    column,
     type,
     is_number: `${type} in ('Int64', 'UInt64', 'Double')`,
     text: `JSONExtractString(${args})`,
-    number: `JSONExtractFloat(${args})`,
+    number,
     boolean: `JSONExtractBool(${args})`,
-    raw: `JSONExtractRaw(${args})`,
+    /**
+     * The JSON text of the value. ClickHouse writes a double anew, so of one that may have been sent as an integer the digits are
+     * read from the column's text, if they are there.
+     */
+    exact: () => {
+      const digits = `extract(${column}, ${bindings.bind('String', storedNumberPattern(key))})`;
+      const is_long = `${type} = 'Double' and abs(${number}) > ${Number.MAX_SAFE_INTEGER}`;
+      return `if(${is_long}, coalesce(nullIf(${digits}, ''), ${raw}), ${raw})`;
+    },
     elements: `JSONExtractArrayRaw(${args})`,
     date: () => jsonDate({ column, key }, bindings),
   };
@@ -108,9 +122,67 @@ function asText(sql: string, positive: PositiveComparison, bindings: Bindings): 
   return comparisonSql({ kind: 'text', sql, nullable: false }, { negated: false, positive }, bindings);
 }
 
-function asNumber({ is_number, number }: Parts, positive: PositiveComparison, bindings: Bindings): string {
+function asNumber(parts: Parts, positive: PositiveComparison, bindings: Bindings): string {
+  const { is_number, number } = parts;
+  if (comparesDigits(positive)) return asDigits(parts, positive, bindings);
   const operand = { kind: 'number', held_as: 'float', sql: number, nullable: false } as const;
   return `(${is_number} and ${comparisonSql(operand, { negated: false, positive }, bindings)})`;
+}
+
+/** Comparisons of numbers that may have an integer that is no safe one. */
+type NumberComparison =
+  | Extract<PositiveComparison, { op: 'eq' | 'in' | 'gt' | 'gte' | 'lt' | 'lte' }>
+  | Extract<PositiveComparison, { kind: 'number' }>;
+
+function comparesDigits(positive: PositiveComparison): positive is NumberComparison {
+  if (positive.op === 'in') return positive.values.some((value) => typeof value === 'bigint');
+  if (positive.op === 'between') return typeof positive.low === 'bigint' || typeof positive.high === 'bigint';
+  return positive.op !== 'contains' && 'value' in positive && typeof positive.value === 'bigint';
+}
+
+/** Compares as doubles first: the digits decide between numbers that are one double. */
+function asDigits(parts: Parts, positive: NumberComparison, bindings: Bindings): string {
+  const { is_number, number, exact } = parts;
+  const float = (value: Numeric) => bindings.bind('Float64', Number(value));
+  const beyond = (sign: '<' | '>', value: Numeric, or_equal: boolean): string => {
+    if (typeof value !== 'bigint') return `${number} ${sign}${or_equal ? '=' : ''} ${float(value)}`;
+    const decimal = `toDecimal256OrNull(${exact()}, ${DECIMAL_SCALE})`;
+    const bound = bindings.bind(`Decimal(${DECIMAL_DIGITS}, ${DECIMAL_SCALE})`, decimalText(value));
+    // More digits than a decimal has are compared as doubles.
+    const tie = `ifNull(${decimal} ${sign}${or_equal ? '=' : ''} ${bound}, ${or_equal ? 1 : 0})`;
+    return `(${number} ${sign} ${float(value)} or ${number} = ${float(value)} and ${tie})`;
+  };
+  const equal = (value: Numeric): string => {
+    if (typeof value !== 'bigint') return `${number} = ${float(value)}`;
+    return `(${number} = ${float(value)} and ${isTheInteger(exact(), value, bindings)})`;
+  };
+  switch (positive.op) {
+    case 'gt':
+    case 'gte':
+      return `(${is_number} and ${beyond('>', positive.value, positive.op === 'gte')})`;
+    case 'lt':
+    case 'lte':
+      return `(${is_number} and ${beyond('<', positive.value, positive.op === 'lte')})`;
+    case 'between':
+      return `(${is_number} and ${beyond('>', positive.low, true)} and ${beyond('<', positive.high, true)})`;
+    case 'eq':
+    case 'in': {
+      const values = positive.op === 'eq' ? [positive.value] : positive.values;
+      return `(${is_number} and (${values.filter(isNumeric).map(equal).join(' or ')}))`;
+    }
+  }
+}
+
+/** Whether the text of a number, whose double is that of the integer, is the integer. */
+function isTheInteger(text: string, value: bigint, bindings: Bindings): string {
+  const is_digits = `${text} = ${bindings.bind('String', String(value))}`;
+  // ClickHouse writes large doubles with an exponent, and as few digits as JavaScript does.
+  const is_of_double = shortestInteger(Number(value)) === value;
+  return is_of_double ? `(${is_digits} or position(${text}, 'e') > 0)` : is_digits;
+}
+
+function isNumeric(value: Scalar): value is Numeric {
+  return typeof value === 'number' || typeof value === 'bigint';
 }
 
 function asDate(parts: Parts, positive: PositiveComparison, bindings: Bindings): string {
@@ -121,7 +193,7 @@ function asDate(parts: Parts, positive: PositiveComparison, bindings: Bindings):
 /** Equal to one of the values, each compared by its own type. */
 function equalsSql(parts: Parts, values: readonly Scalar[], bindings: Bindings): string {
   const texts = values.filter((value) => typeof value === 'string');
-  const numbers = values.filter((value) => typeof value === 'number');
+  const numbers = values.filter(isNumeric);
   const alternatives = [
     ...(texts.length > 0 ? [equalsText(parts, texts, bindings)] : []),
     ...(numbers.length > 0 ? [asNumber(parts, { op: 'in', values: numbers }, bindings)] : []),
@@ -141,20 +213,26 @@ function equalsText(parts: Parts, texts: readonly string[], bindings: Bindings):
 }
 
 function containsSql(parts: Parts, value: Scalar, bindings: Bindings): string {
-  const element = `arrayExists(x -> ${elementEquals(value, bindings)}, ${parts.elements})`;
+  const element = `arrayExists(x -> ${elementEquals(value, parts, bindings)}, ${parts.elements})`;
   const in_list = `(${parts.type} = 'Array' and ${element})`;
   if (typeof value !== 'string') return in_list;
   const in_text = asText(parts.text, { op: 'contains', value }, bindings);
   return `((${parts.type} = 'String' and ${in_text}) or ${in_list})`;
 }
 
-function elementEquals(value: Scalar, bindings: Bindings): string {
+function elementEquals(value: Scalar, { column }: Parts, bindings: Bindings): string {
   if (typeof value === 'string') {
     return `(JSONType(x) = 'String' and JSONExtractString(x) = ${bindings.bind('String', value)})`;
   }
   if (typeof value === 'boolean') return `x = '${value}'`;
-  const number = bindings.bind('Float64', value);
-  return `(JSONType(x) in ('Int64', 'UInt64', 'Double') and JSONExtractFloat(x) = ${number})`;
+  const number = bindings.bind('Float64', Number(value));
+  const equals = `JSONType(x) in ('Int64', 'UInt64', 'Double') and JSONExtractFloat(x) = ${number}`;
+  if (typeof value !== 'bigint') return `(${equals})`;
+  const stored = storedElement(value);
+  const text = bindings.bind('String', stored);
+  if (stored === String(value)) return `(${equals} and x = ${text})`;
+  // ClickHouse writes the element anew, with all digits of a double: a text that it cannot read as JSON itself.
+  return `(toFloat64OrZero(x) = ${number} and position(${column}, ${text}) > 0)`;
 }
 
 function isJson(text: string): boolean {

@@ -12,6 +12,7 @@ import type { Window } from '../language/span.ts';
 import { contextOf, eventsOfPlayersSql, playersSql, withEvents, type CompiledQuery } from './compile.ts';
 import { nodeSql, type ConditionContext } from './condition-sql.ts';
 import { intervalOf, type Interval } from './interval.ts';
+import { exactJson } from '../../platform/exact-json.ts';
 
 /** A statement about some players and any number of segments, and the function that reads its rows. */
 export interface CompiledMatrix extends CompiledQuery {
@@ -116,7 +117,7 @@ class Leaves {
   }
 
   add(condition: Condition): void {
-    const key = JSON.stringify(condition);
+    const key = exactJson(condition);
     const cell = this.#asked.get(key) ?? this.#cellOf(condition);
     this.#asked.set(key, cell);
     this.#cells.set(condition, cell);

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { AuditRow } from './queries.ts';
 import type { auditLogEntry } from './schema.ts';
+import { parseExact } from '../../platform/exact-json.ts';
 
 /** A row of the audit log as lists show it. */
 export function entryOf(row: AuditRow): z.infer<typeof auditLogEntry> {
@@ -24,5 +25,5 @@ export function entryOf(row: AuditRow): z.infer<typeof auditLogEntry> {
 }
 
 function sideOf(text: string | null): Record<string, unknown> | null {
-  return text === null ? null : (JSON.parse(text) as Record<string, unknown>);
+  return text === null ? null : (parseExact(text) as Record<string, unknown>);
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditedChange } from '../../http/audit.ts';
+import { exactJson, parseExact } from '../../platform/exact-json.ts';
 
 /** The size of each of `before` and `after`, as JSON. */
 const MAX_SIDE_BYTES = 16 * 1024;
@@ -33,7 +34,7 @@ export function changedFields({
 
 /** The resource as it is after storage as JSON: dates are text, values that JSON does not have are removed. */
 function asJson(side: object): Fields {
-  return JSON.parse(JSON.stringify(side)) as Fields;
+  return parseExact(exactJson(side)) as Fields;
 }
 
 function pick(fields: Fields, names: readonly string[]): Fields {
@@ -44,7 +45,7 @@ function pick(fields: Fields, names: readonly string[]): Fields {
 
 function bounded(side: object | null): string | null {
   if (side === null) return null;
-  const text = JSON.stringify(side);
+  const text = exactJson(side);
   if (Buffer.byteLength(text) <= MAX_SIDE_BYTES) return text;
   return JSON.stringify({ too_large: Object.keys(asJson(side)) });
 }

@@ -10,6 +10,7 @@ import {
   renderMessage,
 } from '../../../src/engage/templates/render.ts';
 import { NO_MONEY } from '../../../src/engage/templates/money.ts';
+import { parseExact } from '../../../src/platform/exact-json.ts';
 import { runs } from '../../engines/effort.ts';
 import { LARGE, TOO_LARGE, TOO_MUCH_WORK } from './template-grammar.ts';
 
@@ -39,6 +40,13 @@ function thrownBy(work: () => unknown): unknown {
 
 const HOSTILE = `<script>alert("x")</script>'&`;
 const HARMLESS = '&lt;script&gt;alert(&#34;x&#34;)&lt;/script&gt;&#39;&amp;';
+
+it('numbers that a double does not hold have the digits that were sent', () => {
+  const scope = parseExact('{"wei":9007199254740993,"o":{"wei":25000000000000000001},"n":[1e20]}');
+  const body = '{{ wei }} {{ o }} {{ o.wei }} {{ n }}';
+  const shown = '9007199254740993 {"wei":25000000000000000001} 25000000000000000001 1e20';
+  expect(text(body, scope as Record<string, unknown>)).toBe(shown);
+});
 
 describe('HTML', () => {
   it.each([

@@ -461,20 +461,21 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, uniqExactIf(if(JSONType(properties, {p0:String}) = 'Null', null, JSONExtractRaw(properties, {p0:String})), event = {p1:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p2:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') and JSONExtractString(properties, {p3:String}) = {p4:String}) as a0, countIf(event = {p1:String} and JSONExtractString(properties, {p0:String}) = {p6:String}) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, uniqExactIf(if(JSONType(properties, {p0:String}) = 'Null', null, if(JSONType(properties, {p0:String}) = 'Double' and abs(JSONExtractFloat(properties, {p0:String})) > 9007199254740991, coalesce(nullIf(extract(properties, {p1:String}), ''), JSONExtractRaw(properties, {p0:String})), JSONExtractRaw(properties, {p0:String}))), event = {p2:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p3:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') and JSONExtractString(properties, {p4:String}) = {p5:String}) as a0, countIf(event = {p2:String} and JSONExtractString(properties, {p0:String}) = {p7:String}) as a1
   from events final
-  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p1:String}
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p2:String}
   group by owner
 ) as e on e.owner = p.player_id
-where ((e.a0 >= {p5:Int64}) and (e.a1 = {p7:Int64}))
+where ((e.a0 >= {p6:Int64}) and (e.a1 = {p8:Int64}))
 -- p0 = "game_id"
--- p1 = "bet_placed"
--- p2 = 2592000000
--- p3 = "game_category"
--- p4 = "slots"
--- p5 = 4
--- p6 = "moon-diver"
--- p7 = 0
+-- p1 = "[{,]\"game_id\":(-?[0-9]+)e[+]00"
+-- p2 = "bet_placed"
+-- p3 = 2592000000
+-- p4 = "game_category"
+-- p5 = "slots"
+-- p6 = 4
+-- p7 = "moon-diver"
+-- p8 = 0
 
 -- Opened an offer by email in the last 30 days, clicked none, has an address
 select p.player_id as player_id

@@ -420,15 +420,16 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, sum(if(JSONType(properties, {p0:String}) in ('Int64', 'UInt64', 'Double'), ifNull(toDecimal256OrNull(JSONExtractRaw(properties, {p0:String}), 18), 0), 0)) as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, sum(if(JSONType(properties, {p0:String}) in ('Int64', 'UInt64', 'Double'), ifNull(toDecimal256OrNull(if(JSONType(properties, {p0:String}) = 'Double' and abs(JSONExtractFloat(properties, {p0:String})) > 9007199254740991, coalesce(nullIf(extract(properties, {p1:String}), ''), JSONExtractRaw(properties, {p0:String})), JSONExtractRaw(properties, {p0:String})), 18), 0), 0)) as a0
   from events final
-  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p2:String}
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p3:String}
   group by owner
 ) as e on e.owner = p.player_id
-where (e.a0 = {p1:Decimal(76, 18)})
+where (e.a0 = {p2:Decimal(76, 18)})
 -- p0 = "points"
--- p1 = "0.300000000000000000"
--- p2 = "custom_spin"
+-- p1 = "[{,]\"points\":(-?[0-9]+)e[+]00"
+-- p2 = "0.300000000000000000"
+-- p3 = "custom_spin"
 
 -- mean of money; of nothing it is missing
 select p.player_id as player_id
@@ -453,15 +454,16 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, sum(if(JSONType(properties, {p0:String}) in ('Int64', 'UInt64', 'Double'), ifNull(toDecimal256OrNull(JSONExtractRaw(properties, {p0:String}), 18), 0), 0)) as a0, countIf(JSONType(properties, {p0:String}) in ('Int64', 'UInt64', 'Double')) as a1
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, sum(if(JSONType(properties, {p0:String}) in ('Int64', 'UInt64', 'Double'), ifNull(toDecimal256OrNull(if(JSONType(properties, {p0:String}) = 'Double' and abs(JSONExtractFloat(properties, {p0:String})) > 9007199254740991, coalesce(nullIf(extract(properties, {p1:String}), ''), JSONExtractRaw(properties, {p0:String})), JSONExtractRaw(properties, {p0:String})), 18), 0), 0)) as a0, countIf(JSONType(properties, {p0:String}) in ('Int64', 'UInt64', 'Double')) as a1
   from events final
-  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p2:String}
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p3:String}
   group by owner
 ) as e on e.owner = p.player_id
-where (ifNull(if(e.a1 = 0, null, e.a0) >= {p1:Decimal(76, 18)} * e.a1, 0))
+where (ifNull(if(e.a1 = 0, null, e.a0) >= {p2:Decimal(76, 18)} * e.a1, 0))
 -- p0 = "points"
--- p1 = "2.500000000000000000"
--- p2 = "custom_spin"
+-- p1 = "[{,]\"points\":(-?[0-9]+)e[+]00"
+-- p2 = "2.500000000000000000"
+-- p3 = "custom_spin"
 
 -- least and greatest, of money and of another property
 select p.player_id as player_id
@@ -489,16 +491,17 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
 ) as p
 any left join (
-  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, uniqExact(if(JSONType(properties, {p0:String}) = 'Null', null, JSONExtractRaw(properties, {p0:String}))) as a0
+  select if((select count() from player_aliases final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}) = 0, player_id, dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner, uniqExact(if(JSONType(properties, {p0:String}) = 'Null', null, if(JSONType(properties, {p0:String}) = 'Double' and abs(JSONExtractFloat(properties, {p0:String})) > 9007199254740991, coalesce(nullIf(extract(properties, {p1:String}), ''), JSONExtractRaw(properties, {p0:String})), JSONExtractRaw(properties, {p0:String})))) as a0
   from events final
-  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p2:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p3:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and event = {p3:String} and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p4:Int64}, 'UTC') and occurred_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')
   group by owner
 ) as e on e.owner = p.player_id
-where (e.a0 >= {p1:Int64})
+where (e.a0 >= {p2:Int64})
 -- p0 = "game_id"
--- p1 = 2
--- p2 = "bet_placed"
--- p3 = 172800000
+-- p1 = "[{,]\"game_id\":(-?[0-9]+)e[+]00"
+-- p2 = 2
+-- p3 = "bet_placed"
+-- p4 = 172800000
 
 -- the first event: when
 select p.player_id as player_id

@@ -3,6 +3,7 @@ import { beyond, microseconds, type Listed, type TimePosition } from '../../../p
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import type { JourneyFilters, JourneyStatus } from './schema.ts';
+import { exactJson } from '../../../platform/exact-json.ts';
 
 /** The key of a journey. */
 export interface JourneyRef extends ProjectRef {
@@ -90,7 +91,7 @@ export function listJourneys(
     limit ${limit}`;
 }
 
-const jsonb = (tx: Tx, value: unknown) => tx`${JSON.stringify(value)}::text::jsonb`;
+const jsonb = (tx: Tx, value: unknown) => tx`${exactJson(value)}::text::jsonb`;
 
 /** Inserts a draft. */
 export async function insertJourney(

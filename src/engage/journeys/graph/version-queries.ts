@@ -2,6 +2,7 @@ import { textArray } from '../../../platform/postgres/arrays.ts';
 import type { PendingQuery } from 'postgres';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { JourneyRef, StoredContent } from './queries.ts';
+import { exactJson } from '../../../platform/exact-json.ts';
 
 /** A version of a journey, as it was published. */
 export interface VersionRow extends StoredContent {
@@ -66,7 +67,7 @@ export async function insertVersion(
   watched: readonly { event: string; kind: string }[],
 ): Promise<void> {
   const { tenant_id, project_id, journey_id } = ref;
-  const [as_trigger, as_graph, as_settings] = [trigger, graph, settings].map((part) => JSON.stringify(part));
+  const [as_trigger, as_graph, as_settings] = [trigger, graph, settings].map((part) => exactJson(part));
   await tx`
     insert into journey_versions (tenant_id, project_id, journey_id, version, trigger, graph, settings, published_at,
       published_by)

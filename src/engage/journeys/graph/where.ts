@@ -1,9 +1,11 @@
 import type { Comparison, PositiveComparison, Scalar } from '../../../segments/language/operators.ts';
 import { jsonMomentMs } from './json-moment.ts';
 import type { Where } from './shapes.ts';
+import { comparable } from '../../../platform/exact-json.ts';
 
 // The comparisons of the segment language on one JSON value, with the meaning that their SQL has (json-sql.ts): a value
-// is compared by its JSON type, a missing one is as null, and a negated comparison also holds for these.
+// is compared by its JSON type, a missing one is as null, and a negated comparison also holds for these. Integers are
+// compared exactly, whatever their size.
 
 /**
  * Whether every clause holds for an event's properties. The property of a clause is a key, not a path. `amount` and
@@ -70,7 +72,7 @@ export function ownValue(object: unknown, key: string): unknown {
 }
 
 function holds({ negated, positive }: Comparison, value: unknown, now_ms: number): boolean {
-  return holdsPositively(positive, value ?? null, now_ms) !== negated;
+  return holdsPositively(positive, comparable(value) ?? null, now_ms) !== negated;
 }
 
 function holdsPositively(positive: PositiveComparison, value: unknown, now_ms: number): boolean {
@@ -82,7 +84,7 @@ function holdsPositively(positive: PositiveComparison, value: unknown, now_ms: n
     case 'in':
       return positive.values.some((one) => equals(value, one));
     case 'contains':
-      if (Array.isArray(value)) return value.includes(positive.value);
+      if (Array.isArray(value)) return value.some((one) => equals(comparable(one), positive.value));
       return (
         typeof value === 'string' && typeof positive.value === 'string' && value.includes(positive.value)
       );
@@ -109,10 +111,10 @@ function holdsPositively(positive: PositiveComparison, value: unknown, now_ms: n
   }
 }
 
-/** An integer and a number are never identical, but `<` and `>` between them are exact, whatever their size. */
+/** A bigint and a number are never identical, but `<` and `>` between them are exact, whatever their size. */
 function equals(value: unknown, expected: Scalar): boolean {
-  if (typeof value !== 'bigint') return value === expected;
-  return typeof expected === 'number' && !(value < expected) && !(value > expected);
+  if (!isNumeric(value) || !isNumeric(expected)) return value === expected;
+  return !(value < expected) && !(value > expected);
 }
 
 function isNumeric(value: unknown): value is number | bigint {

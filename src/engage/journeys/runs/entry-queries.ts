@@ -5,6 +5,7 @@ import { EVENTS_THAT_END } from './match-queries.ts';
 import type { RunTrigger, VersionRef } from './run-row.ts';
 import type { RunContext } from './shapes.ts';
 import type { WaitStart } from './wait-starts.ts';
+import { exactJson } from '../../../platform/exact-json.ts';
 
 /** A run that is to begin. */
 export interface NewRun {
@@ -67,8 +68,8 @@ export async function insertRuns(
       from unnest(
         ${plainArray(runs.map((r) => r.run_id))}::text::uuid[], ${plainArray(runs.map((r) => r.player_id))}::text::uuid[],
         ${textArray(runs.map((r) => r.trigger_key))}::text::text[],
-        ${textArray(runs.map((r) => JSON.stringify(r.trigger)))}::text::text[],
-        ${textArray(runs.map((r) => JSON.stringify(r.context)))}::text::text[],
+        ${textArray(runs.map((r) => exactJson(r.trigger)))}::text::text[],
+        ${textArray(runs.map((r) => exactJson(r.context)))}::text::text[],
         ${plainArray(runs.map((r) => r.start?.partition ?? null))}::text::smallint[],
         ${textArray(runs.map((r) => r.start?.log_id ?? null))}::text::text[],
         ${plainArray(runs.map((r) => r.start?.from_offset ?? null))}::text::bigint[],

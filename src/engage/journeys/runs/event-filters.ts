@@ -96,9 +96,10 @@ function wantedOf(wheres: readonly Where[]): Wanted {
   return different.length > MAX_WHERES ? 'all' : different;
 }
 
-/** JSON knows no infinite numbers: two filters must not become the same text. */
+/** JSON knows neither infinite numbers nor bigints: two filters must not become the same text. */
 function exactly(_key: string, value: unknown): unknown {
-  return typeof value === 'number' && !Number.isFinite(value) ? `number ${value}` : value;
+  const is_other = typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value));
+  return is_other ? `number ${value}` : value;
 }
 
 /** The filters of the nodes that wait for the event. */

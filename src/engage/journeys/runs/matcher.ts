@@ -41,6 +41,7 @@ import { mergedPartition } from './merge-queries.ts';
 import { versionKey } from './run-row.ts';
 import type { EventPlace } from './shapes.ts';
 import { MAX_CONTEXT_BYTES } from './trigger-run.ts';
+import { exactJson, parseExact } from '../../../platform/exact-json.ts';
 
 export type MatcherDeps = Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics'>;
 
@@ -83,7 +84,7 @@ class WatchedEvent implements UndecidedEvent {
   }
 
   get event(): PlayerEvent {
-    this.#event ??= JSON.parse(this.record.value) as PlayerEvent;
+    this.#event ??= parseExact(this.record.value) as PlayerEvent;
     return this.#event;
   }
 }
@@ -395,7 +396,7 @@ export class Matcher {
       if (is_awaited === undefined) undecided.add(watched);
       if (is_awaited !== true) continue;
       const { tenant_id, project_id, run_id, seq, node_id } = hit;
-      const properties = JSON.stringify(event.properties);
+      const properties = exactJson(event.properties);
       const behind = placeBehind(place, record, hit.is_merged);
       wakes.set(run_id, { tenant_id, project_id, run_id, seq, node_id, properties, behind });
     }

@@ -19,6 +19,7 @@ import { Losses, type LossDeps, type LossQuestion } from './losses.ts';
 import type { News } from './news.ts';
 import type { Advanced } from './shapes.ts';
 import { conditionKey } from './turn.ts';
+import { exactJson } from '../../../platform/exact-json.ts';
 
 /**
  * With the event log, losses are asked about once ClickHouse has all bets that were accepted before. With `news`, conditions are
@@ -76,7 +77,7 @@ export async function answerQuestions(
       }
       const { key, condition, set } = question;
       // Branches of several nodes and journeys may ask the same.
-      const text = JSON.stringify(condition);
+      const text = exactJson(condition);
       const same = questions.get(text);
       if (same === undefined) questions.set(text, { condition, runs: [{ ...one, key, set }] });
       else same.runs.push({ ...one, key, set });

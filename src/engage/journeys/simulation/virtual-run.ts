@@ -1,3 +1,4 @@
+import { parseExact } from '../../../platform/exact-json.ts';
 import { splitAttributes } from '../../../players/profile/profile-patch.ts';
 import { outcomeOf } from '../../webhooks/call.ts';
 import { jsonOf } from '../../webhooks/results.ts';
@@ -131,7 +132,7 @@ function deliveryEnd(node: CallWebhookNode, { status, body }: WebhookAnswer, now
     const json = node.save_as === undefined ? null : jsonOf(text);
     const woken_by = { kind: 'delivery', outcome: 'delivered', error_code: undefined } as const;
     if (json === null) return { at_ms: now_ms, woken_by };
-    const response = { [node.save_as ?? '']: JSON.parse(json) as unknown };
+    const response = { [node.save_as ?? '']: parseExact(json) };
     return {
       at_ms: now_ms,
       woken_by,
