@@ -18,9 +18,12 @@ declare module 'fastify' {
 const FORM_TYPES = ['application/x-www-form-urlencoded', 'multipart/form-data'];
 
 const MAX_DEPTH = 64;
-/** Keys of one object, and elements of one list. Schemas look at each of them before they count them. */
+/**
+ * Keys of one object, and elements of one list. Schemas look at each of them before they count them. The longest list of a
+ * schema has half as many elements, so that its own message says what is too long.
+ */
 const MAX_KEYS = 1_000;
-const MAX_ELEMENTS = 10_000;
+const MAX_ELEMENTS = 20_000;
 const MAX_ISSUES = 20;
 
 /**
@@ -74,7 +77,7 @@ function notOneOf(raw_types: readonly string[] = [], type: string): ApiError | n
 /**
  * Refuses values that the storage engines cannot hold, and those that are too large to be checked by a schema. Throws
  * BODY_MALFORMED for nesting over 64 levels, and VALIDATION_ERROR for NUL, lone surrogates or numbers beyond the range of
- * a double anywhere in `value`, for an object with over 1,000 keys, and for a list of over 10,000 elements.
+ * a double anywhere in `value`, for an object with over 1,000 keys, and for a list of over 20,000 elements.
  */
 export function refuseUnstorable(value: unknown): void {
   const issues: Issue[] = [];

@@ -212,10 +212,10 @@ export function changeLine(line: string, change: EventChange): string {
 
 /** The line of {@link encodePlayerEvent} of a player who was erased: with the properties about money alone. */
 export function reduceLine(line: string): string {
-  const { event, properties } = JSON.parse(line) as PlayerEvent;
+  const { event, properties } = parseExact(line) as PlayerEvent;
   const at = line.indexOf(BEFORE_PROPERTIES);
   const revision = /,"revision":\d+\}$/.exec(line)?.[0] ?? '}';
-  return line.slice(0, at) + BEFORE_PROPERTIES + JSON.stringify(moneyOnly(event, properties)) + revision;
+  return line.slice(0, at) + BEFORE_PROPERTIES + storedJson(moneyOnly(event, properties)) + revision;
 }
 
 /** The first field of this name: the service writes its own fields before the properties of the caller. */
