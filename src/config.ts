@@ -229,11 +229,6 @@ export function barsOfOwnSessions(config: Config): string[] {
   ];
 }
 
-/** Whether this is development on one machine: the service signs its own sessions. */
-export function isDevelopment(config: Config): boolean {
-  return config.identity_provider === undefined && barsOfOwnSessions(config).length === 0;
-}
-
 /**
  * Reads the configuration of a command, which makes no links and encrypts nothing: on servers it may lack what
  * {@link readConfig} requires for these.

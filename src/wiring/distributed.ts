@@ -1,4 +1,4 @@
-import { isDevelopment, LIMITING_ROLES, type Config, type Role, type Servers } from '../config.ts';
+import { LIMITING_ROLES, type Config, type Role, type Servers } from '../config.ts';
 import { accessOf, connectClickHouse } from '../platform/clickhouse/http.ts';
 import { migrateClickHouse } from '../platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
@@ -47,7 +47,7 @@ export async function openDistributedPlatform(
     const rateLimiter = await openRateLimiter(config.roles, limiting);
     shutdown.add('rate limiter', () => rateLimiter.close());
     const jobs = openJobs({ url: servers.postgres_url, logger, metrics });
-    const egress = new Egress({ allow: config.egress_allow, plain_to_loopback: isDevelopment(config) });
+    const egress = new Egress({ allow: config.egress_allow });
     shutdown.add('egress', () => egress.close());
     return {
       clock,

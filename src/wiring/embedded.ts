@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { isDevelopment, type Config } from '../config.ts';
+import type { Config } from '../config.ts';
 import { openEmbeddedClickHouse } from '../platform/clickhouse/embedded.ts';
 import { migrateClickHouse } from '../platform/clickhouse/migrate.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -57,7 +57,7 @@ export async function openEmbeddedPlatform(
     shutdown.add('event log', () => eventLog.close());
     await eventLog.ensureTopics(ALL_TOPICS);
     const rateLimiter = createMemoryRateLimiter({ clock });
-    const egress = new Egress({ allow: config.egress_allow, plain_to_loopback: isDevelopment(config) });
+    const egress = new Egress({ allow: config.egress_allow });
     shutdown.add('egress', () => egress.close());
     const metrics = createMetrics();
     const jobs = openJobs({ url: server.url, logger, metrics });

@@ -43,11 +43,6 @@ export interface EgressRequest {
 interface EgressOptions {
   /** Networks, such as `10.0.0.0/8`, that may be reached although they are not public, on any port. */
   allow: readonly string[];
-  /**
-   * Whether tenants may write addresses of this machine that are reached without encryption, which is for development; by
-   * default false.
-   */
-  plain_to_loopback?: boolean;
   /** By default the machine's DNS servers. */
   resolve?: Resolve;
   /** How long a connection may take until it is open, TLS included; by default 10 s. */
@@ -64,13 +59,11 @@ export class Egress {
   readonly #allowed: BlockList;
   readonly #resolve: Resolve;
   readonly #connect_ms: number;
-  readonly #plain_to_loopback: boolean;
   #agent: Promise<Agent> | undefined;
 
   /** Throws RangeError when `allow` has a text that is no network. */
   constructor(options: EgressOptions) {
-    const { allow, resolve = resolveByDns, connect_ms = CONNECT_MS, plain_to_loopback = false } = options;
-    this.#plain_to_loopback = plain_to_loopback;
+    const { allow, resolve = resolveByDns, connect_ms = CONNECT_MS } = options;
     this.#allowed = networkList(allow);
     this.#resolve = resolve;
     this.#connect_ms = connect_ms;
@@ -100,9 +93,12 @@ export class Egress {
     this.#requireEncryption(text);
   }
 
-  /** Whether what goes to the host may be readable for the network on the way: only to this machine, in development. */
+  /**
+   * Whether what goes to the host may be unencrypted: only to this machine, because it passes no network. That it may be
+   * reached at all, the configuration must allow.
+   */
   mayBePlain(host: string): boolean {
-    return this.#plain_to_loopback && isLoopback(canonicalHost(host) ?? '');
+    return isLoopback(canonicalHost(host) ?? '');
   }
 
   /**

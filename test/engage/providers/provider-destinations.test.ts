@@ -30,7 +30,6 @@ beforeAll(async () => {
     ...(await openTestPlatform(config)),
     egress: new Egress({
       allow: ['127.0.0.2'],
-      plain_to_loopback: true,
       resolve: (name) => {
         const found = addresses.get(name);
         const missing = Object.assign(new Error('none'), { code: 'ENOTFOUND' });
