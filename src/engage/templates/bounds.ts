@@ -15,7 +15,8 @@ import {
   type Liquid,
   type Template,
 } from 'liquidjs';
-import { Decimal } from './decimals.ts';
+import { ExactNumber } from '../../platform/exact-json.ts';
+import { Decimal, Exact } from './decimals.ts';
 import { chargeComparison, chargeElements, chargeSearch, chargeValue, keyCount, nodeCost } from './work.ts';
 
 type Operators = NonNullable<ConstructorParameters<typeof Liquid>[0]>['operators'];
@@ -59,7 +60,8 @@ export class BoundedContext extends Context {
     const is_plain =
       typeof object === 'object' && object !== null && !Array.isArray(object) && !(object instanceof Drop);
     if (key === 'size' && is_plain && !Object.hasOwn(object, 'size')) return keyCount(object);
-    return super.readProperty(object as never, key);
+    const value: unknown = super.readProperty(object as never, key);
+    return value instanceof ExactNumber ? new Exact(value) : value;
   }
 
   override spawn(scope: object = {}): Context {

@@ -1,3 +1,4 @@
+import type { ExactNumber } from '../../platform/exact-json.ts';
 import { Drop, filters, toValue, type Context } from 'liquidjs';
 
 /**
@@ -25,6 +26,28 @@ export class Decimal extends Drop {
   }
 }
 
+/** A number that a double does not hold: written with all its digits, compared and computed with as the nearest double. */
+export class Exact extends Drop {
+  readonly number: ExactNumber;
+
+  constructor(number: ExactNumber) {
+    super();
+    this.number = number;
+  }
+
+  override valueOf(): number {
+    return this.number.valueOf();
+  }
+
+  override toString(): string {
+    return String(this.number);
+  }
+
+  toJSON(): ExactNumber {
+    return this.number;
+  }
+}
+
 type Filter = (this: { context: Context }, value: unknown, ...args: unknown[]) => unknown;
 type Arithmetic = 'plus' | 'minus' | 'times' | 'modulo';
 
@@ -39,19 +62,20 @@ export function decimalFilter(name: Arithmetic): Filter {
 }
 
 /**
- * The filter `divided_by`: an integer, rounded down, where both numbers are integers. Throws RangeError where an integer is
- * divided by 0.
+ * The filter `divided_by`: an integer, rounded down, where both numbers are integers. Throws RangeError where the divisor is
+ * 0 or missing.
  */
 export const dividedBy: Filter = function dividedBy(value, ...args) {
   const result = (filters['divided_by'] as Filter).call(this, value, ...args);
   const [dividend, divisor] = [value, args[0]];
+  if (!Number.isFinite(Number(result))) throw new RangeError('divided by 0, or what is divided is no number');
   if (isDecimal(dividend) || isDecimal(divisor)) return new Decimal(Number(result));
-  if (Number(toValue(divisor)) === 0) throw new RangeError('divided by 0');
   return Math.floor(Number(result));
 };
 
 function isDecimal(value: unknown): boolean {
   if (value instanceof Decimal) return true;
+  if (value instanceof Exact) return !/^-?\d+$/.test(String(value));
   const plain: unknown = toValue(value);
   return typeof plain === 'string'
     ? plain.includes('.')

@@ -12,6 +12,7 @@ import {
 } from 'liquidjs';
 import { exactJson } from '../../platform/exact-json.ts';
 import { boundOperators, boundTags, costOf } from './bounds.ts';
+import { Exact } from './decimals.ts';
 import { boundFilters, replaceFilter } from './filters.ts';
 import { chargeValue, MAX_WORK } from './work.ts';
 
@@ -53,6 +54,7 @@ function escapeHtml(text: string): string {
 
 /** The text of a value in the output; objects as JSON, numbers with the digits that were sent. */
 function textOf(value: unknown): string {
+  if (value instanceof Exact) return String(value);
   const plain: unknown = toValue(value);
   if (plain === null || plain === undefined) return '';
   if (typeof plain === 'string') return plain;

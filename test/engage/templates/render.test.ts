@@ -48,6 +48,31 @@ it('numbers that a double does not hold have the digits that were sent', () => {
   expect(text(body, scope as Record<string, unknown>)).toBe(shown);
 });
 
+it.each([
+  ['{% if id == 9007199254740993 %}same{% endif %}', 'same'],
+  ['{% case id %}{% when 9007199254740993 %}same{% endcase %}', 'same'],
+  ['{% if id > 5 and id >= o.id %}more{% endif %}', 'more'],
+  ['{{ id | minus: id }}', '0'],
+  ['{{ rate | divided_by: 2 }}', '6172839.061728395'],
+  ['{% for one in list %}{% if one == id %}{{ one }}{% endif %}{% endfor %}', '9007199254740993'],
+])(
+  'numbers that a double does not hold are compared and computed with as the nearest one: %s',
+  (body, shown) => {
+    const json =
+      '{"id":9007199254740993,"o":{"id":9007199254740993},"rate":12345678.123456789012,"list":[9007199254740993]}';
+    expect(text(body, parseExact(json) as Record<string, unknown>)).toBe(shown);
+  },
+);
+
+it.each([
+  '{{ 5 | divided_by: 0 }}',
+  '{{ 5 | divided_by: missing }}',
+  '{{ 5 | divided_by: "abc" }}',
+  '{{ 7.5 | divided_by: 0 }}',
+])('a division without a divisor fails: %s', (body) => {
+  expect(thrownBy(() => text(body))).toBeInstanceOf(RenderFailed);
+});
+
 describe('HTML', () => {
   it.each([
     '{{ a }}',

@@ -10,8 +10,8 @@ const EPOCH = /^-?\d{9,14}$/;
 const LEAST_S = 100_000_000;
 /** From here on a number counts milliseconds: as seconds it would be after the year 5000. */
 const LEAST_MS = 100_000_000_000;
-/** The range of `Date`. */
-const MOST_MS = 8_640_000_000_000_000;
+/** The most digits of {@link EPOCH}: a larger number counts microseconds or less, which are no moments here. */
+const MOST_MS = 99_999_999_999_999;
 
 /**
  * The moment that a value of a run's context or player names, in milliseconds since the epoch: a time with an offset, a

@@ -22,7 +22,7 @@ const NAME = /[\p{L}_][\p{L}\p{M}\p{N}_-]*\??/uy;
 const NUMBER = /[+-]?\d+(?:\.\d+)?(?![\p{L}\p{N}_])/uy;
 const TEXT = /"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*'/uy;
 const MARK = /==|!=|<>|<=|>=|\.\.|[<>|:,.[\]()=]/uy;
-const LETTERS = /[\p{L}\p{M}\p{N}_-]+/uy;
+const LETTERS = /[\p{L}\p{M}\p{N}_-]+\??/uy;
 
 /** Characters that look like another one, with what was meant. */
 const MEANT: Readonly<Record<string, string>> = {

@@ -48,6 +48,8 @@ it.each([
   Number.NaN,
   Number.POSITIVE_INFINITY,
   9e15,
+  1_766_000_000_000_000,
+  '1766000000000000',
   true,
   {},
   ['2026-12-24'],

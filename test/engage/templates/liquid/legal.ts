@@ -36,6 +36,7 @@ export const LEGAL: readonly (readonly [template: string, rendered: string])[] =
   ['{{ product["title"] }}', 'Blue Jar'],
   ["{{ product['sale-price'] }}", '800'],
   ['{{ product.sale-price }}', '800'],
+  ['{{ product.available? }}', ''],
   ['{{ tags[0] }}', 'vip'],
   ['{{ tags[-1] }}', 'new'],
   ['{{ tags.first }}', 'vip'],
