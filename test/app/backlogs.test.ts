@@ -75,6 +75,7 @@ it('every role reports its own queues', async () => {
       'kyc-calls',
       'kyc-calls-late',
       'kyc-events',
+      'message-events',
       'messages',
       'pending-conversions',
       'player-fold',
@@ -175,7 +176,7 @@ it('a queue whose table is locked is left out while the lock lasts, and the othe
     await until(async (saw) => {
       const queues = Object.keys(saw(await read()));
       expect(queues).not.toContain('player-mirror');
-      return queues.sort().join() === 'fx-restater,journey-mirror,pending-conversions,send-mirror';
+      return queues.sort().join() === 'fx-restater,journey-mirror,message-events,pending-conversions,send-mirror';
     });
   });
   await until(async (saw) => saw((await read())['player-mirror']) !== undefined);

@@ -14,6 +14,7 @@ const SERVERS = {
   POSTGRES_URL: 'postgres://p',
   REDIS_URL: 'redis://r',
   CREDENTIALS_KEY: 'ab'.repeat(32),
+  ERASURE_KEY: 'ef'.repeat(32),
   PUBLIC_URL: 'http://localhost',
 };
 
