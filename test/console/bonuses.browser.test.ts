@@ -65,7 +65,7 @@ describe('a template', () => {
     await field(page, 'Value of a spin (ETH)').fill('1234567.000000000000000001');
     await page.getByText('= 1,234,567.000000000000000001 ETH').waitFor();
     await field(page, 'Games, one per line').fill('book-of-x\nstarlight');
-    await field(page, 'To be wagered, times').fill('12.5');
+    await field(page, 'Wagering requirement (times)').fill('12.5');
     await field(page, 'Winnings are at most (ETH)').fill('0.0000000000000000001');
     await page.getByText('at most 18 digits after the point').waitFor();
     expect(await button(page, 'Create template').isDisabled()).toBe(true);
@@ -120,7 +120,7 @@ describe('a template that two people change', () => {
       config: { match_percent: 75, cap_amount: 25_000 },
     });
     expect(await fact(page, 'Version').textContent()).toBe('3');
-    await page.getByRole('link', { name: 'Who changed it' }).click();
+    await page.getByRole('link', { name: 'Audit log' }).click();
     await changed(page, 'update .*"name":"theirs".* → .*"name":"mine"').waitFor();
     await changed(page, 'create null → ').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
@@ -329,7 +329,7 @@ describe('a campaign', () => {
     }
     await expect.poll(() => fact(page, 'Status').textContent()).toContain('Cancelled');
     expect(await button(page, 'Go on').count()).toBe(0);
-    await page.getByRole('link', { name: 'Who changed it' }).click();
+    await page.getByRole('link', { name: 'Audit log' }).click();
     await changed(page, '.*"status":"paused".* → .*"status":"issuing"').waitFor();
     await changed(page, 'create null → ').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
@@ -345,7 +345,7 @@ test('a viewer reads everything and changes nothing', async () => {
   await page.getByRole('heading', { name: 'read only' }).waitFor();
   expect(await field(page, 'Name').isDisabled()).toBe(true);
   for (const name of ['Save', 'Delete']) expect(await button(page, name).count()).toBe(0);
-  await page.getByRole('link', { name: 'Who changed it' }).click();
+  await page.getByRole('link', { name: 'Audit log' }).click();
   await page.getByText('The audit log is for compliance officers').waitFor();
   await page.goBack();
   await page.getByRole('link', { name: 'Its grants' }).click();

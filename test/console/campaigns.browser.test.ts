@@ -60,7 +60,7 @@ test('an A/B campaign, from nothing to its report', async () => {
   await field(page, 'Segment').selectOption({ label: String(data['name']) });
   await button(page, 'Create draft').click();
   await field(page, 'Goal event').fill('login');
-  await field(page, 'Counts for so many days').fill('3');
+  await field(page, 'Attribution window (days)').fill('3');
   for (const [name, label] of [
     ['A', 'short'],
     ['B', 'long'],
@@ -246,7 +246,7 @@ describe('the editor', () => {
     await client.api('PATCH', `/v1/campaigns/${id}`, { name: 'theirs' });
     await button(page, 'Save and go on').click();
     await page.getByText('Somebody else has saved this since you began', { exact: false }).waitFor();
-    await button(page, 'Forget mine').click();
+    await button(page, 'Discard mine').click();
     await expect.poll(() => field(page, 'Name').inputValue()).toBe('theirs');
     expect(await stored(id)).toMatchObject({ name: 'theirs' });
   });
@@ -277,7 +277,7 @@ describe('the editor', () => {
     await button(page, 'Cancel the campaign').click();
     await dialog.getByRole('button', { name: 'Cancel the campaign' }).click();
     await page.getByText(/Cancelled$/).waitFor();
-    await link(page, 'Who changed it').click();
+    await link(page, 'Audit log').click();
     const { owner } = console_.service;
     const cancelled = new RegExp(`${owner} cancel .*"status":"draft".* → .*"status":"cancelled"`);
     await page.getByRole('row', { name: cancelled }).waitFor();
@@ -374,7 +374,7 @@ test('a viewer sees whom it would reach, and can neither change nor send it', as
   }
   await link(page, '1 Audience').click();
   expect(await field(page, 'Name').isDisabled()).toBe(true);
-  await link(page, 'Who changed it').click();
+  await link(page, 'Audit log').click();
   await page.getByText('The audit log is for compliance officers').waitFor();
 });
 

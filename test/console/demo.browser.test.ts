@@ -72,7 +72,7 @@ const PICTURES = [
     'segment',
     async () =>
       `segments/${await first('/v1/segments', ({ name }) => String(name).startsWith('Over 100'))}/edit`,
-    (page: Page) => page.getByRole('group', { name: 'Whom a message reaches now' }).getByText('email'),
+    (page: Page) => page.getByRole('group', { name: 'Reachable now' }).getByText('email'),
   ],
   [
     'campaign',

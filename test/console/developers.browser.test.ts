@@ -29,7 +29,7 @@ describe('API keys', () => {
     const page = await console_.open('developers');
     await page.getByRole('button', { name: 'New API key' }).click();
     await page.getByLabel('Name').fill(HOSTILE.script);
-    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     const dialog = page.getByRole('dialog', { name: /is made$/ });
     const secret = (await dialog.locator('code').textContent()) ?? '';
     expect(secret).toMatch(/^svc_pk_dev_[^_]{8}_/);
@@ -146,10 +146,10 @@ describe('adapters', () => {
     await dialog.getByLabel('Sent beside').selectOption('bearer');
     await dialog.getByLabel('Token').fill('first-token');
     expect(await accessibilityFaults(page)).toEqual([]);
-    await dialog.getByRole('button', { name: 'Make the adapter' }).click();
+    await dialog.getByRole('button', { name: 'Create adapter' }).click();
     await dialog.getByText('must begin with https://').first().waitFor();
     await dialog.getByLabel('Address of the platform').fill('http://127.0.0.1:9');
-    await dialog.getByRole('button', { name: 'Make the adapter' }).click();
+    await dialog.getByRole('button', { name: 'Create adapter' }).click();
     const made = page.getByRole('dialog', { name: 'The adapter “shown-casino” is made' });
     const secret = (await made.locator('code').textContent()) ?? '';
     expect(secret).toMatch(/^[\w-]{43}$/);
@@ -182,11 +182,11 @@ describe('adapters', () => {
     expect(await stored()).toMatchObject({ capabilities: { cancel: false, kyc: false, grant: true } });
     await page.getByRole('button', { name: 'Rotate the secret' }).click();
     await page.getByRole('dialog', { name: 'Rotate the secret of “shown-casino”?' }).waitFor();
-    await page.getByRole('button', { name: 'Make a new secret' }).click();
+    await page.getByRole('button', { name: 'Create a new secret' }).click();
     const rotated = page.getByRole('dialog', { name: 'The new secret of “shown-casino”' });
     expect(await rotated.locator('code').textContent()).not.toBe(secret);
     await rotated.getByRole('button', { name: 'I have copied it' }).click();
-    const audit = page.getByRole('grid', { name: 'Who changed it' });
+    const audit = page.getByRole('grid', { name: 'Audit log' });
     for (const action of ['create', 'update', 'rotate_secret'])
       await audit.getByRole('row').filter({ hasText: action }).first().waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);

@@ -198,7 +198,7 @@ describe('the editor', () => {
     await page.getByLabel('The same player again').selectOption('never');
     await page.getByRole('button', { name: 'End runs on an event…' }).click();
     await page.getByLabel('It has a goal').check();
-    await page.getByLabel('Counts for so many days').fill('14');
+    await page.getByLabel('Attribution window (days)').fill('14');
     await page.getByLabel('Percent of the players').fill('10');
     expect(await accessibilityFaults(page)).toEqual([]);
     await save(page).click();

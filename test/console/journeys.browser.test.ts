@@ -381,7 +381,7 @@ describe('runs on an old version', () => {
     expect([await versionOf(kept, id), await versionOf(mapped, id)]).toEqual([2, 2]);
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click();
     await page.getByRole('row', { name: /^1 .* 0 Publish again: 1$/ }).waitFor();
-    await page.getByRole('link', { name: 'Who changed it' }).click();
+    await page.getByRole('link', { name: 'Audit log' }).click();
     const { owner } = front.service;
     await page.getByRole('row', { name: new RegExp(`${owner} migrate null → .*"moved":2`) }).waitFor();
     await page.getByRole('row', { name: `${owner} create` }).waitFor();

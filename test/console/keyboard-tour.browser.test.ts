@@ -68,8 +68,8 @@ describe('by keyboard alone', () => {
     await type(page, 'Name', 'Deposited over 100 euros');
     const size = page.getByRole('region', { name: 'Audience' }).locator('[data-state="counted"]');
     await press(page, 'Add a condition');
-    await type(page, 'What is looked at', 'Events of the');
-    await type(page, 'What of the events', 'Sum');
+    await type(page, 'Type of condition', 'Events of the');
+    await type(page, 'Aggregate', 'Sum');
     await type(page, 'Comparison', 'is more');
     await tabTo(page, 'Value');
     await page.keyboard.press('Control+a');
@@ -96,7 +96,7 @@ describe('by keyboard alone', () => {
     await press(page, 'Create draft');
     await hasChoices(page, 'Come back', 'We miss you');
     await type(page, 'Goal event', 'login');
-    await type(page, /^Counts for so many days/, '3');
+    await type(page, /^Attribution window \(days\)/, '3');
     for (const [name, template] of [
       ['A', 'Come'],
       ['B', 'We miss'],

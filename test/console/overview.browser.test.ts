@@ -68,7 +68,7 @@ describe('with events', () => {
     const row = page.getByRole('row', { name: /carla/ });
     await row.waitFor();
     await row.click();
-    const drawer = page.getByRole('dialog', { name: 'The way of an event' });
+    const drawer = page.getByRole('dialog', { name: 'Event trace' });
     await drawer.getByText('applied').waitFor();
     await drawer.getByText('€42.00').first().waitFor();
     await page.keyboard.press('Escape');

@@ -57,7 +57,7 @@ const EDITORS: Readonly<Record<string, EditorCase>> = {
     open: () => Promise.resolve('settings?tab=config'),
     field: (page) => page.getByLabel('Email: at most a day'),
     save: async (page) => {
-      await page.getByRole('button', { name: 'Review the changes' }).click();
+      await page.getByRole('button', { name: 'Review changes' }).click();
       await page.getByRole('button', { name: 'Save 1 change' }).click();
     },
     by_keys: false,

@@ -34,8 +34,8 @@ describe('the builder', () => {
     const name = await page.getByLabel('Name', { exact: true }).inputValue();
     await sizeIs(page, '12 players');
     const first = conditions(page).first();
-    await first.getByLabel('What is looked at').selectOption({ label: 'Events of the player' });
-    await first.getByLabel('What of the events').selectOption({ label: 'Sum' });
+    await first.getByLabel('Type of condition').selectOption({ label: 'Events of the player' });
+    await first.getByLabel('Aggregate').selectOption({ label: 'Sum' });
     await first.getByLabel('Comparison').selectOption({ label: 'is more than' });
     await first.getByLabel('Value').fill('50');
     await sizeIs(page, '7 players');
@@ -73,9 +73,9 @@ describe('the builder', () => {
     await tabTo(page, 'Add a condition');
     await page.keyboard.press('Enter');
     // The new condition has the focus.
-    await tabTo(page, 'What is looked at', 'F24');
+    await tabTo(page, 'Type of condition', 'F24');
     await page.keyboard.type('Events of the');
-    await tabTo(page, 'What of the events');
+    await tabTo(page, 'Aggregate');
     await page.keyboard.type('Sum');
     await tabTo(page, 'Comparison');
     await page.keyboard.type('is more');
@@ -103,12 +103,12 @@ describe('the builder', () => {
     await sizeIs(page, '2 players');
     await first.getByText('4 players alone').waitFor();
     await second.getByText('10 players alone').waitFor();
-    await page.getByLabel('The group takes players for whom').selectOption({ label: 'any of these holds' });
+    await page.getByLabel('Match').selectOption({ label: 'Any of' });
     await sizeIs(page, '12 players');
-    const reach = page.getByRole('group', { name: 'Whom a message reaches now' });
+    const reach = page.getByRole('group', { name: 'Reachable now' });
     await reach.waitFor();
     expect(await reach.getByRole('row').count()).toBe(4);
-    await page.getByText('Ten players of it').click();
+    await page.getByText('Sample of ten players').click();
     expect(await page.locator('details a[href*="/players/"]').count()).toBe(10);
   });
 
@@ -121,9 +121,9 @@ describe('the builder', () => {
     await warning.waitFor();
     await first.getByText('or leave these players out', { exact: false }).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
-    await page.getByLabel('The group takes players for whom').selectOption('NOT');
+    await page.getByLabel('Match').selectOption('NOT');
     await warning.waitFor({ state: 'detached' });
-    await page.getByLabel('The group takes players for whom').selectOption('AND');
+    await page.getByLabel('Match').selectOption('AND');
     await warning.waitFor();
     // It warns, and does not refuse.
     await page.getByRole('button', { name: 'Save' }).click();
@@ -182,7 +182,7 @@ describe('the builder', () => {
 
   test('refuses an empty name, an empty group and an interval that is no number, without asking', async () => {
     const page = await front.open('segments/new');
-    await page.getByLabel('Kept up to date').selectOption({ label: 'By schedule' });
+    await page.getByLabel('Updates').selectOption({ label: 'Scheduled' });
     await page.getByLabel('Minutes between evaluations').fill('soon');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Must not be empty').waitFor();
@@ -263,7 +263,7 @@ describe('the builder', () => {
     await dialog.getByRole('button', { name: 'Apply' }).click();
     await sizeIs(page, '3 players');
     expect(await conditions(page).first().getByLabel('Value').inputValue()).toBe('100.00');
-    expect(await page.getByLabel('The group takes players for whom').nth(1).inputValue()).toBe('NOT');
+    expect(await page.getByLabel('Match').nth(1).inputValue()).toBe('NOT');
     await page.keyboard.press('Control+z');
     await expect.poll(() => conditions(page).count()).toBe(1);
   });
@@ -321,10 +321,7 @@ describe('the builder', () => {
     await inner.getByRole('button', { name: 'Duplicate' }).nth(1).press('Enter');
     expect(await conditions(page).count()).toBe(4);
     // NOT takes one: the others go into a group of their own.
-    await page
-      .getByLabel('The group takes players for whom')
-      .first()
-      .selectOption({ label: 'this does not hold' });
+    await page.getByLabel('Match').first().selectOption({ label: 'None of' });
     const json = JSON.parse(
       (await page.getByRole('group', { name: 'The definition as JSON', exact: true }).textContent()) ?? '',
     ) as Body;
@@ -338,10 +335,10 @@ describe('the builder', () => {
     const other = await stored(newName());
     const page = await openBuilder();
     const first = conditions(page).first();
-    const types = await first.getByLabel('What is looked at').locator('option').allTextContents();
+    const types = await first.getByLabel('Type of condition').locator('option').allTextContents();
     expect(types.length).toBe(6);
     for (const label of types) {
-      await first.getByLabel('What is looked at').selectOption({ label });
+      await first.getByLabel('Type of condition').selectOption({ label });
       if (label === 'Another segment') await first.getByLabel('Segment', { exact: true }).selectOption(other);
       await page.locator('[data-state="counted"]', { hasText: /players?$/ }).waitFor();
       expect(await first.getByRole('alert').count(), label).toBe(0);
@@ -367,7 +364,7 @@ describe('the builder', () => {
   test('builds a sequence with properties and time between its steps', async () => {
     const page = await openBuilder();
     const first = conditions(page).first();
-    await first.getByLabel('What is looked at').selectOption({ label: 'Events in order' });
+    await first.getByLabel('Type of condition').selectOption({ label: 'Events in order' });
     await first.getByRole('button', { name: 'Add a step' }).click();
     const second = first.getByRole('group', { name: 'Step 2' });
     await second.getByRole('button', { name: 'Only events with…' }).click();

@@ -288,7 +288,7 @@ test('list, page, dialog and builder have no faults of accessibility, in light a
   }
   await goTo(page, `segments/${id}/edit`);
   await sizeIs(page, '12 players');
-  await page.getByRole('group', { name: 'Whom a message reaches now' }).waitFor();
+  await page.getByRole('group', { name: 'Reachable now' }).waitFor();
   await page.getByRole('button', { name: 'Add a group' }).click();
   await conditions(page).nth(2).getByLabel('Value').fill('many');
   await conditions(page).nth(2).getByRole('alert').waitFor();
@@ -303,7 +303,7 @@ test('in a narrow window nothing is cut off, and a segment can be built', async 
   await seed();
   const page = await openBuilder({ width: 380, height: 700 });
   const overflow = () => page.evaluate<number>(OVERFLOW);
-  await conditions(page).first().getByLabel('What is looked at').selectOption({ label: 'Events in order' });
+  await conditions(page).first().getByLabel('Type of condition').selectOption({ label: 'Events in order' });
   expect(await overflow()).toBeLessThanOrEqual(0);
   await page.getByRole('button', { name: 'Save' }).click();
   await saved(page);
@@ -356,7 +356,7 @@ test('a viewer sees segments, and has nothing that changes them', async () => {
   for (const name of ['Refresh now', 'Delete'])
     expect(await page.getByRole('button', { name }).count()).toBe(0);
   expect(await page.getByRole('link', { name: 'Edit' }).count()).toBe(0);
-  await page.getByRole('link', { name: 'Who changed it' }).click();
+  await page.getByRole('link', { name: 'Audit log' }).click();
   await page.getByText('The audit log is for compliance officers').waitFor();
   for (const path of ['new', `${data.id}/edit`]) {
     await page.goto(`${front.service.base_url}/console/segments/${path}?project=${other.project_id}`);

@@ -28,7 +28,7 @@ describe('the configuration', () => {
     await page.getByLabel('Quiet hours from').fill('22:00');
     await page.getByLabel('until').fill('08:00');
     await page.getByLabel('Time zone of players').fill('Europe/Malta');
-    await page.getByRole('button', { name: 'Review the changes' }).click();
+    await page.getByRole('button', { name: 'Review changes' }).click();
     const review = page.getByRole('dialog', { name: 'Save these changes?' });
     await review.getByRole('row', { name: 'Licence — mga' }).waitFor();
     await review.getByRole('row', { name: 'Email: at most a day — 3' }).waitFor();
@@ -60,7 +60,7 @@ describe('the configuration', () => {
       kyc_model: 'dual',
       config: { messaging: { frequency_caps: { sms: { per_day: 1 } }, quiet_hours: { end: '09:00' } } },
     });
-    await page.getByRole('button', { name: 'Review the changes' }).click();
+    await page.getByRole('button', { name: 'Review changes' }).click();
     await page.getByRole('button', { name: 'Save 2 changes' }).click();
     await page.getByRole('row', { name: 'kyc_model "crm_owns" "dual"' }).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
@@ -92,10 +92,10 @@ test('the settings of bonuses and what is changed of rules are reviewed, and wha
   await page.getByText('Empty: 10, as the rule says').waitFor();
   expect(await page.getByText('denmark_').count()).toBe(0);
   const save = async (verb: string) => {
-    await page.getByRole('button', { name: 'Review the changes' }).click();
+    await page.getByRole('button', { name: 'Review changes' }).click();
     await page.getByRole('button', { name: verb }).click();
   };
-  await page.getByRole('button', { name: 'Review the changes' }).click();
+  await page.getByRole('button', { name: 'Review changes' }).click();
   await page.getByRole('row', { name: 'ukgc_max_wagering: times wagered, at most — 8' }).waitFor();
   await page.getByRole('row', { name: 'Bonuses of one player in 24 hours, at most — 3' }).waitFor();
   await page.getByRole('row', { name: 'No bonus is granted, and campaigns stand still no yes' }).waitFor();
@@ -160,7 +160,7 @@ test('a provider is made paused, activated, tested and removed', async () => {
   await page.getByLabel('Settings (JSON)').fill('[1]');
   await page.getByText('must be a JSON object').waitFor();
   await page.getByLabel('Settings (JSON)').fill('{}');
-  await page.getByRole('button', { name: 'Make the provider' }).click();
+  await page.getByRole('button', { name: 'Create provider' }).click();
   const row = page.getByRole('row').filter({ hasText: 'Kept mail' });
   await row.getByText('Paused').waitFor();
   await row.getByRole('button', { name: 'Activate: Kept mail' }).click();
@@ -214,7 +214,7 @@ test('a provider is changed over what somebody else has saved, and keeps secrets
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   expect((await replaces).request().postDataJSON()).toEqual({ config: { auth_token: 'new-secret' } });
   await expect.poll(() => page.getByLabel('Auth token').inputValue()).toBe('');
-  const audit = page.getByRole('grid', { name: 'Who changed it' });
+  const audit = page.getByRole('grid', { name: 'Audit log' });
   await audit.getByRole('row').filter({ hasText: '+356200' }).first().waitFor();
   expect(await accessibilityFaults(page)).toEqual([]);
   expect(await page.content()).not.toContain('new-secret');
@@ -243,8 +243,8 @@ test('an address that is suppressed here gets no message, and does when it is ta
   await page.getByLabel('Reason').selectOption('bounce');
   await page.getByText('Nothing matches').waitFor();
   await page.getByLabel('Reason').selectOption('');
-  await row.getByRole('button', { name: /^Take back/ }).click();
-  await page.getByRole('button', { name: 'Take the suppression back' }).click();
+  await row.getByRole('button', { name: /^Remove/ }).click();
+  await page.getByRole('button', { name: 'Remove the suppression' }).click();
   await page.getByText('No address is suppressed').waitFor();
   expect(await verdict()).toBe(false);
 });

@@ -252,7 +252,7 @@ test('who changed it and what uses it are shown, also before it is deleted', asy
   await client.api('PATCH', `/v1/templates/${id}`, { name: 'renamed' });
   const page = await console_.open(`templates/${id}?tab=usedBy`);
   await page.getByRole('link', { name: 'its campaign' }).waitFor();
-  await page.getByRole('link', { name: 'Who changed it' }).click();
+  await page.getByRole('link', { name: 'Audit log' }).click();
   await page.getByText(/"name":"used".* → .*"name":"renamed"/).waitFor();
   await page.getByRole('button', { name: 'Delete' }).click();
   const dialog = page.getByRole('dialog', { name: 'Delete the template “renamed”?' });
@@ -271,7 +271,7 @@ test('a viewer reads everything and changes nothing', async () => {
   for (const name of ['Save', 'Delete', 'Send a test', 'New template']) {
     expect(await page.getByRole('button', { name, exact: true }).count()).toBe(0);
   }
-  await page.getByRole('link', { name: 'Who changed it' }).click();
+  await page.getByRole('link', { name: 'Audit log' }).click();
   await page.getByText('The audit log is for compliance officers').waitFor();
   await page.getByRole('link', { name: 'Preview' }).click();
   await page.frameLocator('iframe').getByText('Dear Alex').waitFor();

@@ -61,8 +61,8 @@ test('says what tiers are when there are none, and makes the first, with amounts
   const page = await console_.open('vip');
   await page.getByRole('heading', { name: 'No VIP tiers yet' }).waitFor();
   expect(await accessibilityFaults(page)).toEqual([]);
-  await page.getByRole('link', { name: 'Who moved' }).click();
-  await page.getByRole('heading', { name: 'Nobody moved' }).waitFor();
+  await page.getByRole('link', { name: 'Tier changes' }).click();
+  await page.getByRole('heading', { name: 'No tier changes' }).waitFor();
   await page.getByRole('link', { name: 'Ladder' }).click();
   await button(page, 'New tier').click();
   await field(page, 'Name').fill('Gold');
@@ -70,7 +70,7 @@ test('says what tiers are when there are none, and makes the first, with amounts
   await field(page, 'Rank').fill('30');
   await field(page, 'Colour').fill('gold');
   await field(page, 'Staked in all (EUR)').fill('90071992547409.91');
-  await field(page, 'Falls after days without activity').fill('90');
+  await field(page, 'Demotion after days without activity').fill('90');
   await field(page, 'Cashback, percent').fill('2.5');
   await button(page, 'Create tier').click();
   await page.getByRole('alert').getByText('must be a colour such as #D4AF37').first().waitFor();
@@ -120,7 +120,7 @@ test('who moved is told with direction and reason, within days that are in the a
   await field(page, 'To day').fill('0002-01-01');
   expect(await page.getByRole('row').count()).toBe(4);
   await field(page, 'To day').fill('2020-01-01');
-  await page.getByText('Nobody moved').waitFor();
+  await page.getByText('No tier changes').waitFor();
   const today = new Date().toISOString().slice(0, 10);
   await page.goto(`${console_.service.base_url}/console/vip?tab=moves&from=${today}&to=${today}`);
   await page.getByRole('row').nth(3).waitFor();
@@ -164,7 +164,7 @@ describe('a tier', () => {
       });
     // What is typed stays while one looks at who changed the tier.
     await field(page, 'Name').fill('typed');
-    await page.getByRole('link', { name: 'Who changed it' }).click();
+    await page.getByRole('link', { name: 'Audit log' }).click();
     const { owner } = console_.service;
     const updated = new RegExp(`${owner} update .*"cashback_pct":1.* → .*"cashback_pct":3`);
     await page.getByRole('row', { name: updated }).waitFor();
@@ -204,7 +204,7 @@ describe('a tier', () => {
     await page.getByText('Your role is viewer').waitFor();
     expect(await field(page, 'Name').isDisabled()).toBe(true);
     expect(await button(page, 'Save').count()).toBe(0);
-    await page.getByRole('link', { name: 'Who changed it' }).click();
+    await page.getByRole('link', { name: 'Audit log' }).click();
     await page.getByText('The audit log is for compliance officers').waitFor();
   });
 });

@@ -7,7 +7,7 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { countMessages, type MessageCount } from './message-queries.ts';
 import { betsByStep, countFirstDeposits, sumEvents, type EventSums, type Range } from './money-queries.ts';
-import { oneStep, rangeOf, weekBefore } from './range.ts';
+import { oneStep, rangeBefore, rangeOf } from './range.ts';
 import type { RangeQuery } from './schema.ts';
 import { ACTIVITY } from './series.ts';
 import { readState, type ProjectState } from './state-queries.ts';
@@ -32,7 +32,7 @@ export async function overviewJson(
   const { clickhouse, postgres } = deps;
   const now_ms = deps.clock.now_ms();
   const now = rangeOf(query, now_ms);
-  const before = weekBefore(now);
+  const before = rangeBefore(now);
   const { tenant_id } = project;
   const [of_now, of_before, first, messages, [state], pipeline] = await Promise.all([
     sumsOf(clickhouse, project, now),

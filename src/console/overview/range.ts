@@ -22,9 +22,10 @@ export function rangeOf({ from, to }: RangeQuery, now_ms: number): Range {
   return { from_ms, to_ms };
 }
 
-/** The same range seven days earlier. */
-export function weekBefore({ from_ms, to_ms }: Range): Range {
-  return { from_ms: from_ms - 7 * DAY_MS, to_ms: to_ms - 7 * DAY_MS };
+/** What a range is compared with: the same range a week earlier, or right before it where it is longer than a week. */
+export function rangeBefore({ from_ms, to_ms }: Range): Range {
+  const shift_ms = Math.max(7, Math.ceil((to_ms - from_ms) / DAY_MS)) * DAY_MS;
+  return { from_ms: from_ms - shift_ms, to_ms: to_ms - shift_ms };
 }
 
 /** A range as one step. */

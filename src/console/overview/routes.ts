@@ -24,7 +24,8 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/overview',
-      summary: 'Figures of the project: of a range (default: today in UTC), of the week before, and of now',
+      summary:
+        'Figures of the project: of a range (default: today in UTC), of the range that it is compared with, and of now',
       query: overviewQuery,
       response: overview,
       handle: async ({ caller, query }) => {

@@ -39,7 +39,9 @@ export const overview = z.object({
   at: z.iso.datetime().describe('When this was computed: up to a minute ago'),
   is_stale,
   now: moneyOfRange,
-  week_before: moneyOfRange.describe('The same range seven days earlier'),
+  week_before: moneyOfRange.describe(
+    'The same range a week earlier; of a range longer than a week, as many days right before it',
+  ),
   messages: z
     .object({
       by_status: counts.describe('How far they have come; skipped ones are failed or capped'),

@@ -166,7 +166,7 @@ function planOf(row: Partial<CampaignPlan>, patch: PatchCampaignBody, now: Date)
   if (schedule_at === null) return { ...plan, schedule_at: null, status: 'draft' };
   const at = new Date(schedule_at);
   if (!(at > now))
-    throw validationError([{ path: 'schedule_at', message: 'must be in the future, or null' }]);
+    throw validationError([{ path: 'schedule_at', message: 'choose a time in the future' }]);
   return { ...plan, schedule_at: at, status: 'scheduled' };
 }
 

@@ -1879,7 +1879,7 @@ eventTrace: {
 get(ingestion_id: string, index: string, options?: CallOptions): Promise<S.EventTrace>;
 };
 /**
- * Figures of the project: of a range (default: today in UTC), of the week before, and of now.
+ * Figures of the project: of a range (default: today in UTC), of the range that it is compared with, and of now.
  *
  * Admin session, role viewer or above.
  *

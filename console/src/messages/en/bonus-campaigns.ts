@@ -58,7 +58,7 @@ export const bonus_campaigns = {
   issuedAt: 'Issued',
   finishedAt: 'Finished',
   itsGrants: 'Its grants',
-  stats: { granted: 'Granted', pending: 'To come', skipped: 'Skipped', failed: 'Failed' },
+  stats: { granted: 'Granted', pending: 'Pending', skipped: 'Skipped', failed: 'Failed' },
   costTitle: 'Budget and liability',
   cost: {
     granted_base: 'Granted in all',
@@ -68,7 +68,7 @@ export const bonus_campaigns = {
   },
   spent: (granted: string, limit: string, share: string) => `${granted} of ${limit} (${share}) is granted.`,
   share: (share: string) => `${share} of the budget`,
-  skipped: 'Who gets nothing, and why',
+  skipped: 'Skipped, by reason',
   noSkips: 'Nobody was left out.',
   why: 'Why',
   code: 'Code',

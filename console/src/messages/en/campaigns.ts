@@ -64,7 +64,7 @@ export const campaigns = {
   anyProvider: 'The oldest active one of the channel',
   goal: 'Goal event',
   goalHint: 'What counts as a success, such as deposit_confirmed; empty: none',
-  goalDays: 'Counts for so many days',
+  goalDays: 'Attribution window (days)',
   goalValue: 'Property that is summed',
   goalValueHint: 'Such as amount; empty: none',
   variants: 'Variants',
@@ -85,7 +85,7 @@ export const campaigns = {
   saveAndNext: 'Save and go on',
   create: 'Create draft',
   audience: {
-    title: 'Whom it reaches now',
+    title: 'Reachable now',
     members: 'Members of the segment',
     sendable: 'Will get it',
     skipped: 'Cannot be reached',
@@ -170,6 +170,7 @@ export const campaigns = {
       `If the rates stay as they are, each variant needs ${counted(more, 'more player', 'more players')} to know.`,
     enough:
       'There are enough players for this difference; it is smaller than it looked, or luck was against it.',
+    noConversions: 'There are no conversions yet.',
     same: 'Both have the same rate: no number of players will tell them apart.',
     overTime: 'Over time',
     metrics: {

@@ -22,8 +22,8 @@ export const events = {
   search: 'Search',
   none: 'No event matches',
   noneHelp: 'Widen the time, or leave the name or the player out.',
-  trace: 'The way of an event',
-  open: 'Show its way',
+  trace: 'Event trace',
+  open: 'Show trace',
   steps: {
     accepted: 'Accepted',
     folded: 'Folded into totals',

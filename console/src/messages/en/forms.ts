@@ -12,7 +12,7 @@ export const forms = {
     type: (count: string) => `Type ${count} to confirm`,
   },
   audit: {
-    title: 'Who changed it',
+    title: 'Audit log',
     record: 'Details',
     none: 'No change is recorded',
     needsOfficer: 'The audit log is for compliance officers and administrators.',
@@ -40,6 +40,6 @@ export const forms = {
     mine: 'Yours',
     theirs: 'Saved by somebody else',
     keepMine: 'Save mine over it',
-    takeTheirs: 'Forget mine',
+    takeTheirs: 'Discard mine',
   },
 };

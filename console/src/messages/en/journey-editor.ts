@@ -55,7 +55,7 @@ export const journeyEditor = {
   removeExit: (index: number) => `Remove rule ${index}`,
   hasGoal: 'It has a goal',
   goal: 'Goal',
-  goalDays: 'Counts for so many days',
+  goalDays: 'Attribution window (days)',
   goalExit: 'Runs end when it is reached',
   holdout: 'Percent of the players who are held out',
   holdoutHint: 'They get nothing, and are compared with the others',

@@ -71,8 +71,8 @@ export const settings = {
   messaging: 'Messages',
   zoneHint: 'IANA name, such as Europe/Malta',
   capsHint: 'For one player. Empty: no cap; 0: nothing goes out.',
-  review: 'Review the changes',
-  forget: 'Forget the changes',
+  review: 'Review changes',
+  forget: 'Discard changes',
   reviewTitle: 'Save these changes?',
   reviewText:
     'They hold for every project of the operator from now on, also for messages that wait to be sent.',
@@ -88,7 +88,7 @@ export const settings = {
   allCurrencies: 'All currencies',
   ratesOf: (base: string, quote: string) => `Rates from ${base} to ${quote}`,
   rateOf: (base: string, quote: string) => `1 ${base} in ${quote}`,
-  holdsFrom: 'Holds from',
+  holdsFrom: 'Effective from',
   source: 'Source',
   noRates: 'No rates yet',
   noRatesHelp:
@@ -107,8 +107,8 @@ export const settings = {
   refusedSince: 'Refused since',
   providerSaid: 'The provider says',
   newProvider: 'New provider',
-  newProviderText: 'It is made paused. Test it, then activate it.',
-  createProvider: 'Make the provider',
+  newProviderText: 'It is created paused. Test it, then activate it.',
+  createProvider: 'Create provider',
   providerConfig: 'Settings (JSON)',
   noObject: 'must be a JSON object',
   configHints: {
@@ -185,10 +185,10 @@ export const settings = {
   suppressText: 'It gets no messages on this channel from now on, in any project of the operator.',
   noSuppressions: 'No address is suppressed',
   noSuppressionsHelp: 'Addresses that bounce, complain or unsubscribe are listed here by themselves.',
-  takeBack: 'Take back',
+  takeBack: 'Remove',
   takeBackOf: (address: string) => `Take back ${address}`,
   takeBackTitle: (address: string) => `Let ${address} get messages again?`,
-  takeBackVerb: 'Take the suppression back',
+  takeBackVerb: 'Remove the suppression',
   takeBackText: (reason: string) =>
     `Reason: ${reason}. The address may get messages again, unless its player has withdrawn consent.`,
 

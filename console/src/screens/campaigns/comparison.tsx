@@ -72,6 +72,7 @@ function Verdict({ outcomes }: { outcomes: readonly Outcome[] }) {
     .filter(({ recipients }) => recipients > 0)
     .toSorted((a, b) => shareOf(shareIn(b)) - shareOf(shareIn(a)));
   if (best === undefined || second === undefined) return <p>{m.waiting}</p>;
+  if (outcomes.every(({ conversions }) => conversions === 0)) return <p>{m.noConversions}</p>;
   const difference = newcombe(shareIn(best), shareIn(second));
   const { low, high } = difference;
   if (isBeyondChance(difference)) {

@@ -31,7 +31,7 @@ function startOf(range: Range): string {
   return new Date(midnight_ms - days * DAY_MS).toISOString();
 }
 
-/** What happens now, against the same time a week before. */
+/** What happens now, compared with the same time a week before, or the 30 days with the 30 before. */
 export function Overview() {
   const search = route.useSearch();
   const navigate = useNavigate({ from: '/overview' });
@@ -72,7 +72,7 @@ export function Overview() {
                   <p>{m.nothingHelp}</p>
                 </Empty>
               ) : null}
-              <Money data={data} money={money} />
+              <Money data={data} money={money} before={m.before[range]} />
             </>
           )}
         </Answered>
@@ -86,12 +86,19 @@ export function Overview() {
   );
 }
 
-function Money({ data: { now, week_before }, money }: { data: OverviewData; money: MoneyFormat }) {
+interface MoneyProps {
+  data: OverviewData;
+  money: MoneyFormat;
+  /** What the figures are compared with. */
+  before: string;
+}
+
+function Money({ data: { now, week_before }, money, before }: MoneyProps) {
   const figure = (key: 'deposits' | 'withdrawals' | 'ggr' | 'first_time_depositors' | 'active_players') => {
     const format = key === 'first_time_depositors' || key === 'active_players' ? formatInt : money.base;
     return (
       <>
-        {format(now[key])} <Change now={now[key]} before={week_before[key]} />
+        {format(now[key])} <Change now={now[key]} before={week_before[key]} name={before} />
       </>
     );
   };
@@ -110,11 +117,11 @@ function Money({ data: { now, week_before }, money }: { data: OverviewData; mone
   );
 }
 
-function Change({ now, before }: { now: Int; before: Int }) {
+function Change({ now, before, name }: { now: Int; before: Int; name: string }) {
   const change = changeOf(now, before);
-  if (change === undefined) return <small className={css['change']}>{m.noChange}</small>;
+  if (change === undefined) return <small className={css['change']}>{m.noChange(name)}</small>;
   const sign = change > 0 ? '+' : '';
-  return <small className={css['change']}>{`${sign}${formatPercent(change)} ${m.against}`}</small>;
+  return <small className={css['change']}>{`${sign}${formatPercent(change)} ${m.against(name)}`}</small>;
 }
 
 interface ChartProps {
