@@ -1,4 +1,4 @@
-import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
@@ -12,13 +12,17 @@ import './tokens.css';
 const RETRIES = 2;
 const STALE_MS = 10_000;
 
+/** Asks to sign in again, above the page as it is, whatever has met the end of the session: a question or a change. */
+const onError = (error: Error) => {
+  if (error instanceof ApiError && error.status === 401) sessionEnded.tell();
+};
+
 const client = new QueryClient({
-  queryCache: new QueryCache({
-    onError: (error) => {
-      if (error instanceof ApiError && error.status === 401) sessionEnded.tell();
-    },
-  }),
+  queryCache: new QueryCache({ onError }),
+  mutationCache: new MutationCache({ onError }),
   defaultOptions: {
+    // Without a network a change fails at once. Kept until there is one, it would happen when nobody expects it.
+    mutations: { networkMode: 'always' },
     queries: {
       staleTime: STALE_MS,
       // What the caller did wrong stays wrong; the rest is asked again, later each time.

@@ -7,6 +7,7 @@ import {
   redirect,
   retainSearchParams,
 } from '@tanstack/react-router';
+import { importPart } from './api/online.ts';
 import { t } from './messages/t.ts';
 import { Crashed } from './shell/crashed.tsx';
 import { Shell } from './shell/shell.tsx';
@@ -28,6 +29,9 @@ const root = createRootRouteWithContext<{ client: QueryClient }>()({
   },
   search: { middlewares: [retainSearchParams(['project'])] },
 });
+
+/** A screen that is loaded when it is opened. */
+const screen: typeof lazyRouteComponent = (load, name) => lazyRouteComponent(() => importPart(load), name);
 
 /** Reads text parameters of a URL; anything else in it is ignored. */
 function texts<const Name extends string>(...names: readonly Name[]) {
@@ -51,182 +55,182 @@ const overview = createRoute({
   getParentRoute: () => root,
   path: '/overview',
   validateSearch: texts('range'),
-  component: lazyRouteComponent(() => import('./screens/overview/view.tsx'), 'Overview'),
+  component: screen(() => import('./screens/overview/view.tsx'), 'Overview'),
 });
 
 const events = createRoute({
   getParentRoute: () => root,
   path: '/events',
   validateSearch: texts('tab', 'event', 'player', 'from', 'to', 'trace'),
-  component: lazyRouteComponent(() => import('./screens/events/view.tsx'), 'Events'),
+  component: screen(() => import('./screens/events/view.tsx'), 'Events'),
 });
 
 const players = createRoute({
   getParentRoute: () => root,
   path: '/players',
   validateSearch: texts('q', 'status'),
-  component: lazyRouteComponent(() => import('./screens/players/list.tsx'), 'Players'),
+  component: screen(() => import('./screens/players/list.tsx'), 'Players'),
 });
 
 const player = createRoute({
   getParentRoute: () => root,
   path: '/players/$id',
   validateSearch: texts('tab'),
-  component: lazyRouteComponent(() => import('./screens/players/view.tsx'), 'Player'),
+  component: screen(() => import('./screens/players/view.tsx'), 'Player'),
 });
 
 const segments = createRoute({
   getParentRoute: () => root,
   path: '/segments',
   validateSearch: texts('q'),
-  component: lazyRouteComponent(() => import('./screens/segments/list.tsx'), 'Segments'),
+  component: screen(() => import('./screens/segments/list.tsx'), 'Segments'),
 });
 
 const newSegment = createRoute({
   getParentRoute: () => root,
   path: '/segments/new',
-  component: lazyRouteComponent(() => import('./screens/segments/edit.tsx'), 'NewSegment'),
+  component: screen(() => import('./screens/segments/edit.tsx'), 'NewSegment'),
 });
 
 const segment = createRoute({
   getParentRoute: () => root,
   path: '/segments/$id',
   validateSearch: texts('tab', 'player'),
-  component: lazyRouteComponent(() => import('./screens/segments/view.tsx'), 'Segment'),
+  component: screen(() => import('./screens/segments/view.tsx'), 'Segment'),
 });
 
 const editSegment = createRoute({
   getParentRoute: () => root,
   path: '/segments/$id/edit',
-  component: lazyRouteComponent(() => import('./screens/segments/edit.tsx'), 'EditSegment'),
+  component: screen(() => import('./screens/segments/edit.tsx'), 'EditSegment'),
 });
 
 const campaigns = createRoute({
   getParentRoute: () => root,
   path: '/campaigns',
   validateSearch: texts('status', 'view', 'month'),
-  component: lazyRouteComponent(() => import('./screens/campaigns/list.tsx'), 'Campaigns'),
+  component: screen(() => import('./screens/campaigns/list.tsx'), 'Campaigns'),
 });
 
 const campaign = createRoute({
   getParentRoute: () => root,
   path: '/campaigns/$id',
   validateSearch: texts('step', 'tab', 'metric', 'code'),
-  component: lazyRouteComponent(() => import('./screens/campaigns/view.tsx'), 'Campaign'),
+  component: screen(() => import('./screens/campaigns/view.tsx'), 'Campaign'),
 });
 
 const journeys = createRoute({
   getParentRoute: () => root,
   path: '/journeys',
   validateSearch: texts('status'),
-  component: lazyRouteComponent(() => import('./screens/journeys/list.tsx'), 'Journeys'),
+  component: screen(() => import('./screens/journeys/list.tsx'), 'Journeys'),
 });
 
 const journey = createRoute({
   getParentRoute: () => root,
   path: '/journeys/$id',
   validateSearch: texts('tab', 'view', 'status', 'node', 'player', 'run', 'from', 'to'),
-  component: lazyRouteComponent(() => import('./screens/journeys/view.tsx'), 'Journey'),
+  component: screen(() => import('./screens/journeys/view.tsx'), 'Journey'),
 });
 
 const newJourney = createRoute({
   getParentRoute: () => root,
   path: '/journeys/new',
-  component: lazyRouteComponent(() => import('./screens/journeys/edit.tsx'), 'NewJourney'),
+  component: screen(() => import('./screens/journeys/edit.tsx'), 'NewJourney'),
 });
 
 const editJourney = createRoute({
   getParentRoute: () => root,
   path: '/journeys/$id/edit',
-  component: lazyRouteComponent(() => import('./screens/journeys/edit.tsx'), 'EditJourney'),
+  component: screen(() => import('./screens/journeys/edit.tsx'), 'EditJourney'),
 });
 
 const templates = createRoute({
   getParentRoute: () => root,
   path: '/templates',
   validateSearch: texts('channel', 'status'),
-  component: lazyRouteComponent(() => import('./screens/templates/list.tsx'), 'Templates'),
+  component: screen(() => import('./screens/templates/list.tsx'), 'Templates'),
 });
 
 const template = createRoute({
   getParentRoute: () => root,
   path: '/templates/$id',
   validateSearch: texts('tab', 'player', 'width'),
-  component: lazyRouteComponent(() => import('./screens/templates/view.tsx'), 'Template'),
+  component: screen(() => import('./screens/templates/view.tsx'), 'Template'),
 });
 
 const bonuses = createRoute({
   getParentRoute: () => root,
   path: '/bonuses',
   validateSearch: texts('tab', 'type', 'status', 'player', 'template', 'campaign', 'review'),
-  component: lazyRouteComponent(() => import('./screens/bonuses/list.tsx'), 'Bonuses'),
+  component: screen(() => import('./screens/bonuses/list.tsx'), 'Bonuses'),
 });
 
 const bonusTemplate = createRoute({
   getParentRoute: () => root,
   path: '/bonuses/templates/$id',
   validateSearch: texts('tab'),
-  component: lazyRouteComponent(() => import('./screens/bonuses/template-view.tsx'), 'Template'),
+  component: screen(() => import('./screens/bonuses/template-view.tsx'), 'Template'),
 });
 
 const grant = createRoute({
   getParentRoute: () => root,
   path: '/bonuses/grants/$id',
-  component: lazyRouteComponent(() => import('./screens/bonuses/grant-view.tsx'), 'GrantPage'),
+  component: screen(() => import('./screens/bonuses/grant-view.tsx'), 'GrantPage'),
 });
 
 const bonusCampaign = createRoute({
   getParentRoute: () => root,
   path: '/bonuses/campaigns/$id',
   validateSearch: texts('tab'),
-  component: lazyRouteComponent(() => import('./screens/bonuses/campaign-view.tsx'), 'BonusCampaignPage'),
+  component: screen(() => import('./screens/bonuses/campaign-view.tsx'), 'BonusCampaignPage'),
 });
 
 const vip = createRoute({
   getParentRoute: () => root,
   path: '/vip',
   validateSearch: texts('tab', 'from', 'to'),
-  component: lazyRouteComponent(() => import('./screens/vip/list.tsx'), 'Vip'),
+  component: screen(() => import('./screens/vip/list.tsx'), 'Vip'),
 });
 
 const tier = createRoute({
   getParentRoute: () => root,
   path: '/vip/$id',
   validateSearch: texts('tab'),
-  component: lazyRouteComponent(() => import('./screens/vip/view.tsx'), 'TierPage'),
+  component: screen(() => import('./screens/vip/view.tsx'), 'TierPage'),
 });
 
 const compliance = createRoute({
   getParentRoute: () => root,
   path: '/compliance',
   validateSearch: texts('tab', 'state', 'kind', 'player', 'code', 'user', 'action', 'resource', 'from', 'to'),
-  component: lazyRouteComponent(() => import('./screens/compliance/view.tsx'), 'Compliance'),
+  component: screen(() => import('./screens/compliance/view.tsx'), 'Compliance'),
 });
 
 const complianceProof = createRoute({
   getParentRoute: () => root,
   path: '/compliance/$id',
-  component: lazyRouteComponent(() => import('./screens/compliance/proof.tsx'), 'ProofPage'),
+  component: screen(() => import('./screens/compliance/proof.tsx'), 'ProofPage'),
 });
 
 const developers = createRoute({
   getParentRoute: () => root,
   path: '/developers',
   validateSearch: texts('tab', 'q', 'op', 'status', 'adapter'),
-  component: lazyRouteComponent(() => import('./screens/developers/view.tsx'), 'Developers'),
+  component: screen(() => import('./screens/developers/view.tsx'), 'Developers'),
 });
 
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
   validateSearch: texts('tab', 'currency', 'provider', 'channel', 'reason', 'of'),
-  component: lazyRouteComponent(() => import('./screens/settings/view.tsx'), 'Settings'),
+  component: screen(() => import('./screens/settings/view.tsx'), 'Settings'),
 });
 
 const system = createRoute({
   getParentRoute: () => root,
   path: '/system',
-  component: lazyRouteComponent(() => import('./screens/system/view.tsx'), 'System'),
+  component: screen(() => import('./screens/system/view.tsx'), 'System'),
 });
 
 /** The router of the console; each screen is loaded when it is opened. */

@@ -66,10 +66,10 @@ describe('a template', () => {
     await page.getByText('= 1,234,567.000000000000000001 ETH').waitFor();
     await field(page, 'Games, one per line').fill('book-of-x\nstarlight');
     await field(page, 'Wagering requirement (times)').fill('12.5');
-    await field(page, 'Winnings are at most (ETH)').fill('0.0000000000000000001');
+    await field(page, 'Maximum winnings (ETH)').fill('0.0000000000000000001');
     await page.getByText('at most 18 digits after the point').waitFor();
     expect(await button(page, 'Create template').isDisabled()).toBe(true);
-    await field(page, 'Winnings are at most (ETH)').fill('');
+    await field(page, 'Maximum winnings (ETH)').fill('');
     await button(page, 'Create template').click();
     await page.getByRole('heading', { name: 'In wei' }).waitFor();
     const id = idIn(page);
@@ -101,8 +101,8 @@ describe('a template that two people change', () => {
       config: { match_percent: 50, cap_amount: 10_000, currency: 'EUR' },
     });
     const page = await console_.open(`bonuses/templates/${id}`);
-    await expect.poll(() => field(page, 'The bonus is at most (EUR)').inputValue()).toBe('100.00');
-    await field(page, 'The bonus is at most (EUR)').fill('250');
+    await expect.poll(() => field(page, 'Maximum bonus (EUR)').inputValue()).toBe('100.00');
+    await field(page, 'Maximum bonus (EUR)').fill('250');
     await field(page, 'Name').fill('mine');
     await on.client.api('PATCH', `/v1/bonus-templates/${id}`, {
       name: 'theirs',
@@ -121,14 +121,14 @@ describe('a template that two people change', () => {
     });
     expect(await fact(page, 'Version').textContent()).toBe('3');
     await page.getByRole('link', { name: 'Audit log' }).click();
-    await changed(page, 'update .*"name":"theirs".* → .*"name":"mine"').waitFor();
-    await changed(page, 'create null → ').waitFor();
+    await changed(page, 'Changed .*name: "theirs" → "mine"').waitFor();
+    await changed(page, 'Created .*: — → ').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
   test('shows what the API refuses at its field, guards unsaved work, and is deleted by name', async () => {
     const page = await console_.open(`bonuses/templates/${await on.template({ name: 'refused' })}`);
-    await field(page, 'Smallest odds').waitFor({ state: 'detached' });
+    await field(page, 'Minimum odds').waitFor({ state: 'detached' });
     await field(page, 'Amount (EUR)').fill('0');
     await save(page).click();
     await page.getByRole('alert').getByText('BONUS_CONFIG_INVALID').waitFor();
@@ -183,7 +183,7 @@ describe('grants', () => {
     await page.getByText('€25.00 of €100.00 (25%)').waitFor();
     expect(await page.getByRole('progressbar', { name: '25% wagered' }).count()).toBe(1);
     expect(await fact(page, 'Still to wager').textContent()).toBe('€75.00');
-    expect(await fact(page, 'What is known').textContent()).toBe('It has the bonus');
+    expect(await fact(page, 'Outcome').textContent()).toBe('It has the bonus');
     await button(page, 'Cancel the bonus').click();
     const dialog = page.getByRole('dialog', { name: 'Cancel the bonus of €10.00 of crm-eve?' });
     await dialog.getByText('from crm-eve').waitFor();
@@ -198,7 +198,7 @@ describe('grants', () => {
     expect(await path.getByRole('listitem').count()).toBe(3);
     expect(await button(page, 'Cancel the bonus').count()).toBe(0);
     expect((await on.get(id)).status).toBe('cancelled');
-    await page.getByText('Everything that happened').click();
+    await page.getByText('History').click();
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
@@ -212,7 +212,7 @@ describe('grants', () => {
     });
     const page = await console_.open('bonuses?tab=grants');
     await button(page, 'Grant a bonus').click();
-    const dialog = page.getByRole('dialog', { name: 'Grant a bonus by hand' });
+    const dialog = page.getByRole('dialog', { name: 'Grant a bonus manually' });
     const act = dialog.getByRole('button', { name: 'Grant the bonus' });
     await dialog.getByLabel('Template').selectOption({ label: 'a match' });
     await dialog.getByRole('searchbox', { name: 'Player' }).fill('crm-hand');
@@ -275,7 +275,7 @@ describe('a campaign', () => {
     await button(page, 'New campaign').click();
     await field(page, 'Name').fill('Summer');
     await field(page, 'Bonus template').selectOption({ label: 'of a deposit' });
-    await field(page, 'The same deposit for all (EUR)').fill('ten');
+    await field(page, 'Fixed deposit for all (EUR)').fill('ten');
     // What does not belong to the other template is not asked for any more.
     await field(page, 'Bonus template').selectOption({ label: 'ten for all' });
     await field(page, 'Segment').selectOption({ label: String(data['name']) });
@@ -318,7 +318,7 @@ describe('a campaign', () => {
     const page = await console_.open(`bonuses/campaigns/${id}`);
     for (const [name, title, reached] of [
       ['Pause', 'Pause “Slow”?', 'paused'],
-      ['Go on', 'Go on with “Slow”?', 'issuing'],
+      ['Resume', 'Resume “Slow”?', 'issuing'],
       ['Cancel the campaign', 'Cancel “Slow”?', 'cancelled'],
     ] as const) {
       await button(page, name).click();
@@ -328,10 +328,10 @@ describe('a campaign', () => {
       await expect.poll(status).toBe(reached);
     }
     await expect.poll(() => fact(page, 'Status').textContent()).toContain('Cancelled');
-    expect(await button(page, 'Go on').count()).toBe(0);
+    expect(await button(page, 'Resume').count()).toBe(0);
     await page.getByRole('link', { name: 'Audit log' }).click();
-    await changed(page, '.*"status":"paused".* → .*"status":"issuing"').waitFor();
-    await changed(page, 'create null → ').waitFor();
+    await changed(page, '.*status: "paused" → "issuing"').waitFor();
+    await changed(page, 'Created .*: — → ').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 });

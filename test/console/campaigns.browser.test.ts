@@ -169,8 +169,8 @@ describe('sending', () => {
     const id = await campaign({ name: 'many' }, await client.players(12_000));
     const page = await console_.open(`campaigns/${id}?step=review`);
     await page.getByText(/Estimated from/).waitFor();
-    await button(page, 'Ask about every member').click();
-    await page.getByText('Every member was asked.').waitFor();
+    await button(page, 'Count every member').click();
+    await page.getByText('Every member was counted.').waitFor();
     expect(await fact(page, 'Will get it').textContent()).toBe('12,000');
     await button(page, 'Send now').click();
     const dialog = page.getByRole('dialog', { name: 'Send “many”' });
@@ -279,9 +279,9 @@ describe('the editor', () => {
     await page.getByText(/Cancelled$/).waitFor();
     await link(page, 'Audit log').click();
     const { owner } = console_.service;
-    const cancelled = new RegExp(`${owner} cancel .*"status":"draft".* → .*"status":"cancelled"`);
+    const cancelled = new RegExp(`${owner} Cancelled .*status: "draft" → "cancelled"`);
     await page.getByRole('row', { name: cancelled }).waitFor();
-    await page.getByRole('row', { name: `${owner} create null →` }).waitFor();
+    await page.getByRole('row', { name: new RegExp(`${owner} Created .*: — → `) }).waitFor();
     const other = await campaign({ name: 'superfluous' });
     await page.goto(`${console_.service.base_url}/console/campaigns/${other}`);
     await button(page, 'Delete').click();
@@ -346,11 +346,11 @@ describe('when the API fails', () => {
     await page.getByText(/Estimated from/).waitFor();
     const aborted = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/audience'));
     await page.route('**/audience', () => undefined);
-    await button(page, 'Ask about every member').click();
+    await button(page, 'Count every member').click();
     await button(page, 'Stop counting').click();
     await aborted;
     await page.getByText(/Estimated from/).waitFor();
-    await button(page, 'Ask about every member').waitFor();
+    await button(page, 'Count every member').waitFor();
     await page.unrouteAll({ behavior: 'ignoreErrors' });
   });
 
@@ -403,6 +403,30 @@ test('hostile names are shown as what they are', async () => {
     await page.getByText(HOSTILE.script).first().waitFor();
     expect(await page.title()).toBe('Campaigns · Console');
   }
+});
+
+test('a segment is found by its name among more than a page has', async () => {
+  const { data } = await client.api('GET', `/v1/segments/${await client.segment([])}`);
+  const page = await console_.open('campaigns', { width: 390 });
+  await page.route('**/v1/segments?*', async (route) => {
+    const is_last = new URL(route.request().url()).searchParams.has('cursor');
+    const rows = Array.from({ length: 200 }, (_none, n) => ({
+      ...data,
+      id: `00000000-0000-4000-8000-${is_last ? 1 : 0}${String(n).padStart(11, '0')}`,
+      name: `${is_last ? 'Late' : 'Early'} ${n} ${HOSTILE.long}`,
+    }));
+    await route.fulfill({ json: { data: rows, meta: { next_cursor: is_last ? null : 'more' } } });
+  });
+  await show(page, 'campaigns/new');
+  await page.getByRole('searchbox', { name: 'Search: Segment' }).fill('199 late');
+  await expect.poll(() => field(page, 'Segment').locator('option').count()).toBe(2);
+  await field(page, 'Segment').selectOption({ index: 1 });
+  // What is chosen stays, whatever is searched then.
+  await page.getByRole('searchbox', { name: 'Search: Segment' }).fill('nothing has this name');
+  await page.getByText('Nothing matches').waitFor();
+  expect(await field(page, 'Segment').locator('option:checked').textContent()).toContain('Late 199');
+  expect(await overflows(page)).toBe(false);
+  expect(await accessibilityFaults(page)).toEqual([]);
 });
 
 describe('in light and dark axe finds nothing', () => {

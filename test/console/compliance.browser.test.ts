@@ -122,7 +122,7 @@ describe('with a player who is excluded', () => {
     await found.waitFor();
     await page.getByLabel('Reason').selectOption({ index: 4 });
     await button(page, 'Show').click();
-    await page.getByRole('heading', { name: 'No message was held back' }).waitFor();
+    await page.getByRole('heading', { name: 'No blocked messages' }).waitFor();
   });
 
   test('an officer resolves a conflict with a note; a viewer is offered nothing', async () => {
@@ -137,7 +137,7 @@ describe('with a player who is excluded', () => {
     const dialog = page.getByRole('dialog', { name: 'Resolve the conflict of guest-1' });
     expect(await dialog.getByRole('button', { name: 'Resolve', exact: true }).isDisabled()).toBe(true);
     expect(await accessibilityFaults(page)).toEqual([]);
-    await dialog.getByLabel('What you found').fill('two brothers');
+    await dialog.getByLabel('Note').fill('two brothers');
     await dialog.getByRole('button', { name: 'Resolve', exact: true }).click();
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('heading', { name: 'No conflicts' }).waitFor();
@@ -149,7 +149,7 @@ describe('with a player who is excluded', () => {
     await page.getByText('e•••@example.com').waitFor();
     expect(await page.getByRole('main').textContent()).not.toContain('excluded-1@example.com');
     await button(page, 'Reveal…').click();
-    await page.getByLabel('Why (optional)').fill('a complaint');
+    await page.getByLabel('Reason (optional)').fill('a complaint');
     await button(page, 'Reveal').last().click();
     await page.getByText('excluded-1@example.com').waitFor();
     await page.getByText('+35679012345').waitFor();
@@ -236,13 +236,13 @@ describe('with a player who is excluded', () => {
       'compliance',
       `compliance?tab=audit&resource=${excluded}&action=update`,
     );
-    await row(page, /update.*seen/).waitFor();
-    expect(await page.getByLabel('Id', { exact: true }).inputValue()).toBe(excluded);
+    await row(page, /Changed.*seen/).waitFor();
+    expect(await page.getByLabel('Record id', { exact: true }).inputValue()).toBe(excluded);
     for (const [label, text] of [
-      ['Who', 'ada@example.com'],
-      ['Id', '+35621234567'],
-      ['Id', '35621234567'],
-      ['Who', 'Ada Lovelace'],
+      ['User', 'ada@example.com'],
+      ['Record id', '+35621234567'],
+      ['Record id', '35621234567'],
+      ['User', 'Ada Lovelace'],
     ] as const) {
       await page.getByLabel(label, { exact: true }).fill(text);
       await page.getByRole('button', { name: 'Show' }).click();
@@ -251,7 +251,7 @@ describe('with a player who is excluded', () => {
       expect(page.url()).not.toContain(encodeURIComponent(text));
       await page.getByLabel(label, { exact: true }).fill('');
     }
-    await page.getByLabel('Who', { exact: true }).fill('auth0|5f7c');
+    await page.getByLabel('User', { exact: true }).fill('auth0|5f7c');
     await page.getByRole('button', { name: 'Show' }).click();
     await expect.poll(() => new URL(page.url()).searchParams.get('user')).toBe('auth0|5f7c');
     const viewer = await openAs(console_, 'viewer', 'compliance?tab=audit');

@@ -5,7 +5,8 @@ import type { Purchase } from '../../scripts/cdnow.ts';
 import { fillDemo, movedTo } from '../../scripts/demo-kept.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { messagingClient } from '../engage/messaging/messaging-client.ts';
-import { openConsole, type ConsoleBrowser } from './browser.ts';
+import { openConsole, show, type ConsoleBrowser } from './browser.ts';
+import { HOSTILE, misplacement, wideParts } from './members.ts';
 
 /** Whether the pictures of README are made anew. */
 const MAKES_PICTURES = process.env['UPDATE_PICTURES'] === '1';
@@ -91,11 +92,15 @@ const PICTURES = [
   ],
 ] as const;
 
-async function first(path: string, is_it: (row: Record<string, unknown>) => boolean = () => true) {
+async function first(
+  path: string,
+  is_it: (row: Record<string, unknown>) => boolean = () => true,
+  id: 'id' | 'player_id' = 'player_id',
+) {
   const { api } = messagingClient(console_.service);
   const { data } = await api<Record<string, unknown>[]>('GET', path);
   const row = data.find(is_it);
-  return String(row?.['player_id'] ?? row?.['id']);
+  return String(row?.[id] ?? row?.['id']);
 }
 
 it.each(PICTURES)('the console shows it: %s', async (name, path, painted) => {
@@ -103,4 +108,44 @@ it.each(PICTURES)('the console shows it: %s', async (name, path, painted) => {
   await painted(page).waitFor();
   await page.getByText('Loading', { exact: false }).first().waitFor({ state: 'detached' });
   if (MAKES_PICTURES) await page.screenshot({ path: join(packageRoot, 'docs', 'pictures', `${name}.png`) });
+});
+
+/** Every screen that needs no record, and every tab of it. */
+const LISTS =
+  `overview events events?tab=search events?tab=rejected players segments segments/new campaigns campaigns/new
+  campaigns?view=calendar journeys journeys/new templates templates/new bonuses bonuses?tab=grants bonuses?tab=campaigns
+  bonuses/templates/new bonuses/campaigns/new vip vip?tab=moves vip/new compliance compliance?tab=blocked
+  compliance?tab=kyc compliance?tab=conflicts compliance?tab=licence compliance?tab=audit developers?tab=keys
+  developers?tab=snippets developers?tab=events developers?tab=reference developers?tab=adapters developers?tab=webhooks
+  settings settings?tab=currencies settings?tab=providers settings?tab=suppressions settings?tab=members
+  settings?tab=sessions system`.split(/\s+/);
+
+it('every screen fits a window of 390 pixels, with long names, and cells are below their heads', async () => {
+  const { api } = messagingClient(console_.service);
+  const long = { name: HOSTILE.long };
+  await api('POST', '/v1/templates', { ...long, channel: 'sms', body: HOSTILE.long });
+  const condition = { type: 'trait', field: 'total_deposited', op: 'gt', value: 0 };
+  await api('POST', '/v1/segments', { ...long, definition: { operator: 'AND', conditions: [condition] } });
+  const paths = [
+    ...LISTS,
+    `players/${await first('/v1/players')}`,
+    `players/${await first('/v1/players')}?tab=money`,
+    `segments/${await first('/v1/segments', ({ name }) => name === HOSTILE.long)}`,
+    `segments/${await first('/v1/segments')}/edit`,
+    `campaigns/${await first('/v1/campaigns', ({ status }) => status === 'sent')}`,
+    `campaigns/${await first('/v1/campaigns', ({ status }) => status === 'scheduled')}`,
+    `journeys/${await first('/v1/journeys')}`,
+    `templates/${await first('/v1/templates', ({ name }) => name === HOSTILE.long)}`,
+    `bonuses/grants/${await first('/v1/bonus-grants', () => true, 'id')}`,
+    `compliance/${await first('/v1/compliance/exclusions')}`,
+  ];
+  const page = await console_.open('overview', { width: 390, height: 844 });
+  const faults: string[] = [];
+  for (const path of paths) {
+    await show(page, path);
+    faults.push(...(await wideParts(page)).map((part) => `${path}: ${part}`));
+    const misplaced = await misplacement(page);
+    if (misplaced >= 1) faults.push(`${path}: cells are ${misplaced} px beside their heads`);
+  }
+  expect(faults).toEqual([]);
 });

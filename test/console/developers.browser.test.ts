@@ -10,7 +10,7 @@ import {
   show,
   type ConsoleBrowser,
 } from './browser.ts';
-import { HOSTILE, openAs, overflows } from './members.ts';
+import { HOSTILE, misplacement, openAs, overflows } from './members.ts';
 
 let console_: ConsoleBrowser;
 beforeAll(async () => {
@@ -28,9 +28,13 @@ describe('API keys', () => {
   test('a secret is shown once, its key works, and does not once it is revoked', async () => {
     const page = await console_.open('developers');
     await page.getByRole('button', { name: 'New API key' }).click();
+    await page.getByRole('dialog').waitFor();
+    // What is typed goes into the first field.
+    await page.keyboard.type('typed');
+    expect(await page.getByLabel('Name').inputValue()).toBe('typed');
     await page.getByLabel('Name').fill(HOSTILE.script);
     await page.getByRole('button', { name: 'Create key' }).click();
-    const dialog = page.getByRole('dialog', { name: /is made$/ });
+    const dialog = page.getByRole('dialog', { name: /is created$/ });
     const secret = (await dialog.locator('code').textContent()) ?? '';
     expect(secret).toMatch(/^svc_pk_dev_[^_]{8}_/);
     expect(await statusOf(secret)).toBe(200);
@@ -44,8 +48,14 @@ describe('API keys', () => {
     await row.getByText('Not yet').waitFor();
     expect(await page.content()).not.toContain(secret);
     expect(await page.title()).toBe('Developers · Console');
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 800 });
+      expect(await misplacement(page)).toBeLessThan(1);
+    }
     await row.getByRole('button', { name: /^Revoke/ }).click();
     await page.getByRole('dialog').getByText(prefix).waitFor();
+    const safe = page.getByRole('button', { name: 'Not now' });
+    expect(await safe.evaluate((one) => one.matches(':focus'))).toBe(true);
     await page.getByRole('button', { name: 'Revoke the key' }).click();
     await row.waitFor({ state: 'detached' });
     expect(await statusOf(secret)).toBe(401);
@@ -141,16 +151,16 @@ describe('adapters', () => {
     await page.getByText('No adapters yet').waitFor();
     await page.getByRole('button', { name: 'New adapter' }).click();
     const dialog = page.getByRole('dialog', { name: 'New adapter' });
-    await dialog.getByLabel('Name in addresses').fill('shown-casino');
+    await dialog.getByLabel('Slug').fill('shown-casino');
     await dialog.getByLabel('Address of the platform').fill('http://example.com');
-    await dialog.getByLabel('Sent beside').selectOption('bearer');
+    await dialog.getByLabel('Authorization').selectOption('bearer');
     await dialog.getByLabel('Token').fill('first-token');
     expect(await accessibilityFaults(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Create adapter' }).click();
     await dialog.getByText('must begin with https://').first().waitFor();
     await dialog.getByLabel('Address of the platform').fill('http://127.0.0.1:9');
     await dialog.getByRole('button', { name: 'Create adapter' }).click();
-    const made = page.getByRole('dialog', { name: 'The adapter “shown-casino” is made' });
+    const made = page.getByRole('dialog', { name: 'The adapter “shown-casino” is created' });
     const secret = (await made.locator('code').textContent()) ?? '';
     expect(secret).toMatch(/^[\w-]{43}$/);
     await page.keyboard.press('Escape');
@@ -166,7 +176,7 @@ describe('adapters', () => {
     await page.getByRole('heading', { name: 'shown-casino' }).waitFor();
     const id = new URL(page.url()).searchParams.get('adapter') ?? '';
     const stored = async () => (await api.api('GET', `/v1/adapters/${id}`)).data;
-    await page.getByLabel('Calls a second, at most').fill('20');
+    await page.getByLabel('Maximum calls per second').fill('20');
     await page.getByLabel('Cancels bonuses').selectOption('false');
     await page.getByLabel('Token').fill('second-token');
     await page.getByRole('link', { name: 'Webhooks' }).click();
@@ -187,10 +197,10 @@ describe('adapters', () => {
     expect(await rotated.locator('code').textContent()).not.toBe(secret);
     await rotated.getByRole('button', { name: 'I have copied it' }).click();
     const audit = page.getByRole('grid', { name: 'Audit log' });
-    for (const action of ['create', 'update', 'rotate_secret'])
+    for (const action of ['Created', 'Changed', 'Secret rotated'])
       await audit.getByRole('row').filter({ hasText: action }).first().waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
-    await page.getByLabel('Longest wait').fill('1');
+    await page.getByLabel('Timeout (ms)').fill('1');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('alert').filter({ hasText: '500' }).first().waitFor();
   });
@@ -223,7 +233,7 @@ describe('adapters', () => {
     expect(await page.getByLabel('Calls a second').count()).toBe(0);
     await page.getByRole('button', { name: 'All adapters' }).click();
     await page.getByRole('button', { name: 'The built-in sandbox' }).click();
-    await page.getByText('It was given no bonus yet').waitFor();
+    await page.getByText('No bonuses yet').waitFor();
     await page.route('**/v1/adapters?*', (route) => route.abort());
     await page.getByRole('button', { name: 'All adapters' }).click();
     await page.getByRole('row').filter({ hasText: 'kept-bonuses' }).waitFor();

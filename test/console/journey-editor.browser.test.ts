@@ -186,7 +186,7 @@ describe('the editor', () => {
     await page.getByRole('link', { name: 'Edit', exact: true }).click();
     // What is edited is what is stored now, not what the page before had.
     expect(await page.getByLabel('Name of the journey').inputValue()).toBe('Newer rules');
-    await page.getByText('What starts it').click();
+    await page.locator('summary', { hasText: 'Trigger' }).click();
     await page.getByLabel('Starts with').selectOption('An event of the player');
     await page.getByRole('button', { name: 'Only with…' }).click();
     await page.getByLabel('Value', { exact: true }).fill('5000');
@@ -195,9 +195,9 @@ describe('the editor', () => {
     await page.getByLabel('Comparison').nth(1).selectOption('one of');
     await page.getByLabel('Values, with commas').fill('card, bank');
     await page.getByText('Rules', { exact: true }).click();
-    await page.getByLabel('The same player again').selectOption('never');
+    await page.getByLabel('Re-entry').selectOption('never');
     await page.getByRole('button', { name: 'End runs on an event…' }).click();
-    await page.getByLabel('It has a goal').check();
+    await page.getByLabel('Track a goal').check();
     await page.getByLabel('Attribution window (days)').fill('14');
     await page.getByLabel('Percent of the players').fill('10');
     expect(await accessibilityFaults(page)).toEqual([]);

@@ -185,10 +185,10 @@ describe('one journey', () => {
     const mail = { id: 'mail', type: 'send_message', template_id: 'none', provider_id: 'none', next: 'end' };
     const id = await make('Hindered', { graph: { start_node_id: 'mail', nodes: [mail, END] } });
     const page = await front.open(`journeys/${id}`);
-    await page.getByRole('group', { name: 'To look at' }).getByText('mail').first().waitFor();
+    await page.getByRole('group', { name: 'Warnings' }).getByText('mail').first().waitFor();
     await page.getByRole('button', { name: 'Activate' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByRole('alert').getByText('These must be mended first').waitFor();
+    await dialog.getByRole('alert').getByText('Fix these first').waitFor();
     expect(await dialog.getByRole('button', { name: 'Activate' }).isDisabled()).toBe(true);
   });
 });
@@ -383,8 +383,8 @@ describe('runs on an old version', () => {
     await page.getByRole('row', { name: /^1 .* 0 Publish again: 1$/ }).waitFor();
     await page.getByRole('link', { name: 'Audit log' }).click();
     const { owner } = front.service;
-    await page.getByRole('row', { name: new RegExp(`${owner} migrate null → .*"moved":2`) }).waitFor();
-    await page.getByRole('row', { name: `${owner} create` }).waitFor();
+    await page.getByRole('row', { name: new RegExp(`${owner} Runs moved .*moved: — → 2`) }).waitFor();
+    await page.getByRole('row', { name: `${owner} Created` }).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 

@@ -29,7 +29,30 @@ export const HOSTILE = {
   long: 'x'.repeat(190),
 } as const;
 
-/** Whether the page is wider than its window. */
-export function overflows(page: Page): Promise<boolean> {
-  return page.evaluate<boolean>('document.body.scrollWidth > window.innerWidth');
+/** Whether the page, its main part or an open dialog is wider than its place. */
+export async function overflows(page: Page): Promise<boolean> {
+  return (await wideParts(page)).length > 0;
+}
+
+/** Which of the page, its main part and the open dialogs are wider than their place, and by what. */
+export function wideParts(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`
+    [document.body, ...document.querySelectorAll('main, dialog[open] *')]
+      .filter((part) => part.tagName === 'BODY' ? part.scrollWidth > innerWidth
+        : part.scrollWidth > part.clientWidth + 1 && (part.tagName === 'MAIN' || getComputedStyle(part).overflowY === 'auto' && part.tabIndex < 0))
+      .map((part) => part.tagName + ': ' + [...part.querySelectorAll('*')]
+        .filter((inner) => inner.getBoundingClientRect().right > part.getBoundingClientRect().right + 1)
+        .slice(0, 3).map((inner) => inner.outerHTML.slice(0, 120)).join(' | '))`);
+}
+
+/** By how many pixels, at most, the cells of the lists and tables of the page do not begin below their heads. */
+export function misplacement(page: Page): Promise<number> {
+  return page.evaluate<number>(`Math.max(0, ...[...document.querySelectorAll('[role=grid], table')].flatMap((table) => {
+    const heads = [...table.querySelectorAll('[role=columnheader], thead th')];
+    return [...table.querySelectorAll('[role=row], tbody tr')].flatMap((row) =>
+      [...row.querySelectorAll('[role=gridcell], :is(td, th)')].map((cell, i) => {
+        const [is, ought] = [cell, heads[i]].map((one) => one.getBoundingClientRect());
+        return Math.max(Math.abs(is.left - ought.left), Math.abs(is.right - ought.right));
+      }));
+  }))`);
 }

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call } from '../engines/http-client.ts';
 import { sunk } from '../engines/service.ts';
@@ -7,6 +8,7 @@ import {
   becomesOld,
   faultsInBothThemes,
   openConsole,
+  show,
   type ConsoleBrowser,
 } from './browser.ts';
 
@@ -17,10 +19,11 @@ beforeAll(async () => {
 afterAll(() => console_.close());
 
 /** Sends events as an operator does. */
-async function sendEvents(events: readonly object[]): Promise<void> {
+async function sendEvents(events: readonly object[]): Promise<string> {
   const { ingest_url, api_key } = console_.service;
   const response = await call(`${ingest_url}/v1/events/batch`, api_key, { body: { events } });
   expect(response.status).toBe(202);
+  return String(response.data['ingestion_id']);
 }
 
 const deposit = (player: string, amount: number, id: string) => ({
@@ -44,8 +47,9 @@ describe('an empty project', () => {
 });
 
 describe('with events', () => {
+  let ingestion_id: string;
   beforeAll(async () => {
-    await sendEvents([
+    ingestion_id = await sendEvents([
       deposit('anna', 123_456, 'a-1'),
       deposit('bert', 1, 'b-1'),
       deposit('anna', 100, 'a-1'),
@@ -58,6 +62,11 @@ describe('with events', () => {
     await page.getByText('€1,234.57').first().waitFor();
     await page.getByRole('button', { name: 'As table' }).first().click();
     await page.getByRole('cell', { name: '€1,234.57' }).waitFor();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'CSV' }).first().click();
+    const csv = await readFile(await (await download).path(), 'utf8');
+    expect(csv.split('\r\n')[0]).toMatch(/,EUR$/);
+    expect(csv).toMatch(/\r\n\d{4}-\d\d-\d\dT[\d:.]+Z,1234\.57(?:\r\n|$)/);
     expect(await accessibilityFaults(page)).toEqual([]);
   });
 
@@ -84,6 +93,11 @@ describe('with events', () => {
     await page.goto(`${console_.service.base_url}/console/events?tab=rejected`);
     await page.getByRole('row', { name: /CONFLICTING_DUPLICATE/ }).click();
     await page.getByRole('dialog').getByText('came before with another content').waitFor();
+    // It is dealt with, and has no tick for that.
+    await show(page, `events?trace=${ingestion_id}/2`);
+    const step = page.getByRole('dialog').locator('dl').filter({ hasText: 'Folded into totals' });
+    await step.getByText(/^✕ conflicts with/).waitFor();
+    expect(await step.getByText('✓').count()).toBe(0);
   });
 
   test('a player is found by the device, and the profile has totals, money and reachability', async () => {

@@ -28,7 +28,7 @@ const name = (page: Page) => page.getByLabel('Name').first();
 const byKeys = (page: Page) => page.keyboard.press('Control+s');
 const byButton = (page: Page) => page.getByRole('button', { name: 'Save', exact: true }).click();
 
-const EDITORS: Readonly<Record<string, EditorCase>> = {
+const EDITORS = {
   'a segment': {
     open: async () => `segments/${await client.make([depositedOver(1)], { name: 'Slow' })}/edit`,
     field: name,
@@ -55,16 +55,16 @@ const EDITORS: Readonly<Record<string, EditorCase>> = {
   },
   'the configuration': {
     open: () => Promise.resolve('settings?tab=config'),
-    field: (page) => page.getByLabel('Email: at most a day'),
+    field: (page) => page.getByLabel('Email: maximum per day'),
     save: async (page) => {
       await page.getByRole('button', { name: 'Review changes' }).click();
       await page.getByRole('button', { name: 'Save 1 change' }).click();
     },
     by_keys: false,
   },
-};
+} satisfies Readonly<Record<string, EditorCase>>;
 
-describe.each(Object.entries(EDITORS))('%s', (_, editor) => {
+describe.each(Object.entries<EditorCase>(EDITORS))('%s', (_, editor) => {
   test('takes nothing while it is saved, and has everything that was typed when that has failed', async () => {
     const page = await front.open(await editor.open());
     const field = editor.field(page);
@@ -90,4 +90,17 @@ describe.each(Object.entries(EDITORS))('%s', (_, editor) => {
       expect(await field.inputValue()).toBe('78');
     }
   });
+});
+
+test('a session that has ended when something is saved is begun again, and what was typed is saved', async () => {
+  const page = await front.open(await EDITORS['a template'].open(), { is_private: true });
+  await name(page).fill('After');
+  await page.context().clearCookies();
+  await byButton(page);
+  const dialog = page.getByRole('dialog', { name: 'Sign in again' });
+  await dialog.getByRole('button', { name: 'Sign in again' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  expect(await name(page).inputValue()).toBe('After');
+  await byButton(page);
+  await page.getByRole('heading', { name: 'After', exact: true }).waitFor();
 });

@@ -187,7 +187,7 @@ describe('the builder', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Must not be empty').waitFor();
     await page.getByText('Must be a whole number of minutes').waitFor();
-    await page.getByRole('alert', { name: 'What the service refuses here' }).waitFor();
+    await page.getByRole('alert', { name: 'Errors' }).waitFor();
     expect(await page.evaluate(FOCUSED)).toBe('Name');
     expect(new URL(page.url()).pathname).toBe('/console/segments/new');
   });

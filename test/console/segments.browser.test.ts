@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { becomesOld, faultsInBothThemes, goTo, show } from './browser.ts';
+import { accessibilityFaults, becomesOld, faultsInBothThemes, goTo, show } from './browser.ts';
 import { makeMember } from './members.ts';
 import {
   OVERFLOW,
@@ -43,7 +43,7 @@ describe('the list', () => {
     await row.getByText('Up to date').waitFor();
     const text = (await row.textContent()) ?? '';
     expect(text).toContain('7');
-    expect(text).toContain('By schedule, every 30 minutes');
+    expect(text).toContain('Scheduled, every 30 minutes');
     await row.focus();
     await page.keyboard.press('Enter');
     await page.waitForURL(new RegExp(`/segments/${id}`));
@@ -208,8 +208,12 @@ describe('one segment', () => {
     const page = await front.open(`segments/${id}?tab=audit`);
     const row = page.getByRole('row', { name: /a new word/ });
     await row.waitFor();
-    expect(await row.textContent()).toContain(`${front.service.owner}update`);
-    await page.getByRole('row', { name: `${front.service.owner} create` }).waitFor();
+    expect(await row.textContent()).toContain(`${front.service.owner}Changed`);
+    await page.getByRole('row', { name: `${front.service.owner} Created` }).waitFor();
+    await row.click();
+    const drawer = page.getByRole('dialog', { name: 'Segment: Changed' });
+    await drawer.getByRole('row', { name: /^description .*"a new word"$/ }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
   });
 
   test('of an unknown id is a refusal with its code, and a hostile id stays a part of its path', async () => {

@@ -23,15 +23,15 @@ describe('the configuration', () => {
   test('takes what a licence suggests, shows every difference, and saves only those', async () => {
     const page = await console_.open('settings');
     await page.getByLabel('Licence').selectOption('mga');
-    await page.getByRole('button', { name: 'Take what the licence suggests' }).click();
-    await page.getByLabel('Email: at most a day').fill('3');
+    await page.getByRole('button', { name: 'Apply the suggestions of the licence' }).click();
+    await page.getByLabel('Email: maximum per day').fill('3');
     await page.getByLabel('Quiet hours from').fill('22:00');
     await page.getByLabel('until').fill('08:00');
     await page.getByLabel('Time zone of players').fill('Europe/Malta');
     await page.getByRole('button', { name: 'Review changes' }).click();
     const review = page.getByRole('dialog', { name: 'Save these changes?' });
     await review.getByRole('row', { name: 'Licence — mga' }).waitFor();
-    await review.getByRole('row', { name: 'Email: at most a day — 3' }).waitFor();
+    await review.getByRole('row', { name: 'Email: maximum per day — 3' }).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     expect((await config())['license_jurisdiction']).toBeNull();
     await review.getByRole('button', { name: /^Save \d+ changes/ }).click();
@@ -54,7 +54,7 @@ describe('the configuration', () => {
       config: { messaging: { quiet_hours } },
     });
     const page = await console_.open('settings?tab=config');
-    await page.getByLabel('Who keeps the KYC status').selectOption('crm_owns');
+    await page.getByLabel('KYC model').selectOption('crm_owns');
     await page.getByLabel('Quiet hours from').fill('21:00');
     await client.api('PATCH', '/v1/tenant/config', {
       kyc_model: 'dual',
@@ -96,9 +96,9 @@ test('the settings of bonuses and what is changed of rules are reviewed, and wha
     await page.getByRole('button', { name: verb }).click();
   };
   await page.getByRole('button', { name: 'Review changes' }).click();
-  await page.getByRole('row', { name: 'ukgc_max_wagering: times wagered, at most — 8' }).waitFor();
-  await page.getByRole('row', { name: 'Bonuses of one player in 24 hours, at most — 3' }).waitFor();
-  await page.getByRole('row', { name: 'No bonus is granted, and campaigns stand still no yes' }).waitFor();
+  await page.getByRole('row', { name: 'ukgc_max_wagering: maximum wagering multiple — 8' }).waitFor();
+  await page.getByRole('row', { name: 'Maximum bonuses per player in 24 hours — 3' }).waitFor();
+  await page.getByRole('row', { name: 'Pause all bonuses no yes' }).waitFor();
   await page.getByRole('button', { name: 'Save 4 changes' }).click();
   await expect.poll(config).toMatchObject({
     config: {

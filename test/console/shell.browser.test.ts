@@ -1,6 +1,12 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { faultsInBothThemes, openConsole, show, type ConsoleBrowser } from './browser.ts';
+import {
+  accessibilityFaults,
+  faultsInBothThemes,
+  openConsole,
+  show,
+  type ConsoleBrowser,
+} from './browser.ts';
 
 let console_: ConsoleBrowser;
 beforeAll(async () => {
@@ -35,16 +41,18 @@ describe('the frame', () => {
   });
 
   test('opens by keyboard: search, help, and a screen by two letters', async () => {
-    const page = await console_.open('players');
+    const page = await console_.open('overview');
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keyboard' }).waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.keyboard.press('Control+k');
+    await page.getByRole('dialog', { name: 'Go to' }).waitFor();
     await page.keyboard.type('play');
+    await page.getByRole('option', { name: 'Overview' }).waitFor({ state: 'detached' });
     await page.getByRole('option', { name: 'Players' }).waitFor();
     await page.keyboard.press('Enter');
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('heading', { name: 'Players', exact: true }).waitFor();
     await page.keyboard.press('/');
     expect(await page.getByRole('searchbox').evaluate((field) => field.matches(':focus'))).toBe(true);
   });
@@ -129,6 +137,20 @@ describe('the frame', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect(await page.getByRole('searchbox').inputValue()).toBe('half a name');
     await page.getByText('No player matches').waitFor();
+  });
+
+  test('says that it is offline, keeps the page, and opens a screen when there is a network again', async () => {
+    const page = await console_.open('players', { is_private: true });
+    const bar = page.getByText('You are offline.', { exact: false });
+    await page.context().setOffline(true);
+    await bar.waitFor();
+    await page.getByRole('link', { name: 'System' }).click();
+    await page.getByRole('alert').getByText('UNREACHABLE').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.context().setOffline(false);
+    await bar.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'System', exact: true }).waitFor();
   });
 
   test('cannot be framed, and its cookie reads nothing for another site', async () => {

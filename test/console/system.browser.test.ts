@@ -22,6 +22,7 @@ const STATE = {
     { name: 'clickhouse', status: 'failed', version: null },
   ],
   versions: { service: '0.1.0', node: '20.0.0' },
+  time_zones: { release: '2024a', is_old: true },
   consumers: [{ name: 'player-fold', events_behind: 1_000 }],
   queues: [
     { name: 'messages', items: 10_000, oldest_at: '2026-11-26T11:00:00.000Z' },
@@ -64,6 +65,7 @@ test('says what is wrong, in light and dark and a narrow window', async () => {
   await page.getByRole('row', { name: 'Messages to send 10,000 or more' }).waitFor();
   await page.getByRole('row', { name: 'Webhooks to call Not known now' }).waitFor();
   await page.getByText('2 differences').waitFor();
+  await page.getByText('May be older than a year: update the service').waitFor();
   await page.getByText(HOSTILE.script).waitFor();
   expect(await page.title()).toBe('System · Console');
   expect(await faultsInBothThemes(page)).toEqual([]);

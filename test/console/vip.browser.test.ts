@@ -69,8 +69,8 @@ test('says what tiers are when there are none, and makes the first, with amounts
   await field(page, 'Code').fill('gold');
   await field(page, 'Rank').fill('30');
   await field(page, 'Colour').fill('gold');
-  await field(page, 'Staked in all (EUR)').fill('90071992547409.91');
-  await field(page, 'Demotion after days without activity').fill('90');
+  await field(page, 'Lifetime stakes (EUR)').fill('90071992547409.91');
+  await field(page, 'Demote after days of inactivity').fill('90');
   await field(page, 'Cashback, percent').fill('2.5');
   await button(page, 'Create tier').click();
   await page.getByRole('alert').getByText('must be a colour such as #D4AF37').first().waitFor();
@@ -145,7 +145,7 @@ describe('a tier', () => {
     const page = await console_.open(`vip/${id}`);
     await page.getByText('Other perks, which stay as they are: lounge').waitFor();
     await field(page, 'Cashback, percent').fill('3');
-    await field(page, 'Deposited in all (EUR)').fill('100');
+    await field(page, 'Lifetime deposits (EUR)').fill('100');
     await on.client.api('PATCH', `/v1/vip-tiers/${id}`, {
       name: 'theirs',
       requirements: { min_days_active: 7, lifetime_deposit_subunit: 5 },
@@ -166,9 +166,9 @@ describe('a tier', () => {
     await field(page, 'Name').fill('typed');
     await page.getByRole('link', { name: 'Audit log' }).click();
     const { owner } = console_.service;
-    const updated = new RegExp(`${owner} update .*"cashback_pct":1.* → .*"cashback_pct":3`);
+    const updated = new RegExp(`${owner} Changed .*perks.cashback_pct: 1 → 3`);
     await page.getByRole('row', { name: updated }).waitFor();
-    await page.getByRole('row', { name: `${owner} create null →` }).waitFor();
+    await page.getByRole('row', { name: new RegExp(`${owner} Created .*: — → `) }).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.goBack();
     expect(await field(page, 'Name').inputValue()).toBe('typed');
@@ -179,17 +179,17 @@ describe('a tier', () => {
     const page = await console_.open(`vip/${id}`);
     await field(page, 'Status').selectOption('Not active');
     await button(page, 'Save').click();
-    const dialog = page.getByRole('dialog', { name: 'Make “leaving” not active?' });
+    const dialog = page.getByRole('dialog', { name: 'Deactivate “leaving”?' });
     await dialog.getByText('0 players of this project lose the tier').waitFor();
     // When somebody else has saved it meanwhile, it is asked again.
     await on.client.api('PATCH', `/v1/vip-tiers/${id}`, { rank: 51 });
-    await dialog.getByRole('button', { name: 'Make it not active' }).click();
+    await dialog.getByRole('button', { name: 'Deactivate' }).click();
     await dialog.waitFor({ state: 'detached' });
     await button(page, 'Save mine over it').click();
     await dialog.getByText('0 players of this project lose the tier').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     expect((await stored(id))['is_active']).toBe(true);
-    await dialog.getByRole('button', { name: 'Make it not active' }).click();
+    await dialog.getByRole('button', { name: 'Deactivate' }).click();
     await expect.poll(async () => (await stored(id))['is_active']).toBe(false);
     await page.getByRole('link', { name: 'VIP' }).click();
     await rung(page, 'leaving').getByText('Not active').waitFor();

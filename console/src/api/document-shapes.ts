@@ -1,3 +1,5 @@
+import { hasWords } from '../format/search.ts';
+
 /** A JSON Schema as the OpenAPI document has it. */
 export interface Schema {
   $ref?: string;
@@ -160,9 +162,5 @@ export function rulesOf({ minimum, maximum, minLength, maxLength, pattern, defau
 
 /** Whether an operation is about the searched text: every word of it is in its method, path or summary. */
 export function isFound({ method, path, summary }: Operation, q: string): boolean {
-  const text = `${method} ${path} ${summary}`.toLowerCase();
-  return q
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word));
+  return hasWords(`${method} ${path} ${summary}`, q);
 }

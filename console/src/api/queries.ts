@@ -6,7 +6,7 @@ import {
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query';
-import { useRef } from 'react';
+import { useEffect, useRef } from 'react';
 import { ask, type Answer, type DataOf, type InputsOf, type Operation } from './client.ts';
 import { writeExactly } from './json.ts';
 import { usePlace } from './place.tsx';
@@ -18,6 +18,13 @@ interface ReadOptions {
   refresh_ms?: number;
   /** Shows the answer to the former question until the new one is there. */
   keep_previous?: boolean;
+}
+
+interface ListOptions extends ReadOptions {
+  /** Rows of a page. */
+  page?: number;
+  /** Pages that are missing follow by themselves. */
+  is_whole?: boolean;
 }
 
 /** As {@link ReadOptions}; how soon it is asked again may depend on the last answer. */
@@ -68,13 +75,15 @@ export type FiltersIn<O extends ListOperation> =
   InputsOf<O> extends [...unknown[], infer Query] ? WithoutPage<Query> : never;
 
 const PAGE = 100;
+/** The largest page of the API. */
+const LARGEST_PAGE = 200;
 const PRECONDITION_FAILED = 412;
 
 /** Reads a list of the project page by page: `useList('players.list', [{ status }])`; `rows` are those of all pages so far. */
 export function useList<O extends ListOperation>(
   operation: O,
   inputs: FiltersOf<O>,
-  { enabled = true, page = PAGE, refresh_ms, keep_previous = false }: ReadOptions & { page?: number } = {},
+  { enabled = true, page = PAGE, refresh_ms, keep_previous = false, is_whole = false }: ListOptions = {},
 ) {
   const place = usePlace();
   const ids = inputs.filter((input) => typeof input === 'string');
@@ -91,10 +100,20 @@ export function useList<O extends ListOperation>(
     ...(refresh_ms === undefined ? {} : { refetchInterval: refresh_ms }),
     ...(keep_previous ? { placeholderData: keepPreviousData } : {}),
   });
+  const { hasNextPage, isFetching, isError, fetchNextPage } = result;
+  const reads_on = is_whole && hasNextPage && !isFetching && !isError;
+  useEffect(() => {
+    if (reads_on) void fetchNextPage();
+  }, [reads_on, fetchNextPage]);
   return {
     ...result,
     rows: result.data?.pages.flatMap(({ data }) => (data as Page<RowOf<O>>).data),
   };
+}
+
+/** Reads all pages of a list, such as that of what a field can name; `rows` are those of the pages so far. */
+export function useWholeList<O extends ListOperation>(operation: O, inputs: FiltersOf<O>, enabled = true) {
+  return useList(operation, inputs, { enabled, page: LARGEST_PAGE, is_whole: true });
 }
 
 /** The filters that are set: an empty field of a form filters by nothing. */

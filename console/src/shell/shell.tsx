@@ -3,6 +3,7 @@ import { Link, Outlet, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ApiError } from '@player-engagement/client';
 import { PlaceProvider } from '../api/place.tsx';
+import { useOnline } from '../api/online.ts';
 import { placesOf, sessionQuery, type Place, type Session } from '../api/session.ts';
 import { useSessionEnded } from '../api/session-ended.ts';
 import { ZoneProvider } from '../format/zone.tsx';
@@ -77,6 +78,7 @@ function Frame({ session, place, places }: { session: Session; place: Place; pla
       <div className={`${css['environment']} ${css[session.environment]}`}>
         {t.header.environments[session.environment]}
       </div>
+      <Offline />
       <Header session={session} place={place} places={places} onSearch={() => setOpen('palette')} />
       <nav className={css['nav']} aria-label={t.nav.label}>
         {SCREENS.map(({ path, name }) => (
@@ -91,6 +93,16 @@ function Frame({ session, place, places }: { session: Session; place: Place; pla
       </main>
       {open === 'palette' ? <Palette onClose={() => setOpen(undefined)} /> : null}
       {open === 'help' ? <Help onClose={() => setOpen(undefined)} /> : null}
+    </div>
+  );
+}
+
+/** Says that there is no network; screen readers read it when it appears. */
+function Offline() {
+  const is_online = useOnline();
+  return (
+    <div role="status" className={is_online ? undefined : css['offline']}>
+      {is_online ? null : t.header.offline}
     </div>
   );
 }

@@ -21,7 +21,10 @@ interface ActDialogProps {
   children: ReactNode;
 }
 
-/** A dialog for one act. It is left, or acts; what the API refuses is said below. */
+/**
+ * A dialog for one act. It is left, or acts; what the API refuses is said below. Where the act cannot be undone, the focus
+ * is on the button that leaves it.
+ */
 export function ActDialog({
   title,
   verb,
@@ -37,6 +40,7 @@ export function ActDialog({
     <Dialog
       title={title}
       onClose={onClose}
+      first={kind === 'danger' ? 'button' : 'field'}
       mayClose={() => !busy}
       actions={
         <>

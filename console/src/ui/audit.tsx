@@ -1,17 +1,24 @@
 import type { AuditLogEntry } from '@player-engagement/client';
-import type { ComponentProps, ReactNode } from 'react';
+import { useState, type ComponentProps, type ReactNode } from 'react';
+import { writeExactly } from '../api/json.ts';
 import { usePlace } from '../api/place.tsx';
 import { useList } from '../api/queries.ts';
 import { roleAllows } from '../api/session.ts';
-import { formatMasked } from '../format/value.ts';
+import { fieldChanges } from '../format/field-changes.ts';
 import { Time } from '../format/zone.tsx';
 import { t } from '../messages/t.ts';
+import { Id } from './copy.tsx';
+import { Dialog } from './dialog.tsx';
+import { Facts } from './facts.tsx';
 import type { Column } from './grid.tsx';
 import { Listed } from './listed.tsx';
 import { Empty } from './states.tsx';
+import { Table } from './table.tsx';
 import { Tabs } from './tabs.tsx';
 
 const m = t.audit;
+/** Characters of a row of the list; the drawer has all. */
+const SHOWN = 400;
 
 /** A record of the API, as the audit log names it. */
 export interface AuditedRecord {
@@ -19,22 +26,86 @@ export interface AuditedRecord {
   id: string;
 }
 
-const COLUMNS: readonly Column<AuditLogEntry>[] = [
-  { key: 'at', title: m.when, width: '210px', cell: ({ occurred_at }) => <Time at={occurred_at} /> },
-  {
-    key: 'who',
-    title: m.who,
-    width: '180px',
-    cell: ({ actor }) => <bdi>{actor.kind === 'session' ? actor.user_id : m.internal}</bdi>,
-  },
-  { key: 'action', title: m.action, width: '120px', cell: ({ action }) => action },
-  {
-    key: 'changes',
-    title: m.changes,
-    width: 'minmax(300px, 1fr)',
-    cell: ({ before, after }) => <code>{`${formatMasked(before)} → ${formatMasked(after)}`}</code>,
-  },
-];
+const whoOf = ({ actor }: AuditLogEntry) => (actor.kind === 'session' ? actor.user_id : m.internal);
+const typeOf = ({ resource_type }: AuditLogEntry) => m.resources[resource_type];
+const sideOf = (value: unknown) => (value === undefined ? '—' : writeExactly(value));
+
+/** Columns of entries; those of many records also name the record. */
+function columnsOf(with_record: boolean): Column<AuditLogEntry>[] {
+  const of_record: Column<AuditLogEntry>[] = [
+    { key: 'resource', title: m.resource, width: '150px', cell: typeOf },
+    { key: 'id', title: m.resourceId, width: '300px', cell: ({ resource_id }) => <code>{resource_id}</code> },
+  ];
+  return [
+    { key: 'at', title: m.when, width: '210px', cell: ({ occurred_at }) => <Time at={occurred_at} /> },
+    { key: 'who', title: m.who, width: '180px', cell: (entry) => <bdi>{whoOf(entry)}</bdi> },
+    { key: 'action', title: m.action, width: '150px', cell: ({ action }) => m.actions[action] },
+    ...(with_record ? of_record : []),
+    {
+      key: 'changes',
+      title: m.fields,
+      width: 'minmax(300px, 1fr)',
+      cell: ({ before, after }) =>
+        fieldChanges(before, after)
+          .map((one) => m.change(one.path, sideOf(one.before), sideOf(one.after)))
+          .join('; ')
+          .slice(0, SHOWN),
+    },
+  ];
+}
+
+interface AuditListProps extends Omit<
+  ComponentProps<typeof Listed<AuditLogEntry>>,
+  'columns' | 'keyOf' | 'onOpen'
+> {
+  /** The entries are of many records. */
+  with_record?: boolean;
+}
+
+/** Entries of the audit log; each opens with what it has changed, field by field. */
+export function AuditList({ with_record = false, ...rest }: AuditListProps) {
+  const [opened, setOpened] = useState<AuditLogEntry>();
+  return (
+    <>
+      <Listed {...rest} columns={columnsOf(with_record)} keyOf={({ id }) => id} onOpen={setOpened} />
+      {opened === undefined ? null : <Entry of={opened} onClose={() => setOpened(undefined)} />}
+    </>
+  );
+}
+
+function Entry({ of: entry, onClose }: { of: AuditLogEntry; onClose: () => void }) {
+  const changes = fieldChanges(entry.before, entry.after);
+  return (
+    <Dialog title={m.entry(m.actions[entry.action], typeOf(entry))} as="drawer" onClose={onClose}>
+      <Facts
+        label={m.title}
+        facts={[
+          [m.when, <Time key="at" at={entry.occurred_at} />],
+          [m.who, <bdi key="who">{whoOf(entry)}</bdi>],
+          [m.resourceId, <Id key="id" value={entry.resource_id} what={m.resourceId} />],
+          [t.states.requestId, <Id key="request" value={entry.request_id} what={t.states.requestId} />],
+        ]}
+      />
+      {changes.length === 0 ? (
+        <p>{m.noFields}</p>
+      ) : (
+        <Table
+          label={m.fields}
+          wraps
+          head={[m.field, m.before, m.after]}
+          rows={changes.map(({ path, before, after }) => ({
+            key: path,
+            cells: [
+              <code key="field">{path}</code>,
+              <bdi key="before">{sideOf(before)}</bdi>,
+              <bdi key="after">{sideOf(after)}</bdi>,
+            ],
+          }))}
+        />
+      )}
+    </Dialog>
+  );
+}
 
 /** Who changed a record, and what: for those who may read the audit log. */
 export function AuditTab(record: AuditedRecord) {
@@ -44,11 +115,9 @@ export function AuditTab(record: AuditedRecord) {
 
 function Changes({ type, id }: AuditedRecord) {
   return (
-    <Listed
+    <AuditList
       pages={useList('auditLog.list', [{ resource_type: type, resource_id: id }])}
       label={m.title}
-      columns={COLUMNS}
-      keyOf={(row) => row.id}
       empty={<Empty title={m.none} />}
     />
   );

@@ -1,15 +1,18 @@
 import { useState, type ReactNode } from 'react';
+import { chartRows } from '../format/csv.ts';
 import { t } from '../messages/t.ts';
 import { Button } from './button.tsx';
 import { downloadCsv } from './csv.ts';
 import css from './bars.module.css';
 
-/** One bar: its label, its height in any unit, and the value as text. */
+/** One bar: its time, also as a label; its height in any unit; and the value for readers and for spreadsheets. */
 export interface Bar {
-  key: string;
+  at: string;
   label: string;
   value: number;
   text: string;
+  /** A plain decimal text; undefined: not known yet. */
+  figure: string | undefined;
 }
 
 const WIDTH = 600;
@@ -33,8 +36,8 @@ export function Bars({
   const step = WIDTH / Math.max(1, bars.length);
   const zero = has_negative ? HEIGHT / 2 : HEIGHT;
   const scale = (has_negative ? HEIGHT / 2 : HEIGHT) / most;
-  const csv = () =>
-    downloadCsv(title, [[t.chart.when, unit], ...bars.map(({ label, text }) => [label, text])]);
+  const points = bars.flatMap(({ at, figure }) => (figure === undefined ? [] : [{ at, figure }]));
+  const csv = () => downloadCsv(title, chartRows(t.chart.when, unit, points));
   return (
     <figure className={css['figure']}>
       <figcaption>
@@ -43,7 +46,7 @@ export function Bars({
           <Button kind="quiet" aria-pressed={as_table} onClick={() => setAsTable(!as_table)}>
             {as_table ? t.chart.asChart : t.chart.asTable}
           </Button>
-          <Button kind="quiet" onClick={csv}>
+          <Button kind="quiet" onClick={csv} disabled={points.length < bars.length}>
             {t.chart.csv}
           </Button>
         </span>
@@ -59,8 +62,8 @@ export function Bars({
               </tr>
             </thead>
             <tbody>
-              {bars.map(({ key, label, text }) => (
-                <tr key={key}>
+              {bars.map(({ at, label, text }) => (
+                <tr key={at}>
                   <th scope="row">{label}</th>
                   <td>{text}</td>
                 </tr>
@@ -75,11 +78,11 @@ export function Bars({
           role="img"
           aria-label={t.chart.label(title)}
         >
-          {bars.map(({ key, label, value, text }, i) => {
+          {bars.map(({ at, label, value, text }, i) => {
             const height = Math.max(value === 0 ? 0 : 1, Math.abs(value) * scale);
             return (
               <rect
-                key={key}
+                key={at}
                 x={i * step + step * 0.1}
                 y={value < 0 ? zero : zero - height}
                 width={step * 0.8}

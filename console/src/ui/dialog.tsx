@@ -8,6 +8,8 @@ interface DialogProps {
   onClose: () => void;
   /** Drawers lie at the right edge and leave the page visible. */
   as?: 'dialog' | 'drawer';
+  /** What has the focus first: a field, if there is one, or the first button, which must be the safe one. */
+  first?: 'field' | 'button';
   /** Asked before it closes by Escape or a click outside; false keeps it open. */
   mayClose?: () => boolean;
   children: ReactNode;
@@ -15,26 +17,33 @@ interface DialogProps {
   actions?: ReactNode;
 }
 
+const FIELD = ':is(input, select, textarea):enabled';
+
 /** A modal dialog or drawer; open for as long as it is rendered. Focus returns to where it was. */
 export function Dialog({
   title,
   onClose,
   as = 'dialog',
+  first = 'field',
   mayClose = () => true,
   children,
   actions,
 }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  const footer = useRef<HTMLElement>(null);
   const heading = useId();
   useEffect(() => {
     const dialog = ref.current;
     const before = document.activeElement;
     dialog?.showModal();
+    const field = first === 'field' ? content.current?.querySelector<HTMLElement>(FIELD) : undefined;
+    (field ?? footer.current?.querySelector<HTMLElement>('button:enabled'))?.focus();
     return () => {
       dialog?.close();
       if (before instanceof HTMLElement) before.focus();
     };
-  }, []);
+  }, [first]);
   const close = () => {
     if (mayClose()) onClose();
   };
@@ -64,8 +73,10 @@ export function Dialog({
             ✕
           </Button>
         </header>
-        <div className={css['content']}>{children}</div>
-        <footer>{actions ?? <Button onClick={close}>{t.dialog.close}</Button>}</footer>
+        <div ref={content} className={css['content']}>
+          {children}
+        </div>
+        <footer ref={footer}>{actions ?? <Button onClick={close}>{t.dialog.close}</Button>}</footer>
       </div>
     </dialog>
   );

@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type CSSProperties, type KeyboardEvent, type ReactNode } from 'react';
 import { t } from '../messages/t.ts';
 import { Button } from './button.tsx';
 import css from './grid.module.css';
@@ -8,11 +8,14 @@ import { shortcutsAreOn } from './shortcuts.ts';
 const ROW_PX = 32;
 const OVERSCAN = 12;
 
-/** A column; `width` is a track of CSS grid, such as `120px` or `minmax(160px, 2fr)`. */
+/**
+ * A column; `width` is a track of CSS grid. Its least width is a number: each row is a grid of its own, and rows are only
+ * below their heads when no track depends on what is in it.
+ */
 export interface Column<Row> {
   key: string;
   title: string;
-  width: string;
+  width: `${number}px` | `minmax(${number}px, ${number}fr)`;
   /** Numbers and money are at the right. */
   align?: 'right';
   cell: (row: Row) => ReactNode;
@@ -92,8 +95,12 @@ export function Grid<Row>({ label, rows, columns, keyOf, onOpen, onMore, is_load
     }
   };
   const tracks = { gridTemplateColumns: columns.map(({ width }) => width).join(' ') };
+  const widths = {
+    '--least': `${columns.reduce((sum, { width }) => sum + leastOf(width), 0)}px`,
+    '--gaps': columns.length - 1,
+  } as CSSProperties;
   return (
-    <div className={css['frame']}>
+    <div className={css['frame']} style={widths}>
       <div
         ref={scroller}
         className={css['scroller']}
@@ -151,4 +158,9 @@ export function Grid<Row>({ label, rows, columns, keyOf, onOpen, onMore, is_load
       </div>
     </div>
   );
+}
+
+/** The least width of a column in pixels. */
+function leastOf(width: Column<never>['width']): number {
+  return Number.parseFloat(width.replace('minmax(', ''));
 }

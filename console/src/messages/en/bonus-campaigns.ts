@@ -25,12 +25,12 @@ export const bonus_campaigns = {
     segment_id: 'Segment',
     currency_override: 'Currency of the bonuses',
     deposit_from: 'Deposit',
-    deposit_amount: 'The same deposit for all',
+    deposit_amount: 'Fixed deposit for all',
     max_liability: 'Budget',
-    max_grants: 'Bonuses at most',
+    max_grants: 'Maximum bonuses',
     rate_per_second: 'Bonuses per second',
-    qualifying_product: 'Players get it for betting on',
-    advertising: 'Where it is advertised',
+    qualifying_product: 'Qualifying product',
+    advertising: 'Advertising',
   } as Names,
   noTemplate: 'Choose a template',
   noSegment: 'Choose a segment',
@@ -40,7 +40,7 @@ export const bonus_campaigns = {
     last_deposit: 'The last one of each, within 24 hours',
   } as Names,
   depositHint: 'The bonus is a percentage of it',
-  budgetHint: 'What all bonuses may cost together; empty: no limit',
+  budgetHint: 'Maximum cost of all bonuses; empty: no limit',
   noProduct: 'As the segment says',
   advertising: {
     direct: 'To the players themselves',
@@ -61,7 +61,7 @@ export const bonus_campaigns = {
   stats: { granted: 'Granted', pending: 'Pending', skipped: 'Skipped', failed: 'Failed' },
   costTitle: 'Budget and liability',
   cost: {
-    granted_base: 'Granted in all',
+    granted_base: 'Total granted',
     open_base: 'Liability: still running',
     released_base: 'Paid out',
     ended_unreleased_base: 'Ended without a payment',
@@ -85,7 +85,7 @@ export const bonus_campaigns = {
     counting: 'what it would do',
     text: (count: number, cost: string) =>
       `${counted(count, 'player gets', 'players get')} a bonus, for ${cost} in all. Each player is looked at again then.`,
-    would: 'Would get it',
+    would: 'Eligible players',
     cost: 'Cost',
   },
   moves: {
@@ -96,8 +96,8 @@ export const bonus_campaigns = {
         `${counted(granted, 'bonus is', 'bonuses are')} granted; ${counted(pending, 'member waits', 'members wait')} until it goes on.`,
     },
     issuing: {
-      button: 'Go on',
-      title: (name: string) => `Go on with “${name}”?`,
+      button: 'Resume',
+      title: (name: string) => `Resume “${name}”?`,
       text: (granted: number, pending: number) =>
         `${counted(granted, 'bonus is', 'bonuses are')} granted; ${counted(pending, 'member is', 'members are')} still to come.`,
     },

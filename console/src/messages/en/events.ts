@@ -31,7 +31,6 @@ export const events = {
     segments: 'Segments that the player has entered since',
   },
   statuses: { done: 'done', pending: 'not yet', none: 'never', unknown: 'not known any more' },
-  verdict: 'Verdict',
   verdicts: {
     applied: 'applied',
     duplicate: 'a duplicate: counted once',
@@ -41,7 +40,7 @@ export const events = {
   duplicateOf: 'Duplicate of',
   ingestionId: 'Ingestion id',
   noSegments: 'None.',
-  message: 'What is wrong',
+  message: 'Error',
   replays: { none: 'not replayed', replayed: 'replayed', unknown: 'unknown outcome' },
   deadLetter: 'Reason',
   noDeadLetters: 'No event was rejected',

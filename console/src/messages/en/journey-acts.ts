@@ -9,11 +9,11 @@ export const journeyActs = {
   activateText: (trigger: string) => `From now on runs start for players with: ${trigger}.`,
   activateExisting:
     'Players who are in the segment now enter, too, unless those of an earlier activation did.',
-  activateVersion: (version: number) => `What was saved last becomes version ${version}.`,
+  activateVersion: (version: number) => `The last saved draft becomes version ${version}.`,
   activateUses: 'It uses:',
   resume: 'Runs that came due while the journey was held',
   resumes: { run: 'go on', skip: 'are cancelled' },
-  hinders: 'These must be mended first:',
+  hinders: 'Fix these first:',
   pause: 'Pause',
   pauseTitle: (name: string) => `Pause “${name}”?`,
   pauseText: 'Nothing starts runs while it is paused; what would have started one is lost.',
@@ -37,7 +37,7 @@ export const journeyActs = {
     count === 0
       ? 'No run is running.'
       : `${runs(count)} ${count === 1 ? 'is' : 'are'} running and will be cancelled with what of them waits to be sent.`,
-  archiveUses: 'What it uses stays as it is:',
+  archiveUses: 'These records are not changed:',
   usesNothing: 'It uses no template, segment or bonus.',
   simulate: 'Simulate',
   publish: (version: number) => `Publish version ${version}`,

@@ -38,9 +38,9 @@ export const journeys = {
   created: 'Created',
   changed: 'Changed',
   draftWaits: (version: number) =>
-    `What is shown was saved last and is not live: it would be version ${version}.`,
+    `The draft below was saved last and is not live. It would be version ${version}.`,
   problem: 'Events that may start runs wait:',
-  warnings: 'To look at',
+  warnings: 'Warnings',
   runStatuses: { running: 'Running', completed: 'Completed', failed: 'Failed', cancelled: 'Cancelled' },
   goal: 'Reached the goal',
   goalOf: (reached: number, all: number) => `${formatInt(reached)} of ${formatInt(all)}`,
@@ -57,7 +57,7 @@ export const journeys = {
   rules: 'Start and rules',
   starts: 'Starts with',
   existing: 'Members of the segment enter when it is first activated',
-  reEntry: 'The same player again',
+  reEntry: 'Re-entry',
   reEntries: {
     once: 'never',
     after_exit: 'when the run before has ended',
@@ -75,7 +75,7 @@ export const journeys = {
   views: { both: 'List and canvas', list: 'List', canvas: 'Canvas' },
   view: 'Show',
   steps: 'Steps',
-  unreached: 'No way leads to these steps',
+  unreached: 'Unreachable steps',
   goesOn: (title: string) => `goes on at “${title}”`,
   leadsNowhere: 'leads nowhere yet',
   ways: {
@@ -221,7 +221,7 @@ export const journeys = {
     cancelAllTitle: (name: string) => `Cancel the running runs of “${name}”?`,
     cancelAllVerb: (count: number) => `Cancel ${runs(count)}`,
     cancelAllText: (count: number, node: string | undefined) =>
-      `${runs(count)} ${count === 1 ? 'stands' : 'stand'} ${node === undefined ? 'in this journey' : `at “${node}”`} now and will end there. What of them waits to be sent is not sent. This cannot be undone.`,
+      `${runs(count)} ${count === 1 ? 'stands' : 'stand'} ${node === undefined ? 'in this journey' : `at “${node}”`} now and will end there. Their messages and webhooks that wait are not sent. This cannot be undone.`,
   },
   acts: journeyActs,
   moves: journeyMoves,
@@ -251,7 +251,7 @@ export const journeys = {
   notJsonObject: 'This is no JSON object',
   simulation: {
     title: (name: string) => `Simulate “${name}”`,
-    text: 'What a run of the journey as it was saved last would do from now on. Nothing of it happens.',
+    text: 'A run of the last saved draft, simulated from now on. Nothing is sent or changed.',
     madeUp: 'Without a player it is simulated for a made-up one.',
     payload: 'Data of the trigger, as JSON',
     payloadHint: 'The properties of the event, such as {"amount": 5000}',
@@ -282,7 +282,7 @@ export const journeys = {
     choose: 'Difference',
     from: 'From',
     to: 'To',
-    saved: 'Saved last',
+    saved: 'Last saved',
     same: 'Both are the same.',
     difference: 'Difference',
     part: 'Part',

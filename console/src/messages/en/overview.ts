@@ -27,7 +27,7 @@ export const overview = {
   skipped: 'Not sent, by reason',
   running: 'Running',
   protection: 'Player protection',
-  blocked: 'Messages that excluded players did not get',
+  blocked: 'Messages blocked for excluded players',
   flow: 'Flow of events',
   lag: 'Events behind',
   deadLetters: 'Dead letters',

@@ -45,6 +45,8 @@ export const shell = {
       dev: 'Development',
     },
     search: 'Go to…',
+    offline:
+      'You are offline. The data may be old, and changes cannot be saved. Your text stays on this page.',
   },
   palette: {
     title: 'Go to',
@@ -72,10 +74,10 @@ export const shell = {
     provider: 'Sign in with your company account',
     development:
       'This service runs for development. Open the link that it printed when it started, or make another with “npm run provision -- sign-in”. A link signs in once.',
-    continues: 'In another tab of this browser. This page notices, and goes on where it is.',
-    ended: 'Your session has ended. What you typed is still here: sign in, and go on.',
+    continues: 'Open it in another tab of this browser. This page then continues.',
+    ended: 'Your session has ended. Your text is still here: sign in to continue.',
     again: 'Sign in again',
-    none: 'No identity provider is configured, and this is not the service’s own machine. Ask who runs the service.',
+    none: 'No identity provider is configured, and this is not the service’s own machine. Ask an administrator of the service.',
     noPlace: 'You are signed in, but you are not a member of any operator. Ask an owner to invite you.',
     refused: 'The sign-in was refused.',
   },

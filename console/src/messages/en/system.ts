@@ -28,7 +28,7 @@ export const system = {
   atLeast: (count: string) => `${count} or more`,
   notKnown: 'Not known now',
   queues: 'Queues',
-  queuesNote: 'What of this operator waits for a part of the service',
+  queuesNote: 'Work of this operator that waits',
   queue: 'Queue',
   queueNames: {
     'event-rewriter': 'Events to correct',
@@ -57,7 +57,7 @@ export const system = {
   givenUp: 'Given up',
   reconcile: 'Last reconciliation',
   reconcileNote: 'Every total is recomputed from the ledger, and every copy compared with its source',
-  neverReconciled: 'Not yet. Whoever runs the service starts it with npm run reconcile.',
+  neverReconciled: 'Not yet. An administrator of the service starts it with npm run reconcile.',
   noDifferences: 'No differences',
   differences: (count: number) => counted(count, 'difference', 'differences'),
 };

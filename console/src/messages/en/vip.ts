@@ -40,8 +40,8 @@ export const vip = {
     'requirements.lifetime_deposit_subunit': 'Lifetime deposits',
     'requirements.lifetime_wagered_subunit': 'Lifetime stakes',
     'requirements.min_days_active': 'Days since the first event',
-    'demotion.inactivity_days': 'Demotion after days without activity',
-    'demotion.grace_days': 'Days of grace on top',
+    'demotion.inactivity_days': 'Demote after days of inactivity',
+    'demotion.grace_days': 'Grace period (days)',
     'perks.cashback_pct': 'Cashback, percent',
     'perks.dedicated_host': 'Dedicated host',
     'perks.priority_kyc': 'Priority KYC',
@@ -60,8 +60,8 @@ export const vip = {
   yesNo: { '': '—', true: 'Yes', false: 'No' } as Names,
   statuses: { true: 'Active', false: 'Not active' } as Names,
   deactivate: {
-    title: (name: string) => `Make “${name}” not active?`,
-    verb: 'Make it not active',
+    title: (name: string) => `Deactivate “${name}”?`,
+    verb: 'Deactivate',
     text: (members: string) =>
       `${members} of this project lose the tier, and get the highest one that they have earned.`,
     unknown: 'Its players',
@@ -69,7 +69,7 @@ export const vip = {
     type: (code: string) => `They could not be counted. Type ${code} to go on without the number`,
   },
   moves: {
-    loading: 'changes of tiers',
+    loading: 'tier changes',
     none: 'No tier changes',
     noneHelp: 'Tiers change when totals cross what a tier needs, after inactivity, and by hand.',
     at: 'Time',

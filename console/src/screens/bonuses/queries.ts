@@ -10,7 +10,7 @@ import { everyOf } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';
 import type { Amount } from '../../api/currencies.ts';
 import { usePlace } from '../../api/place.tsx';
-import { useList, useRead, type FiltersIn } from '../../api/queries.ts';
+import { useList, useRead, type FiltersIn, useWholeList } from '../../api/queries.ts';
 
 export type { BonusCampaign, BonusTemplate, Grant } from '@player-engagement/client';
 
@@ -36,16 +36,14 @@ export function useBonusTemplate(id: string, enabled: boolean) {
   return useRead('bonusTemplates.get', [id], { enabled });
 }
 
-const LARGEST_PAGE = { page: 200 };
-
 /** Templates to choose from. */
 export function useTemplateChoice() {
-  return useList('bonusTemplates.list', [], LARGEST_PAGE);
+  return useWholeList('bonusTemplates.list', []);
 }
 
 /** Segments to choose from. */
 export function useSegmentChoice() {
-  return useList('segments.list', [], LARGEST_PAGE);
+  return useWholeList('segments.list', []);
 }
 
 /** The code of the currency of a template: every type has one. */

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { everyOf, type Channel } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';
 import { usePlace } from '../../api/place.tsx';
-import { useList, useRead, type FiltersIn } from '../../api/queries.ts';
+import { useList, useRead, type FiltersIn, useWholeList } from '../../api/queries.ts';
 
 export type {
   CalendarEntry,
@@ -42,8 +42,6 @@ export function useVariants(campaign_id: string) {
   return useRead('campaigns.variants.list', [campaign_id]);
 }
 
-const LARGEST_PAGE = { page: 200 };
-
 /** What a campaign can be made of. */
 export interface Named {
   id: string;
@@ -51,15 +49,20 @@ export interface Named {
 }
 
 export function useSegments() {
-  return useList('segments.list', [], LARGEST_PAGE);
+  return useWholeList('segments.list', []);
 }
 
 export function useTemplatesOf(channel: Channel) {
-  return useList('templates.list', [{ channel }], LARGEST_PAGE);
+  return useWholeList('templates.list', [{ channel }]);
 }
 
 export function useProviders() {
-  return useList('messagingProviders.list', [], LARGEST_PAGE);
+  return useWholeList('messagingProviders.list', []);
+}
+
+/** The names of the events that the catalogue has. */
+export function useEventNames(): readonly string[] {
+  return useRead('segments.fields', []).data?.data.events.map(({ name }) => name) ?? [];
 }
 
 /**

@@ -31,7 +31,9 @@ export function Recipients({ campaign }: { campaign: CampaignRecord }) {
       key: 'status',
       title: t.campaigns.status,
       width: '130px',
-      cell: ({ status }) => <Badge tone={GOOD.has(status) ? 'good' : 'neutral'}>{status}</Badge>,
+      cell: ({ status }) => (
+        <Badge tone={GOOD.has(status) ? 'good' : 'neutral'}>{t.overview.statuses[status] ?? status}</Badge>
+      ),
     },
     {
       key: 'why',

@@ -186,11 +186,12 @@ function OverTime({ campaign }: { campaign: CampaignRecord }) {
               unit={m.metrics[metric]}
               note={data.is_complete ? null : <p>{m.partialSeries}</p>}
               bars={data.points.map((point) => ({
-                key: point.at,
+                at: point.at,
                 // Days are those of UTC, whatever zone is chosen.
                 label: data.interval === 'day' ? point.at.slice(0, 10) : formatTime(point.at, zone),
                 value: point[metric],
                 text: formatInt(point[metric]),
+                figure: String(point[metric]),
               }))}
             />
           )

@@ -1,4 +1,5 @@
 import type { ApiError } from '@player-engagement/client';
+import { useId } from 'react';
 import { oneOf, CHANNELS } from '../../api/choices.ts';
 import { fromLocalField, toLocalField } from '../../format/time.ts';
 import { useZone } from '../../format/zone.tsx';
@@ -7,7 +8,7 @@ import { Choice } from '../../ui/choice.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, Row } from '../../ui/form.tsx';
 import { issueOf, type Draft } from './draft.ts';
-import { useProviders, useSegments, useTemplatesOf } from './queries.ts';
+import { useEventNames, useProviders, useSegments, useTemplatesOf } from './queries.ts';
 
 const m = t.campaigns;
 /** What people make; the third kind is that of journeys. */
@@ -27,22 +28,37 @@ function TextInput({
   field,
   label,
   hint,
+  suggestions = [],
   draft,
   error,
   onChange,
-}: Omit<StepProps, 'disabled'> & { field: TextField; label: string; hint?: string }) {
+}: Omit<StepProps, 'disabled'> & {
+  field: TextField;
+  label: string;
+  hint?: string;
+  suggestions?: readonly string[];
+}) {
+  const list = useId();
   return (
     <Field label={label} hint={hint} error={issueOf(error, field)}>
       {(control) => (
-        <input
-          {...control}
-          dir="auto"
-          maxLength={200}
-          value={draft[field] ?? ''}
-          onChange={({ target: { value } }) =>
-            onChange({ [field]: value === '' && field !== 'name' ? null : value })
-          }
-        />
+        <>
+          <input
+            {...control}
+            dir="auto"
+            maxLength={200}
+            list={suggestions.length === 0 ? undefined : list}
+            value={draft[field] ?? ''}
+            onChange={({ target: { value } }) =>
+              onChange({ [field]: value === '' && field !== 'name' ? null : value })
+            }
+          />
+          <datalist id={list}>
+            {suggestions.map((one) => (
+              <option key={one} value={one} />
+            ))}
+          </datalist>
+        </>
       )}
     </Field>
   );
@@ -51,6 +67,7 @@ function TextInput({
 /** To whom: name, channel, and the segment or event. */
 export function AudienceStep({ disabled, ...step }: StepProps) {
   const { draft, error, onChange } = step;
+  const events = useEventNames();
   return (
     <Form disabled={disabled}>
       <Row>
@@ -111,7 +128,13 @@ export function AudienceStep({ disabled, ...step }: StepProps) {
         onChange={(segment_id) => onChange({ segment_id })}
       />
       {draft.type === 'triggered' ? (
-        <TextInput {...step} field="trigger_event" label={m.triggerEvent} hint={m.triggerHint} />
+        <TextInput
+          {...step}
+          field="trigger_event"
+          label={m.triggerEvent}
+          hint={m.triggerHint}
+          suggestions={events}
+        />
       ) : null}
     </Form>
   );
@@ -148,7 +171,13 @@ export function ContentStep({ disabled, ...step }: StepProps) {
         />
       </Row>
       <Row>
-        <TextInput {...step} field="goal_event" label={m.goal} hint={m.goalHint} />
+        <TextInput
+          {...step}
+          field="goal_event"
+          label={m.goal}
+          hint={m.goalHint}
+          suggestions={useEventNames()}
+        />
         <Field label={m.goalDays} error={issueOf(error, 'goal_attribution_days')}>
           {(control) => (
             <input

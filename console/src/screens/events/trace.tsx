@@ -33,6 +33,14 @@ const TONES: Readonly<Record<string, Tone>> = {
   unknown: 'neutral',
 };
 
+/** What was rejected or conflicts is dealt with, too, and has not been counted. */
+const VERDICT_TONES: Readonly<Record<NonNullable<EventTrace['folded']['verdict']>, Tone>> = {
+  applied: 'good',
+  duplicate: 'neutral',
+  conflicting: 'bad',
+  rejected: 'bad',
+};
+
 function Step({ status }: { status: keyof typeof m.statuses }) {
   return <Badge tone={TONES[status] ?? 'neutral'}>{m.statuses[status]}</Badge>;
 }
@@ -88,8 +96,16 @@ function Folded({ folded }: { folded: EventTrace['folded'] }) {
     <Facts
       label={m.steps.folded}
       facts={[
-        [m.steps.folded, <Step key="folded" status={status} />],
-        [m.verdict, verdict === null ? '—' : m.verdicts[verdict]],
+        [
+          m.steps.folded,
+          verdict === null ? (
+            <Step key="folded" status={status} />
+          ) : (
+            <Badge key="folded" tone={VERDICT_TONES[verdict]}>
+              {m.verdicts[verdict]}
+            </Badge>
+          ),
+        ],
         ...(reason === null ? [] : ([[m.deadLetter, `${reason}: ${message ?? ''}`]] as const)),
         ...(duplicate_of === null ? [] : ([[m.duplicateOf, duplicate_of.ingestion_id]] as const)),
         ...(money === null || money.amount === null || money.currency === null

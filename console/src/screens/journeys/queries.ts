@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { everyOf } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';
 import { usePlace } from '../../api/place.tsx';
-import { useList, useRead, type FiltersIn } from '../../api/queries.ts';
+import { useList, useRead, type FiltersIn, useWholeList } from '../../api/queries.ts';
 
 export type {
   Journey as JourneyRecord,
@@ -77,22 +77,20 @@ export interface Named {
   name: string;
 }
 
-const LARGEST_PAGE = { page: 200 };
-
 export function useSegments(enabled = true) {
-  return useList('segments.list', [], { ...LARGEST_PAGE, enabled });
+  return useWholeList('segments.list', [], enabled);
 }
 
 export function useTemplates(enabled = true) {
-  return useList('templates.list', [], { ...LARGEST_PAGE, enabled });
+  return useWholeList('templates.list', [], enabled);
 }
 
 export function useProviders(enabled = true) {
-  return useList('messagingProviders.list', [], { ...LARGEST_PAGE, enabled });
+  return useWholeList('messagingProviders.list', [], enabled);
 }
 
 export function useBonusTemplates(enabled = true) {
-  return useList('bonusTemplates.list', [], { ...LARGEST_PAGE, enabled });
+  return useWholeList('bonusTemplates.list', [], enabled);
 }
 
 /** Events, and fields of players with their operators. */

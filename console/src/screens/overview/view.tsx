@@ -1,7 +1,8 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useMemo, type ComponentProps } from 'react';
-import { useMoney, type MoneyFormat } from '../../api/currencies.ts';
+import { useBaseCurrency, useMoney, type MoneyFormat } from '../../api/currencies.ts';
 import type { Int } from '../../api/json.ts';
+import { decimalOf } from '../../format/money.ts';
 import { changeOf, formatInt, formatPercent } from '../../format/number.ts';
 import { formatTime } from '../../format/time.ts';
 import { Time, useZone } from '../../format/zone.tsx';
@@ -134,6 +135,7 @@ interface ChartProps {
 
 function Chart({ metric, title, range, from, money }: ChartProps) {
   const { name } = useZone();
+  const base = useBaseCurrency();
   const series = useSeries(metric, range === 'month' ? 'day' : 'hour', from);
   return (
     <Answered asked={series} what={title}>
@@ -142,10 +144,11 @@ function Chart({ metric, title, range, from, money }: ChartProps) {
           title={title}
           unit={data.currency ?? ''}
           bars={data.points.map(({ at, value }) => ({
-            key: at,
+            at,
             label: formatTime(at, name),
             value: Number(value),
             text: money.base(value),
+            figure: base === undefined ? undefined : decimalOf(value, base.scale),
           }))}
         />
       )}

@@ -121,7 +121,7 @@ export function EditPlayer({
             >
               {[...new Set([player.status, ...SETTABLE])].map((status) => (
                 <option key={status} value={status}>
-                  {status.replaceAll('_', ' ')}
+                  {m.statuses[status] ?? status}
                 </option>
               ))}
             </select>

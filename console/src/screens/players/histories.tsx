@@ -2,6 +2,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { formatMasked } from '../../format/value.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { AuditList } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
@@ -12,7 +13,6 @@ import {
   useMemberships,
   useMessages,
   useTimeline,
-  type AuditRecord,
   type JourneyRun,
   type Membership,
   type MessageRecord,
@@ -62,9 +62,16 @@ export function Messages({ id }: { id: string }) {
       key: 'status',
       title: m.columns.status,
       width: '140px',
-      cell: ({ status }) => <Badge tone={GOOD.has(status) ? 'good' : 'neutral'}>{status}</Badge>,
+      cell: ({ status }) => (
+        <Badge tone={GOOD.has(status) ? 'good' : 'neutral'}>{t.overview.statuses[status] ?? status}</Badge>
+      ),
     },
-    { key: 'why', title: m.why, width: 'minmax(200px, 1fr)', cell: ({ error_code }) => error_code ?? '—' },
+    {
+      key: 'why',
+      title: m.why,
+      width: 'minmax(200px, 1fr)',
+      cell: ({ error_code }) => (error_code === null ? '—' : (t.codes[error_code] ?? error_code)),
+    },
   ];
   return (
     <Listed
@@ -105,7 +112,12 @@ export function Journeys({ id }: { id: string }) {
       width: 'minmax(200px, 1fr)',
       cell: ({ journey_name }) => <bdi>{journey_name}</bdi>,
     },
-    { key: 'status', title: m.columns.status, width: '140px', cell: ({ status }) => <Badge>{status}</Badge> },
+    {
+      key: 'status',
+      title: m.columns.status,
+      width: '140px',
+      cell: ({ status }) => <Badge>{t.journeys.runStatuses[status]}</Badge>,
+    },
   ];
   return (
     <Listed
@@ -127,29 +139,5 @@ export function Journeys({ id }: { id: string }) {
 
 /** Who changed the player, and what. */
 export function Audit({ id }: { id: string }) {
-  const columns: Column<AuditRecord>[] = [
-    { key: 'at', title: t.events.at, width: WHEN, cell: ({ occurred_at }) => <Time at={occurred_at} /> },
-    {
-      key: 'who',
-      title: m.who,
-      width: '180px',
-      cell: ({ actor }) => (actor.kind === 'session' ? actor.user_id : actor.kind),
-    },
-    { key: 'action', title: m.action, width: '180px', cell: ({ action }) => action },
-    {
-      key: 'changes',
-      title: t.events.properties,
-      width: 'minmax(300px, 1fr)',
-      cell: ({ before, after }) => <code>{`${formatMasked(before)} → ${formatMasked(after)}`}</code>,
-    },
-  ];
-  return (
-    <Listed
-      pages={useAudit(id)}
-      label={m.tabs.audit}
-      columns={columns}
-      keyOf={(row) => row.id}
-      empty={nothing}
-    />
-  );
+  return <AuditList pages={useAudit(id)} label={m.tabs.audit} empty={nothing} />;
 }

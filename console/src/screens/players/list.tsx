@@ -54,7 +54,7 @@ export function Players() {
           label={m.status}
           value={status}
           any={m.anyStatus}
-          options={STATUSES.map((one) => ({ value: one, name: one }))}
+          options={STATUSES.map((one) => ({ value: one, name: m.statuses[one] ?? one }))}
           onChange={(chosen) => void navigate({ search: (before) => ({ ...before, status: chosen }) })}
         />
       </search>

@@ -3,7 +3,6 @@ import { everyOf } from '../../api/choices.ts';
 import { useList, useRead } from '../../api/queries.ts';
 
 export type {
-  AuditLogEntry as AuditRecord,
   Grant as GrantRecord,
   LedgerEntry as LedgerRow,
   MessageSend as MessageRecord,

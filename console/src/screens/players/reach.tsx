@@ -27,7 +27,7 @@ export function Reach({ id }: { id: string }) {
               ) : (
                 <Badge tone="bad">{m.notReachable}</Badge>
               ),
-              codes.join(', ') || '—',
+              codes.map((code) => t.codes[code] ?? code).join(', ') || '—',
               `${shown(caps.day)} · ${shown(caps.week)}`,
               <Time key="quiet" at={quiet_until} />,
             ],

@@ -1,3 +1,4 @@
+import { t } from '../../messages/t.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';
 
 const TONES: Readonly<Record<string, Tone>> = {
@@ -10,5 +11,5 @@ const TONES: Readonly<Record<string, Tone>> = {
 
 /** The status of a player. */
 export function Status({ status }: { status: string }) {
-  return <Badge tone={TONES[status] ?? 'neutral'}>{status.replaceAll('_', ' ')}</Badge>;
+  return <Badge tone={TONES[status] ?? 'neutral'}>{t.players.statuses[status] ?? status}</Badge>;
 }

@@ -17,9 +17,8 @@ export interface BuilderTools {
   vocabulary: Vocabulary;
   currency: Currency | undefined;
   sayer: Sayer;
-  /** The segments that a condition can refer to: those of the lists so far. */
+  /** The segments that a condition can refer to. */
   segments: readonly { id: string; name: string }[];
-  moreSegments: (() => void) | undefined;
   /**
    * Changes the tree. Changes with the same `tag` in quick succession are one step back; `focus` says where the focus is
    * afterwards.

@@ -28,7 +28,7 @@ import {
 } from './draft.ts';
 import { withForms } from './forms.ts';
 import { issuesByNode, localIssues } from './issues.ts';
-import { usePreview, useSegments, type SegmentRecord } from './queries.ts';
+import { usePreview, useSegmentChoice, type SegmentRecord } from './queries.ts';
 import { nodeOf, ROOT } from './tree.ts';
 import { useUndoable } from '../../ui/undo.ts';
 import { useLater } from './later.ts';
@@ -86,7 +86,7 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
     ...(is_current ? (size.error?.issues ?? []) : []),
     ...(refused?.draft === draft ? refused.issues : []),
   ];
-  const segments = useSegments();
+  const segments = useSegmentChoice();
   const segment_rows = (segments.rows ?? []).filter(({ id }) => id !== base?.data.id);
 
   const blocker = useBlocker({
@@ -115,7 +115,6 @@ export function Builder({ vocabulary, currency, latest, onAskAgain, onStartAgain
     currency,
     sayer: { vocabulary, currency, names: new Map(segment_rows.map(({ id, name }) => [id, name])) },
     segments: segment_rows,
-    moreSegments: segments.hasNextPage ? () => void segments.fetchNextPage() : undefined,
     change: (next, { tag, focus: find } = {}) => {
       const root = next(draft.root);
       focus.current = find?.(draft.root, root);

@@ -1,5 +1,6 @@
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
+import { useNarrowed } from '../../ui/choice.tsx';
 import { useTools } from './builder-context.ts';
 import css from './builder.module.css';
 import { Comparison, firstComparison } from './comparison.tsx';
@@ -181,7 +182,8 @@ function Within({ value, onValue }: { value: unknown; onValue: (value: unknown, 
 }
 
 function SegmentForm({ written, onWritten }: FormProps) {
-  const { segments, moreSegments } = useTools();
+  const { segments } = useTools();
+  const { found, search } = useNarrowed(m.segment, segments, ({ name }) => name);
   return (
     <>
       <Choice
@@ -196,14 +198,12 @@ function SegmentForm({ written, onWritten }: FormProps) {
       <Choice
         label={m.segment}
         value={plainText(written['segment_id'])}
-        choices={segments.map(({ id, name }) => [id, name])}
+        choices={segments
+          .filter((one) => found.includes(one) || one.id === written['segment_id'])
+          .map(({ id, name }) => [id, name])}
         onChoose={(segment_id) => onWritten({ ...written, segment_id }, 'segment')}
       />
-      {moreSegments === undefined ? null : (
-        <Button kind="quiet" onClick={moreSegments}>
-          {m.moreSegments}
-        </Button>
-      )}
+      {search}
     </>
   );
 }

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'react';
 import { usePlace } from '../../api/place.tsx';
 import { roleAllows } from '../../api/session.ts';
 import { formatInt } from '../../format/number.ts';
+import { hasWords } from '../../format/search.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Field } from '../../ui/field.tsx';
@@ -19,8 +20,6 @@ const m = t.segments;
 const EXAMPLE = `curl -X POST "$BASE/v1/segments" -H "Authorization: Bearer $SESSION" -H 'Content-Type: application/json' \\
   -d '{"name":"Depositors","definition":{"operator":"AND","conditions":[
     {"type":"trait","field":"total_deposited","op":"gt","value":0}]}}'`;
-/** A search reads further pages by itself up to so many segments. */
-const MOST_SEARCHED = 2_000;
 
 const COLUMNS: readonly Column<SegmentRecord>[] = [
   { key: 'name', title: m.columns.name, width: 'minmax(220px, 2fr)', cell: ({ name }) => <bdi>{name}</bdi> },
@@ -55,20 +54,15 @@ export function Segments() {
   const [text, setText] = useState(q);
   const { role } = usePlace();
   const wanted = text.trim().toLowerCase();
-  const all = useSegments();
-  const { rows, hasNextPage, isFetchingNextPage, fetchNextPage, isError } = all;
+  const all = useSegments(wanted !== '');
+  const { rows } = all;
   useEffect(() => {
     void navigate({
       search: (before) => ({ ...before, q: wanted === '' ? undefined : wanted }),
       replace: true,
     });
   }, [wanted, navigate]);
-  const reads_on =
-    wanted !== '' && hasNextPage && !isFetchingNextPage && !isError && (rows?.length ?? 0) < MOST_SEARCHED;
-  useEffect(() => {
-    if (reads_on) void fetchNextPage();
-  }, [reads_on, fetchNextPage]);
-  const found = wanted === '' ? rows : rows?.filter(({ name }) => name.toLowerCase().includes(wanted));
+  const found = wanted === '' ? rows : rows?.filter(({ name }) => hasWords(name, wanted));
   const may_edit = roleAllows(role, 'editor');
   return (
     <Page

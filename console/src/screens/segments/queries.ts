@@ -4,7 +4,7 @@ import { everyOf } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';
 import { asDoubles, parseExactly } from '../../api/json.ts';
 import { usePlace } from '../../api/place.tsx';
-import { useList, useRead } from '../../api/queries.ts';
+import { useList, useRead, useWholeList } from '../../api/queries.ts';
 
 export type {
   AuditLogEntry as AuditEntry,
@@ -24,8 +24,14 @@ export const STRATEGIES = everyOf<Strategy>()(['realtime', 'scheduled', 'manual'
 
 const REFRESH_MS = 10_000;
 
-export function useSegments() {
-  return useList('segments.list', [], { refresh_ms: REFRESH_MS });
+/** The list of segments; one that is searched reads all of its pages. */
+export function useSegments(is_searched: boolean) {
+  return useList('segments.list', [], { refresh_ms: REFRESH_MS, is_whole: is_searched });
+}
+
+/** Segments to choose from. */
+export function useSegmentChoice() {
+  return useWholeList('segments.list', []);
 }
 
 /** One segment; `refresh_ms` for pages that show how it is kept up to date. */
@@ -38,9 +44,9 @@ export function useVocabulary() {
   return useRead('segments.fields', []);
 }
 
-/** The names of the segments that lists have loaded, by their ids. */
+/** The names of the segments, by their ids. */
 export function useSegmentNames(): ReadonlyMap<string, string> {
-  const { rows = [] } = useSegments();
+  const { rows = [] } = useSegmentChoice();
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 

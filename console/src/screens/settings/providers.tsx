@@ -69,7 +69,7 @@ function List({ onOpen }: { onOpen: (id: string) => void }) {
           {
             key: 'act',
             title: m.action,
-            width: '260px',
+            width: '260px' as const,
             cell: (row: ProviderRecord) => (
               <>
                 {act(row, 'test', m.test)}

@@ -1,6 +1,6 @@
 import type { Provider, Suppression, TenantConfig } from '@player-engagement/client';
 import { everyOf, type Channel } from '../../api/choices.ts';
-import { useList, useRead } from '../../api/queries.ts';
+import { useList, useRead, useWholeList } from '../../api/queries.ts';
 
 export type {
   ConsoleSession as SessionRecord,
@@ -49,7 +49,7 @@ export function useProvider(id: string) {
 
 /** Active templates, to test a provider with. */
 export function useTestTemplates(channel: Channel) {
-  return useList('templates.list', [{ channel, status: 'active' }]);
+  return useWholeList('templates.list', [{ channel, status: 'active' }]);
 }
 
 export type Reason = Suppression['reason'];

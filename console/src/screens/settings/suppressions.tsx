@@ -52,7 +52,7 @@ export function Suppressions() {
           {
             key: 'remove',
             title: m.action,
-            width: '110px',
+            width: '110px' as const,
             cell: (row: SuppressionRecord) => (
               <Button kind="quiet" aria-label={m.takeBackOf(row.address)} onClick={() => setOpen(row)}>
                 {m.takeBack}

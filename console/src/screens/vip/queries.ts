@@ -1,15 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { ask } from '../../api/client.ts';
 import { usePlace } from '../../api/place.tsx';
-import { useList, useRead } from '../../api/queries.ts';
+import { useList, useRead, useWholeList } from '../../api/queries.ts';
 
 export type { MovedPlayer as Moved, Tier } from '@player-engagement/client';
 
-/** A tenant has at most 100 tiers, so one page has all of them. */
-const ALL = { page: 200 };
-
 export function useTiers() {
-  return useList('vipTiers.list', [], ALL);
+  return useWholeList('vipTiers.list', []);
 }
 
 export function useTier(id: string, enabled: boolean) {
