@@ -70,7 +70,7 @@ describe('API keys', () => {
     expect(await page.getByRole('link', { name: 'API keys' }).count()).toBe(0);
     for (const name of ['Webhooks', 'Adapters'])
       expect(await page.getByRole('link', { name }).count()).toBe(0);
-    await page.getByText('an administrator can make one').waitFor();
+    await page.getByText('an administrator can create one').waitFor();
   });
 });
 
@@ -133,7 +133,7 @@ test('the ledger of webhooks shows what failed and why', async () => {
       last_error = 'WEBHOOK_HTTP_ERROR', last_reason = 'status 503', response = ${HOSTILE.script}
     where event_id = ${event_id}`;
   await page.reload();
-  await page.getByText('WEBHOOK_HTTP_ERROR (503)').click();
+  await page.getByText('The endpoint answered with an error (503)').click();
   const drawer = page.getByRole('dialog', { name: 'Webhook' });
   await drawer.getByText('onerror').waitFor();
   await page.keyboard.press('Escape');

@@ -199,7 +199,7 @@ describe('the editor', () => {
     await page.getByRole('button', { name: 'End runs on an event…' }).click();
     await page.getByLabel('Track a goal').check();
     await page.getByLabel('Attribution window (days)').fill('14');
-    await page.getByLabel('Percent of the players').fill('10');
+    await page.getByLabel('Holdout (percent of the players)').fill('10');
     expect(await accessibilityFaults(page)).toEqual([]);
     await save(page).click();
     await shown(page);

@@ -254,7 +254,7 @@ describe('the builder', () => {
     await dialog.getByRole('button', { name: 'Apply' }).click();
     await dialog.getByText('This is not JSON.').waitFor();
     await page.keyboard.press('Escape');
-    await dialog.getByText('is not applied', { exact: false }).waitFor();
+    await dialog.getByText('are not applied', { exact: false }).waitFor();
     const definition = {
       operator: 'OR',
       conditions: [depositedOver(10_000), { operator: 'NOT', conditions: [depositedOver(1_000)] }],

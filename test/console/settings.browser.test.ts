@@ -85,10 +85,10 @@ describe('the configuration', () => {
 test('the settings of bonuses and what is changed of rules are reviewed, and what allows more needs a reason', async () => {
   await client.api('PATCH', '/v1/tenant/config', { license_jurisdiction: 'ukgc' });
   const page = await console_.open('settings?tab=config');
-  await page.getByText('No bonus is granted, and campaigns').click();
-  await page.getByLabel('Active bonuses of a player').selectOption('cancel');
-  await page.getByLabel('Bonuses of one player').fill('3');
-  await page.getByLabel('ukgc_max_wagering: times wagered').fill('8');
+  await page.getByText('Pause all bonuses').click();
+  await page.getByLabel('Active bonuses when').selectOption('cancel');
+  await page.getByLabel('Maximum bonuses per player').fill('3');
+  await page.getByLabel('ukgc_max_wagering: maximum wagering multiple').fill('8');
   await page.getByText('Empty: 10, as the rule says').waitFor();
   expect(await page.getByText('denmark_').count()).toBe(0);
   const save = async (verb: string) => {
@@ -107,8 +107,8 @@ test('the settings of bonuses and what is changed of rules are reviewed, and wha
     },
   });
   // Without the stricter number the rule allows more than before.
-  await page.getByLabel('ukgc_max_wagering: times wagered').fill('');
-  await page.getByText('No bonus is granted, and campaigns').click();
+  await page.getByLabel('ukgc_max_wagering: maximum wagering multiple').fill('');
+  await page.getByText('Pause all bonuses').click();
   await save('Save 2 changes');
   await page.getByText('must be given, because the rule would allow more').last().waitFor();
   await page.getByLabel('ukgc_max_wagering: reason').fill('The law is enough');
@@ -191,9 +191,9 @@ test('a provider is changed over what somebody else has saved, and keeps secrets
   await page.getByRole('heading', { name: 'Changed texts' }).waitFor();
   expect(new URL(page.url()).searchParams.get('provider')).toBe(id);
   await page.getByLabel('From').fill('+356200');
-  await page.getByLabel('Messages a second').fill('fast');
+  await page.getByLabel('Maximum messages per second').fill('fast');
   await page.getByText('must be a whole number').waitFor();
-  await page.getByLabel('Messages a second').fill('5');
+  await page.getByLabel('Maximum messages per second').fill('5');
   await page.getByRole('link', { name: 'Members' }).click();
   await page.getByRole('dialog', { name: 'Leave without saving?' }).getByText('Stay').click();
   await client.api('PATCH', path, { name: 'Renamed texts', config: { from: '+356300' } });

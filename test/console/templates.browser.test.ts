@@ -253,7 +253,7 @@ test('who changed it and what uses it are shown, also before it is deleted', asy
   const page = await console_.open(`templates/${id}?tab=usedBy`);
   await page.getByRole('link', { name: 'its campaign' }).waitFor();
   await page.getByRole('link', { name: 'Audit log' }).click();
-  await page.getByText(/"name":"used".* → .*"name":"renamed"/).waitFor();
+  await page.getByText(/name: "used" → "renamed"/).waitFor();
   await page.getByRole('button', { name: 'Delete' }).click();
   const dialog = page.getByRole('dialog', { name: 'Delete the template “renamed”?' });
   await dialog.getByText('It is used by 1 campaign or journey').waitFor();

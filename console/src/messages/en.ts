@@ -1,6 +1,6 @@
 import { bonuses } from './en/bonuses.ts';
 import { campaigns } from './en/campaigns.ts';
-import { codes } from './en/codes.ts';
+import { codes, stepCodes } from './en/codes.ts';
 import { compliance } from './en/compliance.ts';
 import { developers } from './en/developers.ts';
 import { events } from './en/events.ts';
@@ -20,6 +20,7 @@ export const en = {
   ...shell,
   ...forms,
   codes,
+  stepCodes,
   overview,
   events,
   players,

@@ -67,7 +67,8 @@ export const compliance = {
     underWay: 'Under way when the exclusion came',
     underWayHelp: 'Decided before the exclusion was in force, and handed over after it came.',
     blocked: 'Blocked',
-    blockedOne: (count: number, code: string) => `${counted(count, 'time', 'times')} ${code}`,
+    blockedOne: (count: number, code: string, words: string) =>
+      `${counted(count, 'time', 'times')} ${code} (${words})`,
     nothing: 'none',
     kindOf: { message: 'Message', bonus: 'Bonus' },
     status: 'Status',

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../format/code-words.ts';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { oneOf } from '../../api/choices.ts';
 import { useMoney } from '../../api/currencies.ts';
@@ -83,7 +84,7 @@ export function Grants() {
         needs_review ? (
           <Badge tone="warn">{m.needsReview}</Badge>
         ) : (
-          (status_reason ?? last_error?.code ?? '—')
+          wordsOf(status_reason ?? last_error?.code ?? '—')
         ),
     },
   ];

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../format/code-words.ts';
 import { formatInt } from '../../format/number.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
@@ -20,7 +21,7 @@ export function Codes({ label, by_code }: { label: string; by_code: Readonly<Rec
           PROTECTED.has(code) ? (
             <Badge tone="shield">{t.codes[code]}</Badge>
           ) : (
-            <span key="why">{t.codes[code] ?? code}</span>
+            <span key="why">{wordsOf(code)}</span>
           ),
           formatInt(count),
           <code key="code">{code}</code>,

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../format/code-words.ts';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { oneOf } from '../../api/choices.ts';
 import { type FiltersIn } from '../../api/queries.ts';
@@ -39,7 +40,7 @@ export function Recipients({ campaign }: { campaign: CampaignRecord }) {
       key: 'why',
       title: m.why,
       width: 'minmax(240px, 1fr)',
-      cell: ({ error_code }) => (error_code === null ? '—' : (t.codes[error_code] ?? error_code)),
+      cell: ({ error_code }) => (error_code === null ? '—' : wordsOf(error_code)),
     },
     {
       key: 'at',

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../format/code-words.ts';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -86,7 +87,7 @@ const BLOCKED_FILTERS: readonly Filter[] = [
     name: 'code',
     label: m.code,
     type: 'text',
-    choices: Object.fromEntries(BLOCKING_CODES.map((code) => [code, t.codes[code] ?? code])),
+    choices: Object.fromEntries(BLOCKING_CODES.map((code) => [code, wordsOf(code)])),
   },
   { name: 'player', label: m.playerId, type: 'player' },
   ...TIMES,
@@ -100,7 +101,7 @@ const BLOCKED_COLUMNS: readonly Column<BlockedSend>[] = [
     width: 'minmax(200px, 1fr)',
     cell: ({ external_id, player_id }) => <bdi>{external_id ?? player_id}</bdi>,
   },
-  { key: 'code', title: m.code, width: '240px', cell: ({ code }) => t.codes[code] ?? code },
+  { key: 'code', title: m.code, width: '240px', cell: ({ code }) => wordsOf(code) },
   { key: 'channel', title: m.channel, width: '100px', cell: ({ channel }) => channel },
   {
     key: 'origin',

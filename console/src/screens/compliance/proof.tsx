@@ -1,3 +1,4 @@
+import { wordsOf } from '../../format/code-words.ts';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -92,7 +93,10 @@ function Span({ exclusion, as_of }: { exclusion: ProvenExclusion; as_of: string 
           [
             p.blocked,
             exclusion.blocked
-              .map(({ kind: what, code, count }) => `${p.kindOf[what]}: ${p.blockedOne(count, code)}`)
+              .map(
+                ({ kind: what, code, count }) =>
+                  `${p.kindOf[what]}: ${p.blockedOne(count, code, wordsOf(code))}`,
+              )
               .join(', ') || p.nothing,
           ],
         ]}
@@ -119,7 +123,7 @@ function Handed({ title, help, rows }: { title: string; help?: string; rows: rea
             `${p.kindOf[row.kind]} ${row.channel ?? ''}`,
             <Id key="player" value={row.player_id} what={m.playerId} />,
             row.campaign_name ?? row.journey_name ?? '—',
-            row.error_code === null ? row.status : `${row.status} (${row.error_code})`,
+            row.error_code === null ? row.status : `${row.status} (${wordsOf(row.error_code)})`,
             <Time key="decided" at={row.decided_at} />,
             <Time key="handed" at={row.handed_over_at} />,
           ],

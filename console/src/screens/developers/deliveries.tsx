@@ -1,3 +1,4 @@
+import { wordsOf } from '../../format/code-words.ts';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { formatInt } from '../../format/number.ts';
@@ -44,7 +45,9 @@ export function Deliveries() {
       title: m.lastError,
       width: 'minmax(200px, 2fr)',
       cell: ({ error_code, response_status }) =>
-        error_code === null ? '—' : `${error_code}${response_status === null ? '' : ` (${response_status})`}`,
+        error_code === null
+          ? '—'
+          : `${wordsOf(error_code)}${response_status === null ? '' : ` (${response_status})`}`,
     },
     { key: 'created', title: m.created, width: '210px', cell: (row) => <Time at={row.created_at} ago /> },
     { key: 'next', title: m.nextAttempt, width: '210px', cell: (row) => <Time at={row.next_attempt_at} /> },
@@ -96,7 +99,7 @@ function Details({ of, onClose }: { of: Delivery; onClose: () => void }) {
           [m.attempts, formatInt(of.attempts)],
           [m.lastAttempt, <Time key="last" at={of.last_attempt_at} />],
           [m.nextAttempt, <Time key="next" at={of.next_attempt_at} />],
-          [m.lastError, of.error_code ?? '—'],
+          [m.lastError, of.error_code === null ? '—' : wordsOf(of.error_code)],
           [m.reason, of.reason ?? '—'],
           [m.answerStatus, of.response_status === null ? '—' : String(of.response_status)],
           [m.eventId, <Id key="event" value={of.event_id} what={m.eventId} />],

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../format/code-words.ts';
 import { t } from '../../messages/t.ts';
 import type { RunRecord, StepRecord } from './queries.ts';
 
@@ -5,7 +6,7 @@ const m = t.journeys.runs;
 
 /** Why a run ended, or has failed. */
 export function whyOf({ error_code, cancelled_by, outcome }: RunRecord): string {
-  if (error_code !== null) return t.codes[error_code] ?? error_code;
+  if (error_code !== null) return wordsOf(error_code);
   if (cancelled_by !== null) return m.cancelledBy(cancelled_by);
   return outcome === null ? '—' : (m.outcomes[outcome] ?? outcome);
 }
@@ -21,6 +22,6 @@ export function reasonOf({
       ? []
       : [outcome.startsWith('branch:') ? m.branch(outcome.slice(7)) : (m.outcomes[outcome] ?? outcome)];
   const message = message_status === undefined ? [] : [m.message(message_status)];
-  const code = error_code === null ? [] : [t.codes[error_code] ?? error_code];
+  const code = error_code === null ? [] : [wordsOf(error_code)];
   return [...said, ...message, ...code].join('; ') || '—';
 }

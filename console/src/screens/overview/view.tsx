@@ -1,3 +1,4 @@
+import { wordsOf } from '../../format/code-words.ts';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useMemo, type ComponentProps } from 'react';
 import { useBaseCurrency, useMoney, type MoneyFormat } from '../../api/currencies.ts';
@@ -170,9 +171,7 @@ function Part({ title, facts }: { title: string; facts: ComponentProps<typeof Fa
 function Work({ data, money }: { data: OverviewData; money: MoneyFormat }) {
   const { messages, campaigns, journeys, grants, responsible_gaming, pipeline } = data;
   const counts = (of: Readonly<Record<string, Int>>) =>
-    Object.entries(of).map(
-      ([name, count]) => [m.statuses[name] ?? t.codes[name] ?? name, formatInt(count)] as const,
-    );
+    Object.entries(of).map(([name, count]) => [m.statuses[name] ?? wordsOf(name), formatInt(count)] as const);
   const letters = pipeline.dead_letters;
   return (
     <>

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../format/code-words.ts';
 import { useNavigate } from '@tanstack/react-router';
 import { formatMasked } from '../../format/value.ts';
 import { Time } from '../../format/zone.tsx';
@@ -70,7 +71,7 @@ export function Messages({ id }: { id: string }) {
       key: 'why',
       title: m.why,
       width: 'minmax(200px, 1fr)',
-      cell: ({ error_code }) => (error_code === null ? '—' : (t.codes[error_code] ?? error_code)),
+      cell: ({ error_code }) => (error_code === null ? '—' : wordsOf(error_code)),
     },
   ];
   return (

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../format/code-words.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -27,7 +28,7 @@ export function Reach({ id }: { id: string }) {
               ) : (
                 <Badge tone="bad">{m.notReachable}</Badge>
               ),
-              codes.map((code) => t.codes[code] ?? code).join(', ') || '—',
+              codes.map((code) => wordsOf(code)).join(', ') || '—',
               `${shown(caps.day)} · ${shown(caps.week)}`,
               <Time key="quiet" at={quiet_until} />,
             ],

@@ -1,3 +1,4 @@
+import { wordsOf } from '../../format/code-words.ts';
 import { useState } from 'react';
 import { oneOf, CHANNELS, type Channel } from '../../api/choices.ts';
 import { useChange } from '../../api/queries.ts';
@@ -145,7 +146,9 @@ export function TestProvider({
       {result === undefined ? null : (
         <p role="status">
           <Badge tone={result.status === 'sent' ? 'good' : 'bad'}>
-            {result.status === 'sent' ? m.testSent(result.recipient) : m.testFailed(result.error_code ?? '')}
+            {result.status === 'sent'
+              ? m.testSent(result.recipient)
+              : m.testFailed(wordsOf(result.error_code ?? ''))}
           </Badge>
         </p>
       )}

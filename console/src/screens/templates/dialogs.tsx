@@ -1,3 +1,4 @@
+import { wordsOf } from '../../format/code-words.ts';
 import { useState } from 'react';
 import { useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
@@ -56,7 +57,7 @@ export function SendTest({
           {result.status === 'sent' ? (
             <Badge tone="good">{m.testSent(result.recipient)}</Badge>
           ) : (
-            <Badge tone="bad">{m.testFailed(result.error_code ?? '')}</Badge>
+            <Badge tone="bad">{m.testFailed(wordsOf(result.error_code ?? ''))}</Badge>
           )}
         </p>
       )}
