@@ -149,3 +149,16 @@ it('every screen fits a window of 390 pixels, with long names, and cells are bel
   }
   expect(faults).toEqual([]);
 });
+
+it('the filters of a list are one line', async () => {
+  const page = await console_.open('overview', { width: 1280 });
+  const faults: string[] = [];
+  for (const path of LISTS) {
+    await show(page, path);
+    const tops = await page.evaluate<number[]>(`[...document.querySelectorAll('search > *')].map((one) =>
+      (one.querySelector('input, select') ?? one).getBoundingClientRect().top)`);
+    // A second line is further below than a field is high.
+    if (Math.max(...tops) - Math.min(...tops) > 32) faults.push(`${path}: ${tops.join()}`);
+  }
+  expect(faults).toEqual([]);
+});
