@@ -18,6 +18,8 @@ export interface ConsoleBrowser {
    * violations fail the file: see `close`.
    */
   open(path: string, options?: PageOptions): Promise<Page>;
+  /** Signs in as the owner in another tab of the page's browser, by a new link. */
+  signInElsewhere(page: Page): Promise<void>;
   /** Closes what is open. Throws when a page has thrown, or its policy was violated. */
   close(): Promise<void>;
 }
@@ -64,8 +66,18 @@ export async function openConsole(): Promise<ConsoleBrowser> {
     context.setDefaultTimeout(WAIT_MS);
     return { context, free: [] };
   };
+  const linkTo = (path: string, user: string) => {
+    const token = service.service.auth?.dev_issuer?.issueSignIn(user) ?? '';
+    return `${service.base_url}/console/${path}#sign-in=${token}`;
+  };
   return {
     service,
+    signInElsewhere: async (page) => {
+      const other = await page.context().newPage();
+      await other.goto(linkTo('players', service.owner));
+      await other.getByRole('navigation', { name: 'Screens' }).waitFor();
+      await other.close();
+    },
     open: async (path, options = {}) => {
       const {
         theme = 'light',
@@ -91,11 +103,10 @@ export async function openConsole(): Promise<ConsoleBrowser> {
       // The page that is still shown would be laid out anew.
       if (size?.width !== width || size.height !== height) await page.setViewportSize({ width, height });
       await page.emulateMedia({ media: null, colorScheme: theme });
-      // Who signs in when there is no session, or when a test has ended it.
-      const sign_in = service.service.auth?.dev_issuer?.issueSignIn(user) ?? '';
       // Otherwise a page that shows this path already would only be told of another fragment.
       await page.goto('about:blank');
-      await page.goto(`${service.base_url}/console/${path}#sign-in=${sign_in}`);
+      // The link signs in when there is no session, or when a test has ended it.
+      await page.goto(linkTo(path, user));
       await page.getByRole('navigation', { name: 'Screens' }).waitFor();
       return page;
     },

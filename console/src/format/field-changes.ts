@@ -1,5 +1,5 @@
-import { writeExactly } from '../api/json.ts';
-import { maskPersonal } from './mask.ts';
+import { maskPersonal } from '../../../src/console/events/masking.ts';
+import { parseExactly, writeExactly } from '../api/json.ts';
 
 /** A field of a record that a change has set, by its path: `config.currency`. Undefined: the field was or is not there. */
 export interface FieldChange {
@@ -43,5 +43,6 @@ function fieldOf(value: unknown, name: string): unknown {
 function maskedAt(names: readonly string[], value: unknown): unknown {
   if (value === undefined) return undefined;
   const whole = names.reduceRight((inner, name) => Object.fromEntries([[name, inner]]), value);
-  return names.reduce((masked, name) => fieldOf(masked, name), maskPersonal(whole));
+  const masked: unknown = parseExactly(maskPersonal(writeExactly(whole)));
+  return names.reduce((inner, name) => fieldOf(inner, name), masked);
 }

@@ -52,6 +52,8 @@ export const forms = {
       issue: 'Issued',
       resolve: 'Resolved',
       reveal: 'Revealed',
+      erase: 'Erased',
+      export: 'Exported',
     } satisfies Record<AuditLogEntry['action'], string>,
     resources: {
       tenant: 'Operator',
