@@ -66,7 +66,7 @@ test('browsers that open the bare address come to the console; other clients get
 
 test('with HTTPS browsers are told to stay with it', async () => {
   await service.close();
-  service = await startTestService({ public_url: 'https://engage.example' });
+  service = await startTestService({ public_url: 'https://localhost' });
   const page = await get('/console/');
   expect(page.headers.get('strict-transport-security')).toBe('max-age=31536000');
 });

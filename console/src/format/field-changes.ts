@@ -1,5 +1,5 @@
-import { maskPersonal } from '../../../src/console/events/masking.ts';
-import { parseExactly, writeExactly } from '../api/json.ts';
+import { writeExactly } from '../api/json.ts';
+import { maskedValue } from './value.ts';
 
 /** A field of a record that a change has set, by its path: `config.currency`. Undefined: the field was or is not there. */
 export interface FieldChange {
@@ -43,6 +43,5 @@ function fieldOf(value: unknown, name: string): unknown {
 function maskedAt(names: readonly string[], value: unknown): unknown {
   if (value === undefined) return undefined;
   const whole = names.reduceRight((inner, name) => Object.fromEntries([[name, inner]]), value);
-  const masked: unknown = parseExactly(maskPersonal(writeExactly(whole)));
-  return names.reduce((inner, name) => fieldOf(inner, name), masked);
+  return names.reduce((inner, name) => fieldOf(inner, name), maskedValue(whole));
 }

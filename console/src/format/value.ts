@@ -1,5 +1,5 @@
 import { maskPersonal } from '../../../src/console/events/masking.ts';
-import { writeExactly } from '../api/json.ts';
+import { parseExactly, writeExactly } from '../api/json.ts';
 
 const LONGEST = 400;
 
@@ -11,6 +11,11 @@ export function formatValue(value: unknown): string {
 /** As {@link formatValue}, with e-mail addresses and telephone numbers in it masked. */
 export function formatMasked(value: unknown): string {
   return shortened(maskPersonal(writeExactly(value)));
+}
+
+/** A JSON value with e-mail addresses and telephone numbers in it masked. */
+export function maskedValue(value: unknown): unknown {
+  return parseExactly(maskPersonal(writeExactly(value)));
 }
 
 function shortened(text: string): string {
