@@ -1,16 +1,18 @@
 import { parseArgs } from 'node:util';
 import { readCommandConfig } from '../src/config.ts';
-import { misfitsNow, refusalOf } from '../src/platform/event-log/owned-positions.ts';
+import {
+  comparePositions,
+  misfitsNow,
+  type ComparedPositions,
+} from '../src/platform/event-log/owned-positions.ts';
 import {
   adoptLog,
   OWNERS,
-  readPositions,
   restartLog,
   resumeLog,
   type PositionOwner,
-  type StoredPositions,
 } from '../src/platform/event-log/position-queries.ts';
-import type { EventLog, TopicState } from '../src/platform/event-log/port.ts';
+import type { EventLog } from '../src/platform/event-log/port.ts';
 import { connectPool } from '../src/platform/postgres/pool.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
 import { openEventLog } from '../src/wiring/event-log.ts';
@@ -21,8 +23,8 @@ const USAGE = `usage: npm run positions -- <show|adopt|resume|restart> [consumer
 
   show                 the positions of the consumers that keep them in Postgres, and the logs that they belong to
   adopt    <consumer>  keeps the positions for the log as it is now: it is the same log, with the same records at the same
-                       offsets, under another identity; or it has lost records, and the consumer goes on with the others, from
-                       the end that the log had when it was refused
+                       offsets, under another identity; or it has lost records, and the consumer goes on with the others:
+                       behind those that are missing, or from the end that the log had when it was refused
   resume   <consumer>  keeps the positions as they are: the log was refused, and has all of its records again
   restart  <consumer>  forgets the positions: it is another log, and the consumer starts at its first record
 
@@ -61,17 +63,15 @@ function commandOf([what, group, ...rest]: readonly string[]): (log: EventLog, s
   throw new UsageError(USAGE);
 }
 
-async function look(log: EventLog, sql: Db, owner: PositionOwner): Promise<[StoredPositions, TopicState]> {
-  // Positions first: read later they could be ahead of the ends.
-  const stored = await readPositions(sql, owner);
-  await log.ensureTopics([owner.topic]);
-  return [stored, await log.describe(owner.topic)];
+async function look(eventLog: EventLog, sql: Db, owner: PositionOwner): Promise<ComparedPositions> {
+  await eventLog.ensureTopics([owner.topic]);
+  return comparePositions({ eventLog, sql }, owner);
 }
 
 async function show(log: EventLog, sql: Db): Promise<string> {
   const parts: string[] = [];
   for (const owner of Object.values(OWNERS)) {
-    const [stored, state] = await look(log, sql, owner);
+    const { stored, log: state, refusal } = await look(log, sql, owner);
     const lines = [...state.partitions].map(([partition, { first, end }]) => {
       const next = stored.next.get(partition);
       return `  partition ${partition}: position ${next ?? 'none'}, records ${first} to ${end}`;
@@ -79,15 +79,15 @@ async function show(log: EventLog, sql: Db): Promise<string> {
     parts.push(
       `${owner.group}: topic ${owner.topic} is ${state.id}, positions belong to ${stored.log_id ?? 'no log yet'}`,
       ...lines,
-      `  ${refusalOf(owner, stored, state) ?? 'the positions fit'}`,
+      `  ${refusal ?? 'the positions fit'}`,
     );
   }
   return parts.join('\n');
 }
 
 async function adopt(log: EventLog, sql: Db, owner: PositionOwner): Promise<string> {
-  const [stored, state] = await look(log, sql, owner);
-  if (refusalOf(owner, stored, state) === undefined) {
+  const { stored, log: state, refusal } = await look(log, sql, owner);
+  if (refusal === undefined) {
     throw new Error(
       `${owner.group} is not refused: its positions fit the topic ${owner.topic}, which is ${state.id}, and there is ` +
         'nothing to adopt; the command show shows them',
@@ -98,7 +98,7 @@ async function adopt(log: EventLog, sql: Db, owner: PositionOwner): Promise<stri
 }
 
 async function resume(log: EventLog, sql: Db, owner: PositionOwner): Promise<string> {
-  const [stored, state] = await look(log, sql, owner);
+  const { stored, log: state } = await look(log, sql, owner);
   const misfits = misfitsNow(stored, state);
   if (misfits.length > 0) {
     throw new Error(
@@ -111,7 +111,7 @@ async function resume(log: EventLog, sql: Db, owner: PositionOwner): Promise<str
 }
 
 async function restart(log: EventLog, sql: Db, owner: PositionOwner): Promise<string> {
-  const [stored, state] = await look(log, sql, owner);
+  const { stored, log: state } = await look(log, sql, owner);
   if (stored.log_id === state.id) {
     throw new Error(
       `the positions of ${owner.group} belong to this log: from its first record on, events without an id would count ` +

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import {
   closeBlock,
+  giveUpBlock,
   openBlock,
   readBlock,
   readSinkPositions,
@@ -138,24 +139,47 @@ export class SinkBlocks {
   }
 
   /**
-   * The rows of an open block in the order of its first insert; undefined when the block was closed in the meantime.
+   * The rows of an open block in the order of its first insert; undefined when the block was closed in the meantime, or
+   * when the log has lost some of its records. Then it is given up: the records that there are become other blocks, and
+   * the consumer is refused where they end. ClickHouse merges rows that it has already.
    */
   async #readLines(token: string): Promise<string[] | undefined> {
-    const { postgres, eventLog } = this.#platform;
+    const { postgres, logger } = this.#platform;
     const ranges = await readBlock(postgres.service, this.#topic, token);
     if (ranges.length === 0) return undefined;
-    const readRange = async ({ partition, from, to }: SinkRange) => {
-      const lines: string[] = [];
-      for await (const { records } of eventLog.read(this.#topic, partition, from, to)) {
-        lines.push(...this.#readable(partition, records));
-      }
-      return lines;
-    };
     const parts: string[][] = [];
     for (let at = 0; at < ranges.length; at += READS_AT_ONCE) {
-      parts.push(...(await Promise.all(ranges.slice(at, at + READS_AT_ONCE).map(readRange))));
+      const some = ranges.slice(at, at + READS_AT_ONCE);
+      for (const lines of await Promise.all(some.map((range) => this.#readRange(range)))) {
+        if (lines === undefined) {
+          logger.error({ topic: this.#topic, token }, 'records of an open block are missing; it is given up');
+          await giveUpBlock(postgres.service, this.#topic, token);
+          return undefined;
+        }
+        parts.push(lines);
+      }
     }
     return parts.flat();
+  }
+
+  /** The rows of a range; undefined when the log has lost some of its records. */
+  async #readRange({ partition, from, to }: SinkRange): Promise<string[] | undefined> {
+    const { eventLog } = this.#platform;
+    const lines: string[] = [];
+    let next = from;
+    // Offsets without a record prove nothing on Kafka, so the log is asked.
+    const isLost = async (offset: bigint) => {
+      const { partitions } = await eventLog.describe(this.#topic, new Map([[partition, offset]]));
+      return partitions.get(partition)?.missing !== undefined;
+    };
+    for await (const { records } of eventLog.read(this.#topic, partition, from, to)) {
+      for (const { offset } of records) {
+        if (offset !== next && (await isLost(next))) return undefined;
+        next = offset + 1n;
+      }
+      lines.push(...this.#readable(partition, records));
+    }
+    return next < to && (await isLost(next)) ? undefined : lines;
   }
 
   /**

@@ -64,6 +64,12 @@ export async function openBlock(
 /** Rolls back a block that could be recorded only in part. */
 class BlockTaken extends Error {}
 
+/** Gives up a block whose records the log lacks in part: its positions stay where it began. Idempotent. */
+export async function giveUpBlock(sql: Tx, topic: string, token: string): Promise<void> {
+  await sql`
+    update sink_positions set block_end = null, block_token = null where topic = ${topic} and block_token = ${token}`;
+}
+
 /** Records that the block is in ClickHouse. Idempotent. */
 export async function closeBlock(sql: Tx, topic: string, token: string): Promise<void> {
   await sql`

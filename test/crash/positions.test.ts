@@ -161,6 +161,7 @@ it.each(['fold_positions', 'sink_positions'] as const)(
     const consumer = await consumeOwned({
       eventLog: {
         ...eventLog,
+        lag: async () => [],
         async describe() {
           const state = log;
           await afterLook();

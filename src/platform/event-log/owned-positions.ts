@@ -63,7 +63,7 @@ function misfitsAtFirst({ refusals }: StoredPositions, log: TopicState): string[
   );
 }
 
-/** The partitions whose position is not among the offsets that the log has now. */
+/** The partitions whose position is not among the offsets that the log has now, or whose record there is lost. */
 export function misfitsNow(stored: StoredPositions, log: TopicState): string[] {
   const is_new = isNew(stored);
   const misfits: string[] = [];
@@ -75,6 +75,10 @@ export function misfitsNow(stored: StoredPositions, log: TopicState): string[] {
       misfits.push(`partition ${partition} ends at ${found.end}, before the position ${next}`);
     else if (next < found.first && !is_new)
       misfits.push(`partition ${partition} begins at ${found.first}, after the position ${next}`);
+    else if (found.missing !== undefined)
+      misfits.push(
+        `partition ${partition} lacks the records ${found.missing.from} to ${found.missing.to - 1n}`,
+      );
   }
   return misfits;
 }
@@ -83,34 +87,54 @@ export function misfitsNow(stored: StoredPositions, log: TopicState): string[] {
 const isNew = ({ log_id, next }: StoredPositions) => log_id === undefined && next.size === 0;
 
 interface Engines {
-  eventLog: Pick<EventLog, 'describe'>;
+  eventLog: Pick<EventLog, 'describe' | 'lag'>;
   sql: Db;
 }
 
-/**
- * Where a consumer that keeps its positions starts, given what its group has committed: at its position, and earlier
- * where what was handled was perhaps not emitted. What is committed counts only as a proof of that, and never moves the
- * start beyond the position. Rejects with {@link PositionsRefused}.
- */
-async function readStarts(
+/** A consumer's positions, and its log at these. */
+export interface ComparedPositions {
+  stored: StoredPositions;
+  log: TopicState;
+  /**
+   * Partition → where the consumer starts: at its position, and earlier where what was handled was perhaps not emitted. What
+   * its group has committed counts only as a proof of that, and never moves the start beyond the position.
+   */
+  starts: Map<number, bigint>;
+  /** As {@link refusalOf} says. */
+  refusal: string | undefined;
+}
+
+/** Compares a consumer's positions with its log as it is now. */
+export async function comparePositions(
   { eventLog, sql }: Engines,
   owner: PositionOwner,
-  committed: ReadonlyMap<number, bigint>,
-): Promise<Map<number, bigint>> {
+): Promise<ComparedPositions> {
   // Read before the log's ends: a position read after them could be ahead of them.
   const stored = await readPositions(sql, owner);
-  const log = await eventLog.describe(owner.topic);
-  const refusal = refusalOf(owner, stored, log);
+  const lags = await eventLog.lag(owner.topic, owner.group);
+  const committed = new Map(lags.map(({ partition, next_offset }) => [partition, next_offset]));
+  const emitted = new Map(
+    [...committed.keys()].map((partition) => [partition, emittedTo(stored, partition, committed)]),
+  );
+  // A record that is applied and perhaps not emitted is needed, too: so it is missed where the start is.
+  const log = await eventLog.describe(owner.topic, emitted);
+  const starts = new Map<number, bigint>();
+  for (const [partition, { first }] of log.partitions) {
+    const start = emitted.get(partition) ?? emittedTo(stored, partition, committed);
+    starts.set(partition, start < first ? first : start);
+  }
+  return { stored, log, starts, refusal: refusalOf(owner, stored, log) };
+}
+
+/** Where the consumer starts. Rejects with {@link PositionsRefused}. */
+async function readStarts(engines: Engines, owner: PositionOwner): Promise<Map<number, bigint>> {
+  const { sql } = engines;
+  const { stored, log, starts, refusal } = await comparePositions(engines, owner);
   if (refusal !== undefined) {
     await recordRefusal(sql, owner, log, stored);
     throw new PositionsRefused(refusal);
   }
   if (stored.log_id === undefined) await takeLog(sql, owner, log, { is_new: isNew(stored) });
-  const starts = new Map<number, bigint>();
-  for (const [partition, { first }] of log.partitions) {
-    const emitted = emittedTo(stored, partition, committed);
-    starts.set(partition, emitted < first ? first : emitted);
-  }
   return starts;
 }
 
@@ -136,9 +160,9 @@ export async function consumeOwned(options: OwnedOptions): Promise<LogConsumer> 
   let running: LogConsumer | undefined;
   let told: string | undefined;
   let is_looking = false;
-  const startsAt = async (committed: ReadonlyMap<number, bigint>) => {
+  const startsAt = async () => {
     try {
-      return await readStarts(options, owner, committed);
+      return await readStarts(options, owner);
     } catch (error) {
       if (error instanceof PositionsRefused) refuse(error);
       // Refused while it runs: the loop stops it. The loop's own look must not end its pause.
@@ -155,7 +179,7 @@ export async function consumeOwned(options: OwnedOptions): Promise<LogConsumer> 
   const look = async () => {
     try {
       is_looking = true;
-      await startsAt(new Map());
+      await startsAt();
     } catch (error) {
       if (!(error instanceof PositionsRefused)) throw error;
       await running?.close();

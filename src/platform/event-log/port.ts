@@ -58,17 +58,28 @@ export interface ConsumeOptions {
    * For a consumer that keeps its positions itself: returns where partitions start, given what the group has committed
    * for them. Called whenever partitions are assigned, and again when it rejects; meanwhile nothing is delivered. The
    * positions are committed to the group before the first batch, so what the group has committed is never ahead of them.
-   * Absent: partitions start where the group has committed.
+   * Where the embedded log lacks the next record it is called, too: when it rejects, the partition stays there; when it
+   * gives that place again, the missing records are passed over and logged as an error.
+   * Absent: partitions start where the group has committed, and go on behind missing records in the same way.
    */
   startsAt?(committed: ReadonlyMap<number, bigint>): Promise<ReadonlyMap<number, bigint>>;
+}
+
+/** What a partition has now. */
+export interface PartitionState {
+  /** The first record that it still has. */
+  first: bigint;
+  /** The offset that the next appended record will get. */
+  end: bigint;
+  /** The records `[from, to)` are lost: `from` is the position that was asked for, and there are records before it. */
+  missing?: { from: bigint; to: bigint };
 }
 
 /** A topic of the log as it is now. */
 export interface TopicState {
   /** Identifies the log that the offsets belong to: a topic that is removed and created again has another id. */
   id: string;
-  /** Of each partition the first record that it still has, and the offset that the next appended one will get. */
-  partitions: ReadonlyMap<number, { first: bigint; end: bigint }>;
+  partitions: ReadonlyMap<number, PartitionState>;
 }
 
 /** A running consumer. */
@@ -100,7 +111,11 @@ export interface EventLog {
    */
   append(topic: string, records: readonly NewRecord[]): Promise<void>;
   consume(options: ConsumeOptions): Promise<LogConsumer>;
-  describe(topic: string): Promise<TopicState>;
+  /**
+   * The topic as it is now. With `at`, positions by partition, it also says whether the record at that position was lost.
+   * Only the embedded log knows: it gives out every offset, while Kafka may leave some out.
+   */
+  describe(topic: string, at?: ReadonlyMap<number, bigint>): Promise<TopicState>;
   /** The id that {@link TopicState} has, as it was at most `max_age_ms` ago. */
   idOf(topic: string, max_age_ms: number): Promise<string>;
   /** The partition of the records of a key, in a topic that has so many partitions. */

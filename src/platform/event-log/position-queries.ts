@@ -219,7 +219,8 @@ async function freeTriggerEvents(
 /**
  * Keeps the positions for the log as it is now; `stored` are the positions as they were before it was described. Positions
  * outside of a partition move to its first record or to its end, and to the end that it had when it was first refused: the
- * records after it are others than those that were handled. Partitions that had every handled record keep theirs, however
+ * records after it are others than those that were handled. Where the log lacks records they move behind these, and so
+ * does what counts as emitted; a later hole is refused again. Partitions that had every handled record keep theirs, however
  * far they have come since. An open block of the sink ends where its position moves.
  */
 export async function adoptLog(
@@ -236,16 +237,18 @@ export async function adoptLog(
     const { refusals } = await readPositions(tx, owner);
     const lost = endsOfLost(log, stored, refusals.get(log.id));
     if (table === 'sink_positions') await freeTriggerEvents(tx, log, lost);
-    for (const [partition, { first }] of log.partitions) {
+    for (const [partition, { first, missing }] of log.partitions) {
       const end = lost.get(partition) ?? null;
-      const next = tx`greatest(${first}::bigint, least(next_offset, ${end}::bigint))`;
+      const from = missing?.to ?? first;
+      const next = tx`greatest(${from}::bigint, least(next_offset, ${end}::bigint))`;
       const others =
         table === 'fold_positions'
-          ? tx`emitted_offset = least(emitted_offset, ${next})`
+          ? tx`emitted_offset = greatest(least(emitted_offset, ${next}), ${missing?.to ?? null}::bigint)`
           : tx`block_end = null, block_token = null`;
       await tx`
         update ${tx(table)} set next_offset = ${next}, ${others}
-        where topic = ${topic} and partition = ${partition} and (next_offset < ${first} or next_offset > ${end}::bigint
+        where topic = ${topic} and partition = ${partition}
+          and (next_offset < ${first} or next_offset > ${end}::bigint or ${missing !== undefined}
           ${table === 'sink_positions' ? tx`or block_end > ${end}::bigint` : tx``})`;
     }
     await tx`

@@ -3,7 +3,13 @@ import type { Db } from '../postgres/port.ts';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import type { PartitionAppender } from './postgres-appender.ts';
-import { commitOffset, committedOffset, readRecords, readRecordsOf } from './postgres-queries.ts';
+import {
+  commitOffset,
+  committedOffset,
+  firstOffset,
+  readRecords,
+  readRecordsOf,
+} from './postgres-queries.ts';
 import type { ConsumeOptions, LogBatch, LogRecord } from './port.ts';
 
 const FIRST_PAUSE_MS = 50;
@@ -130,7 +136,10 @@ async function consumePartition(
       const last = records.at(-1);
       more_waits = last !== undefined && last.offset + 1n < end && records.length < consumer.max_records;
       ahead = undefined;
-      if (last === undefined) continue;
+      if (last === undefined) {
+        next = await behindHole(options, appender, next);
+        continue;
+      }
       const batch: LogBatch = { topic: consumer.topic, partition, from: next, records, keys };
       ahead = readAhead(options, appender, last.offset + 1n);
       await consumer.handle(batch);
@@ -164,7 +173,11 @@ function readAhead(options: MemberOptions, appender: PartitionAppender, from: bi
   return { end, read };
 }
 
-/** The next records of `[from, end)`, all of which are on the log: those of the keys that the consumer needs. */
+/**
+ * The next records of `[from, end)`, all of which were appended: those of the keys that the consumer needs. They end before
+ * the first one that the log lacks, and there are none when that is the one at `from`. Of the keys that it does not need
+ * the consumer may lack records between the first and the last one unseen; other consumers of the topic see that.
+ */
 async function readBatch(
   { sql, topic_id, consumer }: MemberOptions,
   partition: number,
@@ -176,10 +189,45 @@ async function readBatch(
   const keys = await consumer.keys?.(Number(to - from));
   if (keys !== undefined) {
     const records = await readRecordsOf(sql, topic_id, partition, from, to, keys);
-    // None where offsets are missing: the next record is further on.
-    if (records.length > 0) return { records, keys };
+    if (records[0]?.offset === from) return { records, keys };
   }
-  return { records: await readRecords(sql, topic_id, partition, from, end, consumer.max_records) };
+  const records = await readRecords(sql, topic_id, partition, from, end, consumer.max_records);
+  return { records: withoutHole(records, from) };
+}
+
+/** The records from `from` on up to the first offset that none of them has. */
+function withoutHole(records: LogRecord[], from: bigint): LogRecord[] {
+  const last = records.at(-1);
+  if (last === undefined || last.offset === from + BigInt(records.length) - 1n) return records;
+  return records.slice(
+    0,
+    records.findIndex(({ offset }, i) => offset !== from + BigInt(i)),
+  );
+}
+
+/**
+ * Where the partition goes on that lacks the record at `from`. Offsets are given out one after the other, each by the
+ * statement that inserts its record, and nothing removes records: so the record was there and is lost. Rejects when the
+ * consumer refuses to start there. A consumer that cannot refuse goes on behind the hole.
+ */
+async function behindHole(
+  options: MemberOptions,
+  appender: PartitionAppender,
+  from: bigint,
+): Promise<bigint> {
+  const { sql, topic_id, consumer, logger } = options;
+  const { partition, end } = appender;
+  const start = await startOf(options, partition);
+  if (start !== from) return start;
+  const to = (await firstOffset(sql, topic_id, partition, from)) ?? end;
+  if (to === from) return from;
+  const { group, topic } = consumer;
+  logger.error(
+    { group, topic, partition, from: String(from), to: String(to) },
+    'records are missing in the event log; the consumer goes on behind them',
+  );
+  await commitOffset(sql, group, topic_id, partition, to);
+  return to;
 }
 
 /** Where the partition starts; what the group has committed is made equal to it. */

@@ -15,7 +15,13 @@ import {
 } from './postgres-queries.ts';
 import { partitionOf } from './partition.ts';
 import { refuseTooLarge } from './record-size.ts';
-import { LogUnavailable, type ConsumeOptions, type EventLog, type NewRecord } from './port.ts';
+import {
+  LogUnavailable,
+  type ConsumeOptions,
+  type EventLog,
+  type NewRecord,
+  type PartitionState,
+} from './port.ts';
 
 export interface PostgresLogOptions {
   /** A pool that only the log uses: appends must not wait behind the service's queries. */
@@ -90,12 +96,18 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
         },
       };
     },
-    async describe(topicName) {
+    async describe(topicName, at) {
       const { topic_id, partitions } = topicOf(topicName);
       const states = await Promise.all(
-        partitions.map(async ({ partition, end }) => {
-          const first = (await firstOffset(sql, topic_id, partition)) ?? end;
-          return [partition, { first, end }] as const;
+        partitions.map(async ({ partition, end }): Promise<[number, PartitionState]> => {
+          const firstFrom = async (from: bigint) =>
+            (await firstOffset(sql, topic_id, partition, from)) ?? end;
+          const first = await firstFrom(0n);
+          const from = at?.get(partition) ?? end;
+          // What was removed before the first record is no hole: nobody can tell it from records that were handled.
+          if (from < first || from >= end) return [partition, { first, end }];
+          const to = await firstFrom(from);
+          return [partition, { first, end, ...(to > from && { missing: { from, to } }) }];
         }),
       );
       return { id: await topicLogId(sql, topic_id), partitions: new Map(states) };

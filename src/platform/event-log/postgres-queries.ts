@@ -37,10 +37,16 @@ export async function endOffset(sql: Tx, topic_id: number, partition: number): P
   return row?.end ?? 0n;
 }
 
-/** The offset of the first record that the partition has; undefined when it has none. */
-export async function firstOffset(sql: Tx, topic_id: number, partition: number): Promise<bigint | undefined> {
+/** The offset of the first record that the partition has at or after `from`; undefined when it has none. */
+export async function firstOffset(
+  sql: Tx,
+  topic_id: number,
+  partition: number,
+  from: bigint,
+): Promise<bigint | undefined> {
   const [row] = await sql<{ first: bigint | null }[]>`
-    select min(log_offset) as first from event_log.records where topic_id = ${topic_id} and partition = ${partition}`;
+    select min(log_offset) as first from event_log.records
+    where topic_id = ${topic_id} and partition = ${partition} and log_offset >= ${from}`;
   return row?.first ?? undefined;
 }
 

@@ -77,6 +77,7 @@ it('gives a batch up only when the fold of its next part has ended, and emits al
   let is_down = true;
   const emitted: NewRecord[] = [];
   const eventLog = {
+    lag: async () => [],
     describe: async () => ({ id: 'log', partitions: new Map([[0, { first: 0n, end: 0n }]]) }),
     consume: async (options: ConsumeOptions) => {
       consumer = options;
