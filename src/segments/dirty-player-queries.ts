@@ -134,6 +134,17 @@ export async function deleteDeferred(
     where tenant_id = ${tenant_id} and project_id = ${project_id} and segment_id = ${segment_id}`;
 }
 
+/** Leaves these players in an entry of the project. */
+export async function keepDirtyPlayers(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  { entry_id, player_ids }: Pick<DirtyEntry, 'entry_id' | 'player_ids'>,
+): Promise<void> {
+  await tx`
+    update dirty_players set player_ids = ${plainArray(player_ids)}::text::uuid[]
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and entry_id = ${entry_id}`;
+}
+
 /** Removes entries of the project by entry_id. */
 export async function deleteDirtyPlayers(
   tx: Tx,

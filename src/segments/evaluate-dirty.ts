@@ -6,6 +6,7 @@ import {
   deleteDeferred,
   deleteDirtyPlayers,
   insertDirtyPlayers,
+  keepDirtyPlayers,
   readDeferred,
   readDirtyPlayers,
   resolvePlayers,
@@ -19,22 +20,25 @@ import { dirtyPlayersOf } from './dirty-players.ts';
 import { tryLockMembership, tryLockProjectEvaluation, tryShareMemberships } from './lock-queries.ts';
 import { selectLive } from './membership-queries.ts';
 import { endSetAside, setAside, wantRefresh, type SegmentRef } from './queries.ts';
-import { judge, writeVerdict, type EvaluationDeps, type OnRefused } from './verdict.ts';
+import { TooManyPlayers } from './refusal.ts';
+import { judge, writeVerdict, type EvaluationDeps, type OnRefused, type Verdict } from './verdict.ts';
 
 /** Entries read per evaluation. */
 const MAX_ENTRIES = 200;
 /** Players per evaluation: the query carries their ids. */
 const MAX_PLAYERS = 2_000;
+/** Parts that an evaluation takes its players in, when they are too many for one query; the others stay queued. */
+const MAX_PARTS = 16;
 /** Entries of up to 1,000 players that wait for a segment that is set aside; with more it is refreshed instead. */
 const MAX_DEFERRED = 100;
 
 /**
  * Evaluates the oldest dirty players of a project in the realtime segments that read what has changed, with one query
- * for up to 100 segments. A lock lets one evaluation of a project run at a time, so that an earlier result never
- * overwrites a later one. For a segment that is being refreshed, is set aside or cannot be evaluated, the players are
- * queued again. The last transaction changes memberships, adds their outbox rows and removes the entries. Returns false
- * when another evaluation holds the lock, or when there is no entry to work on. Rejects when ClickHouse cannot be asked;
- * every entry then stays.
+ * for up to 100 segments, and in parts when they are too many for one query. A lock lets one evaluation of a project run
+ * at a time, so that an earlier result never overwrites a later one. For a segment that is being refreshed, is set aside
+ * or cannot be evaluated, the players are queued again. The last transaction of a part changes memberships, adds their
+ * outbox rows and removes its players from their entries. Returns false when another evaluation holds the lock, or when
+ * there is no entry to work on. Rejects when ClickHouse cannot be asked; players who are not evaluated then stay.
  */
 export async function evaluateDirtyPlayers(deps: EvaluationDeps, project: ProjectRef): Promise<boolean> {
   const { service } = deps.postgres;
@@ -49,23 +53,107 @@ export async function evaluateDirtyPlayers(deps: EvaluationDeps, project: Projec
       entries.some((entry) => concerns(entry, segment)),
     );
     const free = await tryShareMemberships(session, refsOf(project, segments));
-    const players = await resolvePlayers(service, project, idsOf(entries));
     const live = await selectLive(service, project, free);
     const candidates = segments.filter((one) => live.has(one.segment_id) && one.evaluation_failures === 0);
-    const refuse = setAsideIn(deps, project, now);
-    const verdict = await judge(deps, project, players, candidates, now, refuse);
-    const entry_ids = entries.map(({ entry_id }) => entry_id);
-    await writeVerdict(session, project, verdict, now, async (tx) => {
-      for (const segment of segments) {
-        const { segment_id } = segment;
-        if (verdict.matching.has(segment_id) || (free.has(segment_id) && !live.has(segment_id))) continue;
-        const how = { now, is_free: free.has(segment_id) };
-        await defer(tx, { ...project, segment_id }, segment, players.player_ids, how);
-      }
-      await deleteDirtyPlayers(tx, project, entry_ids);
-    });
+    for await (const { verdict, player_ids, remove } of judgeInParts(
+      deps,
+      project,
+      entries,
+      candidates,
+      now,
+    )) {
+      await writeVerdict(session, project, verdict, now, async (tx) => {
+        for (const segment of segments) {
+          const { segment_id } = segment;
+          if (verdict.matching.has(segment_id) || (free.has(segment_id) && !live.has(segment_id))) continue;
+          const how = { now, is_free: free.has(segment_id) };
+          await defer(tx, { ...project, segment_id }, segment, player_ids, how);
+        }
+        await remove(tx);
+      });
+    }
     return true;
   });
+}
+
+/** A part of an evaluation. */
+interface JudgedPart {
+  verdict: Verdict;
+  player_ids: readonly string[];
+  /** Takes the players of the part out of their entries. */
+  remove: (tx: Tx) => Promise<void>;
+}
+
+/**
+ * Evaluates the players of the entries without writing anything, in parts: the first one has `size` players. A part that is
+ * too large for one query is halved, down to one player; for one player `judge` divides the segments. The part after one
+ * that succeeds is twice as large, up to what was refused. A segment that is refused for one player is set aside, and left
+ * out of the further parts, which may be of any size again. After 16 parts the other players are left to the next
+ * evaluation, which begins anew: a player with very many events makes no more parts small.
+ */
+async function* judgeInParts(
+  deps: EvaluationDeps,
+  project: ProjectRef,
+  entries: readonly DirtyEntry[],
+  segments: readonly SegmentToEvaluate[],
+  now: Date,
+  size = MAX_PLAYERS,
+): AsyncGenerator<JudgedPart> {
+  const refused = new Set<string>();
+  const refuse: OnRefused = async (segment, reason) => {
+    await setAsideNow(deps, project, segment, reason, now);
+    refused.add(segment.segment_id);
+  };
+  let left = entries;
+  let too_large = Number.POSITIVE_INFINITY;
+  for (let parts = 0; left.length > 0 && parts < MAX_PARTS;) {
+    const cut = cutAt(left, size);
+    const players = await resolvePlayers(deps.postgres.service, project, idsOf(cut.part));
+    const candidates = segments.filter(({ segment_id }) => !refused.has(segment_id));
+    let verdict: Verdict;
+    try {
+      verdict = await judge(deps, project, players, candidates, now, refuse);
+    } catch (error) {
+      if (!(error instanceof TooManyPlayers)) throw error;
+      too_large = idsOf(cut.part).length;
+      size = Math.ceil(too_large / 2);
+      continue;
+    }
+    yield { verdict, player_ids: players.player_ids, remove: (tx) => removeCut(tx, project, cut) };
+    if (candidates.some(({ segment_id }) => refused.has(segment_id))) {
+      too_large = Number.POSITIVE_INFINITY;
+      size = MAX_PLAYERS;
+    } else if (2 * size < too_large) size *= 2;
+    left = cut.left;
+    parts++;
+  }
+}
+
+/** The first players of some entries, and the others. An entry may be in both, with some of its players in each. */
+interface Cut {
+  part: readonly DirtyEntry[];
+  left: readonly DirtyEntry[];
+}
+
+function cutAt(entries: readonly DirtyEntry[], size: number): Cut {
+  const [part, left]: [DirtyEntry[], DirtyEntry[]] = [[], []];
+  let room = size;
+  for (const entry of entries) {
+    const { player_ids } = entry;
+    if (room > 0) part.push({ ...entry, player_ids: player_ids.slice(0, room) });
+    if (room < player_ids.length) left.push({ ...entry, player_ids: player_ids.slice(Math.max(room, 0)) });
+    room -= player_ids.length;
+  }
+  return { part, left };
+}
+
+async function removeCut(tx: Tx, project: ProjectRef, { part, left }: Cut): Promise<void> {
+  const last = part.at(-1);
+  const [first_left] = left;
+  const shared = first_left?.entry_id === last?.entry_id ? first_left : undefined;
+  const whole = part.map(({ entry_id }) => entry_id).filter((entry_id) => entry_id !== shared?.entry_id);
+  await deleteDirtyPlayers(tx, project, whole);
+  if (shared !== undefined) await keepDirtyPlayers(tx, project, shared);
 }
 
 function refsOf(project: ProjectRef, segments: readonly { segment_id: string }[]): SegmentRef[] {
@@ -87,16 +175,16 @@ function concerns(entry: DirtyEntry, segment: SegmentToEvaluate): boolean {
 }
 
 /** Sets a segment aside at once, so that the next evaluation leaves it out even if this one fails further on. */
-function setAsideIn(
+async function setAsideNow(
   { postgres, logger, metrics }: EvaluationDeps,
   project: ProjectRef,
+  { segment_id }: SegmentToEvaluate,
+  reason: string,
   now: Date,
-): OnRefused {
-  return async ({ segment_id }, reason) => {
-    logger.warn({ segment_id, reason }, 'a segment could not be evaluated; it is set aside');
-    metrics.segmentEvaluationsRefused.inc();
-    await setAside(postgres.service, { ...project, segment_id }, reason.slice(0, 1_000), now);
-  };
+): Promise<void> {
+  logger.warn({ segment_id, reason }, 'a segment could not be evaluated; it is set aside');
+  metrics.segmentEvaluationsRefused.inc();
+  await setAside(postgres.service, { ...project, segment_id }, reason.slice(0, 1_000), now);
 }
 
 /**
@@ -152,16 +240,13 @@ async function evaluateAlone(
   segment: SegmentToEvaluate,
   now: Date,
 ): Promise<boolean> {
-  const { service } = deps.postgres;
   const project = { tenant_id: ref.tenant_id, project_id: ref.project_id };
-  const entries = boundPlayers(await readDeferred(service, ref, MAX_ENTRIES));
-  const players = await resolvePlayers(service, project, idsOf(entries));
-  const verdict = await judge(deps, project, players, [segment], now, setAsideIn(deps, project, now));
-  if (verdict.matching.size === 0) return false;
-  const ids = entries.map(({ entry_id }) => entry_id);
-  await writeVerdict(session, project, verdict, now, async (tx) => {
-    await deleteDirtyPlayers(tx, project, ids);
-    await endSetAside(tx, ref);
-  });
+  const entries = boundPlayers(await readDeferred(deps.postgres.service, ref, MAX_ENTRIES));
+  // From one player on: a segment that is still too expensive for one costs one query.
+  for await (const { verdict, remove } of judgeInParts(deps, project, entries, [segment], now, 1)) {
+    if (verdict.matching.size === 0) return false;
+    await writeVerdict(session, project, verdict, now, remove);
+  }
+  await session.begin((tx) => endSetAside(tx, ref));
   return true;
 }

@@ -6,6 +6,18 @@ import { StatementTimedOut } from '../platform/clickhouse/port.ts';
 const MAX_REFUSED = 16;
 const MAX_REFUSED_MS = 60_000;
 
+/** A statement about several players needs more time or memory than it may take: it is about too many of them. */
+export class TooManyPlayers extends Error {
+  override readonly name = 'TooManyPlayers';
+}
+
+/** Whether a statement that is about less may succeed where ClickHouse refused this one for its time or memory. */
+export function isForItsSize(error: unknown): boolean {
+  // Without a cause the text itself was too long, which is by the definitions.
+  if (error instanceof ApiError) return error.code === 'SEGMENT_TOO_EXPENSIVE' && error.cause !== undefined;
+  return error instanceof Error && (error as { code?: unknown }).code === OUT_OF_MEMORY;
+}
+
 /**
  * Why ClickHouse or the compiler refuses this statement, for `last_error`; undefined when the error says nothing about
  * the statement, because ClickHouse cannot be reached, does not answer, or cannot work now.
@@ -22,8 +34,8 @@ export function refusalOf(error: unknown): string | undefined {
 
 /**
  * Calls `ask` for all items; when their statement is refused, for each half, so that one item fails alone. `onRefused`
- * gets each item that is refused alone, with the reason. Rejects with errors that are no refusal, and after 16 refusals
- * or a minute of them: what `onRefused` has recorded by then makes the next attempt shorter.
+ * gets each item that is refused alone, with the reason. Rejects with errors that are no refusal. It also rejects after 16
+ * refusals or a minute of them, but not before the first item was recorded by `onRefused`: so the next attempt is shorter.
  */
 export async function divide<Item>(
   items: readonly Item[],
@@ -32,6 +44,7 @@ export async function divide<Item>(
 ): Promise<void> {
   let refused = 0;
   let refused_ms = 0;
+  let is_shorter = false;
   const visit = async (part: readonly Item[]): Promise<void> => {
     const [first] = part;
     if (first === undefined) return;
@@ -45,8 +58,11 @@ export async function divide<Item>(
       const was_sent = !(error instanceof ApiError) || error.cause !== undefined;
       refused += was_sent ? 1 : 0;
       refused_ms += performance.now() - started_ms;
-      if (part.length === 1) await onRefused(first, reason);
-      if (refused >= MAX_REFUSED || refused_ms > MAX_REFUSED_MS) throw error;
+      if (part.length === 1) {
+        await onRefused(first, reason);
+        is_shorter = true;
+      }
+      if (is_shorter && (refused >= MAX_REFUSED || refused_ms > MAX_REFUSED_MS)) throw error;
       if (part.length === 1) return;
       const half = Math.ceil(part.length / 2);
       await visit(part.slice(0, half));

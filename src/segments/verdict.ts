@@ -9,7 +9,7 @@ import { markDependentsDirty } from './dirty-players.ts';
 import { matchPlayers, type Players } from './evaluation-queries.ts';
 import { changeMemberships, selectMemberships, type Members, type Membership } from './membership-queries.ts';
 import { copyPendingChanges } from './publish-changes.ts';
-import { divide } from './refusal.ts';
+import { divide, isForItsSize, TooManyPlayers } from './refusal.ts';
 
 export type EvaluationDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'metrics'>;
 
@@ -32,7 +32,8 @@ export type OnRefused = (segment: SegmentToEvaluate, reason: string) => Promise<
 
 /**
  * Evaluates segments for players, without writing anything. A segment that is refused alone goes to `onRefused` and is
- * left out. The caller holds the project's evaluation lock and shares the locks of the segments, or holds the lock of
+ * left out. Rejects with {@link TooManyPlayers} when the time or memory of a query about several players is at its limit:
+ * only for one player by itself a segment is refused for that. The caller holds the project's evaluation lock and shares the locks of the segments, or holds the lock of
  * the only segment. No transaction is open meanwhile.
  */
 export async function judge(
@@ -59,7 +60,13 @@ export async function judge(
       candidates.slice(from, from + MAX_SEGMENTS_AT_ONCE),
       async (part) => {
         const definitions = part.map(({ parsed }) => parsed);
-        const found = await matchPlayers(deps.clickhouse, question, players, definitions);
+        const found = await matchPlayers(deps.clickhouse, question, players, definitions).catch(
+          (cause: unknown) => {
+            if (players.player_ids.length === 1 || !isForItsSize(cause)) throw cause;
+            const message = `${players.player_ids.length} players are too many for one query`;
+            throw new TooManyPlayers(message, { cause });
+          },
+        );
         for (const [i, { segment_id }] of part.entries()) matching.set(segment_id, found[i] ?? new Set());
       },
       onRefused,

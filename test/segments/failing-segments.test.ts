@@ -137,6 +137,80 @@ it.each([
   },
 );
 
+/** How many players a query is about: their ids are one of its parameters. */
+const playersIn = (text: string) => /"players":\[([^\]]*)\]/.exec(text)?.[1]?.split(',').length ?? 0;
+
+it('players that are too many for one query are evaluated in parts, and no segment is set aside', async () => {
+  const ids = await players(200);
+  const segments = await Promise.all(Array.from({ length: 4 }, () => realtime(everybody)));
+  failure = (text) => (playersIn(text) > 30 ? OVER_OWN_LIMIT : undefined);
+  await mark(ids.slice(0, 110));
+  await mark(ids.slice(110));
+  queries = 0;
+  await evaluateOnce(platform);
+  // 200, 100 and 50 are too many; then eight parts of 25.
+  expect(queries).toBe(11);
+  for (const segment_id of segments) {
+    expect(await members(segment_id)).toEqual(ids);
+    expect(await lastError(segment_id)).toBeNull();
+  }
+  expect(await queued()).toHaveLength(0);
+});
+
+it('a part that is written stays written, and the others stay queued, when a later one fails', async () => {
+  const ids = await players(40);
+  const segment = await realtime(everybody);
+  let parts = 0;
+  failure = (text) => {
+    if (playersIn(text) > 10) return OVER_OWN_LIMIT;
+    return ++parts > 2 ? { code: 'ECONNREFUSED', message: 'connect ECONNREFUSED' } : undefined;
+  };
+  await mark(ids);
+  await expect(evaluateOnce(platform)).rejects.toThrow('ECONNREFUSED');
+  expect(await members(segment)).toEqual(ids.slice(0, 20));
+  const [entry] = await platform.postgres.service<{ player_ids: string[] }[]>`
+    select player_ids::text[] as player_ids from dirty_players where project_id = ${project.project_id}`;
+  expect(entry?.player_ids).toEqual(ids.slice(20));
+  failure = () => undefined;
+  await evaluate();
+  expect(await members(segment)).toEqual(ids);
+  expect(await queued()).toHaveLength(0);
+});
+
+it('a player who is too much for all segments at once sets none of them aside', async () => {
+  const ids = await players(60);
+  const segments = [
+    await realtime(everybody),
+    await realtime(hard),
+    await realtime(trait('neq', 'c@example.com')),
+  ];
+  const heavy = ids[20] ?? '';
+  failure = (text) =>
+    text.includes(heavy) && text.includes('nobody@') && text.includes('hard@') ? OVER_OWN_LIMIT : undefined;
+  await mark(ids);
+  await evaluate();
+  for (const segment_id of segments) {
+    expect(await members(segment_id)).toEqual(ids);
+    expect(await lastError(segment_id)).toBeNull();
+  }
+});
+
+it('a segment that is set aside is tried again with fewer players', async () => {
+  const ids = await players(100);
+  const [bad, good] = [await realtime(hard), await realtime(everybody)];
+  failure = failsOn('hard@', OVER_OWN_LIMIT);
+  await mark(ids);
+  await evaluate();
+  expect([await members(bad), await members(good)]).toEqual([[], ids]);
+  expect(await lastError(bad)).toContain('more time or memory');
+  failure = (text) => (text.includes('hard@') && playersIn(text) > 30 ? OVER_OWN_LIMIT : undefined);
+  ahead_ms = LATER_MS;
+  await evaluate();
+  expect(await members(bad)).toEqual(ids);
+  expect(await lastError(bad)).toBeNull();
+  expect(await queued()).toHaveLength(0);
+});
+
 it('a failing segment costs later evaluations of the good ones no further query', async () => {
   const [one = '', other = ''] = await players(2);
   const good = await Promise.all(Array.from({ length: 9 }, () => realtime(everybody)));
