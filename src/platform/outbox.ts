@@ -22,8 +22,9 @@ export interface Outbox<Row> {
 
 /**
  * Appends the rows of one turn to the log and takes them out; returns whether there may be more. One process at a time
- * does so for each outbox, under an advisory lock of its session; the others return false at once. So a row is appended once, unless
- * the process or its connection is lost between the append and the removal: then it is appended again, as the same records.
+ * does so for each outbox, under an advisory lock of its session; the others return false at once. So a row is appended
+ * once, unless the process or its connection is lost between the append and the removal: then it is appended again, as the
+ * same records. Consumers know an event by its ids, and those that go by offsets look for the earlier record.
  */
 export async function publishOutbox<Row>(
   { postgres, eventLog }: { postgres: Pick<Postgres, 'session'>; eventLog: Pick<EventLog, 'append'> },

@@ -190,6 +190,12 @@ export function shortOf(
   return { player_id, occurred_at: Number(occurred_at), received_at: Number(received_at) };
 }
 
+/** What names the event of a line of {@link encodePlayerEvent}, however often it is on the log; undefined for any other text. */
+export function eventIdOf(line: string): string | undefined {
+  const found = /,"received_at":-?\d{1,16},"ingestion_id":"(.{36})","event_index":(\d{1,16}),/.exec(line);
+  return found === null ? undefined : `${found[1]} ${found[2]}`;
+}
+
 /** What changed about an event since its line was written: its player was merged, its amounts were restated. */
 export type EventChange = Partial<Pick<PlayerEvent, 'player_id' | 'base_amount' | 'base_payout'>>;
 

@@ -101,6 +101,8 @@ export interface Hit extends RunRef, VersionRef {
   index: number;
   node_id: string;
   seq: number;
+  /** The event was received before the run began, or began to wait: perhaps it was on the log before, too. */
+  may_repeat: boolean;
 }
 
 /** A run that waits for such an event. */
@@ -140,7 +142,8 @@ export async function selectHits(
       select m.into_player_id from player_merges m
       where m.tenant_id = e.tenant_id and m.project_id = e.project_id and m.player_id = e.player_id offset 0) m on true
     cross join lateral (
-      select w.tenant_id, w.project_id, w.run_id, w.seq, r.journey_id, r.version, r.node_id, w.partition < 0 as is_merged
+      select w.tenant_id, w.project_id, w.run_id, w.seq, r.journey_id, r.version, r.node_id, w.partition < 0 as is_merged,
+        e.received_at < w.since as may_repeat
       from journey_waits w
       cross join lateral (
         select r.journey_id, r.version, r.node_id from journey_runs r
@@ -172,7 +175,8 @@ export async function selectEnding(
       select m.into_player_id from player_merges m
       where m.tenant_id = e.tenant_id and m.project_id = e.project_id and m.player_id = e.player_id offset 0) m on true
     cross join lateral (
-      select r.tenant_id, r.project_id, r.run_id, r.seq, r.journey_id, r.version, r.node_id
+      select r.tenant_id, r.project_id, r.run_id, r.seq, r.journey_id, r.version, r.node_id,
+        e.received_at < r.started_at as may_repeat
       from (
         select distinct w.journey_id, w.version from journey_watched w
         where w.tenant_id = e.tenant_id and w.project_id = e.project_id and w.event = e.event and w.kind in ('exit', 'goal')

@@ -39,6 +39,7 @@ import {
 import { deleteRest, insertRests, moveRest, selectRests, type MatchRest } from './match-rest-queries.ts';
 import { mergedPartition } from './merge-queries.ts';
 import { versionKey } from './run-row.ts';
+import { repeatedEvents } from './repeated-events.ts';
 import type { EventPlace } from './shapes.ts';
 import { MAX_CONTEXT_BYTES } from './trigger-run.ts';
 import { exactJson, parseExact } from '../../../platform/exact-json.ts';
@@ -235,7 +236,7 @@ export class Matcher {
     const ends_left = await this.#pages(
       ending,
       (after) => selectEnding(service, { ...place, events: ending, of_event, after }),
-      (hits) => this.#end(hits, events, undecided),
+      (hits) => this.#end(place, hits, events, undecided),
     );
     const now = waking.filter(({ index }) => !ends_left.has(index));
     const wakes_left = await this.#pages(
@@ -312,7 +313,7 @@ export class Matcher {
     let hits: readonly Hit[];
     if (ends) {
       hits = await selectEnding(service, lookup);
-      await this.#end(hits, events, undecided);
+      await this.#end(place, hits, events, undecided);
     } else {
       const waiting = await selectHits(service, lookup);
       await this.#wakeHit(place, waiting, events, undecided);
@@ -356,19 +357,39 @@ export class Matcher {
     return { ending, waking };
   }
 
+  /**
+   * The hits without those of events that are on the log for the second time, where the run began, or began to wait, after
+   * the first time.
+   */
+  async #new<One extends Hit>(
+    { partition }: LogPlace,
+    hits: readonly One[],
+    events: readonly WatchedEvent[],
+  ): Promise<readonly One[]> {
+    const recordOf = ({ index }: Hit) => events[index]?.record;
+    const doubtful = hits.filter((hit) => hit.may_repeat).flatMap((hit) => recordOf(hit) ?? []);
+    if (doubtful.length === 0) return hits;
+    const repeated = await repeatedEvents(this.#deps, partition, doubtful);
+    return hits.filter((hit) => !hit.may_repeat || !repeated.has(recordOf(hit)?.offset ?? -1n));
+  }
+
   /** Ends runs; several events may hit a run, of which the first in the order of the log wins. */
   async #end(
+    place: LogPlace,
     hits: readonly Hit[],
     events: readonly WatchedEvent[],
     undecided: Set<WatchedEvent>,
   ): Promise<void> {
     const versions = await this.#definitions.load(this.#deps.postgres.service, hits);
     const exits = new Map<string, Exit>();
-    for (const hit of hits) {
-      const watched = events[hit.index];
-      if (watched === undefined || exits.has(hit.run_id)) continue;
-      const outcome = exitOf(versions.get(versionKey(hit))?.definition, watched.event);
-      if (outcome === undefined) continue;
+    const outcomeOf = (hit: Hit) => {
+      const event = events[hit.index]?.event;
+      return event && exitOf(versions.get(versionKey(hit))?.definition, event);
+    };
+    const ending = hits.filter((hit) => outcomeOf(hit) !== undefined);
+    for (const hit of await this.#new(place, ending, events)) {
+      const [outcome, watched] = [outcomeOf(hit), events[hit.index]];
+      if (outcome === undefined || watched === undefined || exits.has(hit.run_id)) continue;
       if (outcome === 'undecided') {
         undecided.add(watched);
         continue;
@@ -388,13 +409,19 @@ export class Matcher {
   ): Promise<void> {
     const versions = await this.#definitions.load(this.#deps.postgres.service, hits);
     const wakes = new Map<string, Wake>();
-    for (const hit of hits) {
+    const verdictOf = (hit: WaitHit) => {
+      const event = events[hit.index]?.event;
+      return event === undefined ? false : awaits(versions.get(versionKey(hit))?.definition, hit, event);
+    };
+    const waking = hits.filter((hit) => verdictOf(hit) !== false);
+    for (const hit of await this.#new(place, waking, events)) {
       const watched = events[hit.index];
       if (watched === undefined || wakes.has(hit.run_id)) continue;
       const { record, event } = watched;
-      const is_awaited = awaits(versions.get(versionKey(hit))?.definition, hit, event);
-      if (is_awaited === undefined) undecided.add(watched);
-      if (is_awaited !== true) continue;
+      if (verdictOf(hit) === undefined) {
+        undecided.add(watched);
+        continue;
+      }
       const { tenant_id, project_id, run_id, seq, node_id } = hit;
       const properties = exactJson(event.properties);
       const behind = placeBehind(place, record, hit.is_merged);

@@ -67,6 +67,75 @@ it('an event that is looked up before its run waits visibly is not lost', async 
   expect(await matcher.check()).toBe(false);
 });
 
+it('an event that comes a second time wakes and ends no run that began after the first time', async () => {
+  const tell = triggerFixture(service);
+  const { eventLog } = service.platform;
+  const topic = 'player-events';
+  const player_id = await tell.person();
+  const settings = { exit_on: [{ event: 'custom_done' }] };
+  const journey_id = await on.journey([AWAITING, end('came'), end('late')], undefined, settings);
+  const matcher = new Matcher(service.platform);
+  const endOf = async () => (await eventLog.endOffsets(topic)).get(0) ?? 0n;
+  const recordsFrom = async (from: bigint) => {
+    const found: { key: string; value: string }[] = [];
+    for await (const { records } of eventLog.read(topic, 0, from, 1n << 62n)) found.push(...records);
+    return found.map(({ key, value }) => ({ key, value }));
+  };
+  /** Does what appends, and lets the matcher handle it. */
+  const after = async (append: () => Promise<unknown>, count: number) => {
+    const from = await endOf();
+    await append();
+    await until(async (saw) => saw(await endOf()) >= from + BigInt(count));
+    for await (const batch of eventLog.read(topic, 0, from, 1n << 62n)) await matcher.handle(batch);
+    while (await matcher.check());
+    return recordsFrom(from);
+  };
+  const tellBoth = async () => {
+    await tell.event(player_id, 'custom_race', { n: 1 });
+    await tell.event(player_id, 'custom_done');
+  };
+  const first = await after(tellBoth, 2);
+  const [run_id = ''] = await on.begin(journey_id, [player_id], 'e');
+  const runner = new JourneyRunner(service.platform);
+  await until(async () => {
+    await runner.turn();
+    return (await on.sql`select from journey_waits where run_id = ${run_id} and seq > 0`).length === 1;
+  });
+  await runner.close();
+  // As a run that an event has started: offsets decide what comes after its beginning.
+  await on.sql`
+    update journey_runs set partition = 0, log_id = ${await eventLog.idOf(topic, 0)}, from_offset = ${String(await endOf())}
+    where run_id = ${run_id}`;
+  const row = async () => {
+    const [found] =
+      await on.sql`select status, woken_by is not null as is_woken from journey_runs where run_id = ${run_id}`;
+    return found;
+  };
+  // A process died after it had appended them, before it noted that.
+  await after(() => eventLog.append(topic, first), 2);
+  expect(await row()).toEqual({ status: 'running', is_woken: false });
+  // While the run did not wait visibly yet, what it looks at then has both.
+  await on.sql`update journey_waits set is_checked = false where run_id = ${run_id}`;
+  while (await matcher.check());
+  expect(await row()).toEqual({ status: 'running', is_woken: false });
+  // An event that is late, but comes for the first time, counts; so does the same again.
+  const late = first.map(({ key, value }) => ({
+    key,
+    value: value.replace(/"event_index":0/, '"event_index":7'),
+  }));
+  await after(
+    () =>
+      eventLog.append(
+        topic,
+        [late[0], late[0]].filter((one) => one !== undefined),
+      ),
+    2,
+  );
+  expect(await row()).toEqual({ status: 'running', is_woken: true });
+  await after(() => eventLog.append(topic, late.slice(1)), 1);
+  expect(await row()).toMatchObject({ status: 'completed' });
+});
+
 it('an event wakes or ends a page of a player’s runs before the next event, and the others after it', async () => {
   const tell = triggerFixture(service);
   const { platform } = service;
