@@ -4,13 +4,11 @@ import { TOPICS } from '../../../platform/event-log/topics.ts';
 import { NIL_ID } from '../../../platform/ids.ts';
 import { isDataError, retryConflicts } from '../../../platform/postgres/retry.ts';
 import type { Platform } from '../../../wiring/platform.ts';
-import type { Definition, Where } from '../graph/shapes.ts';
 import { failClaimed } from './advance-batch.ts';
 import { Definitions } from './definitions.ts';
 import { notifyRunners } from './entry-queries.ts';
 import { EventFilters, mayMatter } from './event-filters.ts';
 import { keepUnrated, type UndecidedEvent } from '../../triggers/unrated.ts';
-import { verdictOn, type JudgedEvent } from './event-where.ts';
 import { endByExit } from './exit-runs.ts';
 import {
   deleteChecked,
@@ -36,6 +34,7 @@ import {
   type WaitHit,
   type Wake,
 } from './match-queries.ts';
+import { awaits, exitOf } from './match-verdicts.ts';
 import { deleteRest, insertRests, moveRest, selectRests, type MatchRest } from './match-rest-queries.ts';
 import { mergedPartition } from './merge-queries.ts';
 import { versionKey } from './run-row.ts';
@@ -488,34 +487,4 @@ function placeBehind(
 ): EventPlace {
   const place = is_merged ? mergedPartition(partition) : partition;
   return { partition: place, log_id, from_offset: String(offset + 1n) };
-}
-
-/** Whether the run's node waits for such an event; undefined: no rate is known for an amount that decides it. */
-export function awaits(
-  definition: Definition | undefined,
-  { node_id }: Pick<Hit, 'node_id'>,
-  event: JudgedEvent,
-): boolean | undefined {
-  const node = definition?.graph.nodes.get(node_id);
-  return node?.type === 'wait_for_event' ? isOne(node, event) : false;
-}
-
-/**
- * How the event ends runs of this definition; undefined: it does not. `undecided`: it may, and no rate is known for an
- * amount that decides it.
- */
-export function exitOf(
-  definition: Definition | undefined,
-  event: JudgedEvent,
-): Exit['outcome'] | 'undecided' | undefined {
-  const { exit_on = [], goal } = definition?.settings ?? {};
-  const is_goal = goal?.exit === true ? isOne(goal, event) : false;
-  if (is_goal === true) return 'goal';
-  const exits = exit_on.map((rule) => ('event' in rule ? isOne(rule, event) : false));
-  if (exits.includes(true)) return 'exited';
-  return is_goal === undefined || exits.includes(undefined) ? 'undecided' : undefined;
-}
-
-function isOne(rule: { event: string; where: Where }, event: JudgedEvent): boolean | undefined {
-  return rule.event === event.event ? verdictOn(rule.where, event) : false;
 }

@@ -6,7 +6,7 @@ import { pauseMs } from '../../webhooks/retry-schedule.ts';
 import type { CallWebhookNode, Definition, SendMessageNode } from '../graph/shapes.ts';
 import type { JudgedEvent } from '../runs/event-where.ts';
 import type { RunPlayer } from '../runs/facts-queries.ts';
-import { awaits, exitOf } from '../runs/matcher.ts';
+import { awaits, exitOf } from '../runs/match-verdicts.ts';
 import type { RunningRow } from '../runs/run-row.ts';
 import type { Advanced, Effect, Rest, RunContext, Step, WokenBy } from '../runs/shapes.ts';
 import { MAX_CONTEXT_BYTES } from '../runs/trigger-run.ts';

@@ -4,7 +4,7 @@ import { readJourney } from '../../../../src/engage/journeys/graph/read-journey.
 import { matches } from '../../../../src/engage/journeys/graph/where.ts';
 import { filterOf, mayMatter } from '../../../../src/engage/journeys/runs/event-filters.ts';
 import { verdictOn } from '../../../../src/engage/journeys/runs/event-where.ts';
-import { awaits, exitOf } from '../../../../src/engage/journeys/runs/matcher.ts';
+import { awaits, exitOf } from '../../../../src/engage/journeys/runs/match-verdicts.ts';
 import type { PlayerEvent } from '../../../../src/ingest/events/envelope.ts';
 import { runs } from '../../../engines/effort.ts';
 
