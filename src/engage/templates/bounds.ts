@@ -16,6 +16,7 @@ import {
   type Template,
 } from 'liquidjs';
 import { ExactNumber } from '../../platform/exact-json.ts';
+import { plainOf, withCurrencyOf } from './amount.ts';
 import { Decimal, Exact } from './decimals.ts';
 import { chargeComparison, chargeElements, chargeSearch, chargeValue, keyCount, nodeCost } from './work.ts';
 
@@ -36,9 +37,14 @@ const MAX_BOUND = 2 ** 50;
 /** Charged for each element of a range, besides the unit that liquidjs counts. */
 const RANGE_ELEMENT = 2;
 
-/** A context that charges for what reading a variable costs, and returns usable bounds of ranges. */
+/**
+ * A context that charges for what reading a variable costs, gives amounts the currency that they have, and returns usable
+ * bounds of ranges.
+ */
 export class BoundedContext extends Context {
   #low = 0;
+  /** What the last part of a path was read from. */
+  #holder: unknown;
 
   override *_get(path: Parameters<Context['_get']>[0]): IterableIterator<unknown> {
     const [first, value] = path as unknown[];
@@ -53,10 +59,22 @@ export class BoundedContext extends Context {
       }
       return high;
     }
-    return yield* super._get(path);
+    const read: unknown = yield* super._get(path);
+    // A variable of the template itself, and what is read from the player, has no currency: the totals of a player are in
+    // the base currency, whatever the attribute `currency` is.
+    return (path as unknown[]).length < 2 || this.#isOfPlayer(this.#holder)
+      ? read
+      : withCurrencyOf(this.#holder, read);
   }
 
-  override readProperty(object: unknown, key: Parameters<Context['readProperty']>[1]): unknown {
+  #isOfPlayer(object: unknown): boolean {
+    const { player } = this.environments as { player?: { custom_attributes?: unknown } | null };
+    return object === player || object === player?.custom_attributes;
+  }
+
+  override readProperty(holder: unknown, key: Parameters<Context['readProperty']>[1]): unknown {
+    const object = plainOf(holder);
+    this.#holder = object;
     const is_plain =
       typeof object === 'object' && object !== null && !Array.isArray(object) && !(object instanceof Drop);
     if (key === 'size' && is_plain && !Object.hasOwn(object, 'size')) return keyCount(object);

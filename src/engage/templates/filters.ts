@@ -1,4 +1,5 @@
 import { filters as ALL, toValue, type Context, type Liquid } from 'liquidjs';
+import { Amount, computedOf, plainOf } from './amount.ts';
 import { formatDate } from './dates.ts';
 import { decimalFilter, dividedBy } from './decimals.ts';
 import { MONEY, moneyText, type MoneyContext } from './money.ts';
@@ -141,8 +142,8 @@ const CHARGES: Readonly<Record<string, Charge>> = {
   round: numbers,
   times: numbers,
   to_integer: numbers,
-  // An amount in the smallest unit of a currency: `{{ bonus.amount | money: bonus.currency, 'de' }}`. The currency is the
-  // tenant's base currency, the locale the player's or English, unless given.
+  // An amount in the smallest unit of a currency: `{{ amount | money: 'USD', 'de' }}`. Unless given, the currency is the
+  // one that stands in the same object as the amount, or the tenant's base currency, and the locale the player's or English.
   money,
   // Lists.
   size: nothing,
@@ -186,11 +187,19 @@ export const FILTERS: readonly string[] = Object.keys(CHARGES);
 /** The width by which JSON is indented would multiply its length. */
 const WITHOUT_ARGUMENTS = new Set(['json', 'jsonify', 'inspect']);
 
+/** Filters whose result is an amount in the currency of their operands. All others take amounts for mere numbers. */
+const OF_AMOUNTS = new Set(
+  'abs at_least at_most ceil divided_by floor minus modulo plus round times to_integer'.split(' '),
+);
+
 /** Filters that the library does not have, or not as Liquid has them. */
 const OWN: Readonly<Record<string, Handler>> = {
   money(amount, currency, locale) {
     const { [MONEY]: context } = this.context.globals as { [MONEY]?: MoneyContext };
     return moneyText(context, amount, currency, locale);
+  },
+  default(value, ...args) {
+    return value instanceof Amount ? value : (ALL.default as Handler).call(this, value, ...args);
   },
   date: formatDate,
   divided_by: dividedBy,
@@ -220,6 +229,8 @@ function boundFilter(name: string, filter: Handler, charge: Charge): Handler {
   const takes_none = WITHOUT_ARGUMENTS.has(name);
   return function bounded(this: { context: Context }, value: unknown, ...args: unknown[]) {
     charge(this.context.memoryLimit, value, args);
-    return takes_none ? filter.call(this, value) : filter.call(this, value, ...args);
+    if (name === 'money' || name === 'default') return filter.call(this, value, ...args);
+    const result = filter.call(this, plainOf(value), ...(takes_none ? [] : args.map(plainOf)));
+    return OF_AMOUNTS.has(name) ? computedOf([value, ...args], result) : result;
   };
 }

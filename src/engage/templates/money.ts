@@ -1,5 +1,6 @@
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { toValue } from 'liquidjs';
+import { Amount, digitsOf } from './amount.ts';
 
 /** The currencies of a tenant, as amounts in templates are written. */
 export interface MoneyCatalogue {
@@ -22,7 +23,6 @@ export const MONEY = Symbol('money');
 
 const DEFAULT_LOCALE = 'en';
 const MAX_LOCALE = 35;
-const MAX_DIGITS = 100;
 /** A three-letter code that no currency has: it is replaced in the output by codes that Intl does not take. */
 const PLACEHOLDER = 'XTS';
 
@@ -51,8 +51,8 @@ export function mentionsMoney(texts: readonly string[]): boolean {
 
 /**
  * The filter `money`: an amount in the smallest unit of a currency as a text of a locale, exactly. Fiat amounts have all
- * decimal places of the currency, crypto amounts at least two and no zeros behind them. Nothing for no amount. Throws a
- * RangeError for an amount that is no whole number, a currency that the catalogue does not have, and a locale that is not
+ * decimal places of the currency, crypto amounts at least two and no zeros behind them. Nothing for no amount. Without a
+ * currency an {@link Amount} has its own, any other number the base currency. Throws a RangeError for an amount that is no whole number, a currency that the catalogue does not have, and a locale that is not
  * known. Its message has no value of a player.
  */
 export function moneyText(context: MoneyContext | undefined, ...given: readonly unknown[]): string {
@@ -60,7 +60,7 @@ export function moneyText(context: MoneyContext | undefined, ...given: readonly 
   const { catalogue, locale: of_player } = context ?? { catalogue: NO_MONEY, locale: DEFAULT_LOCALE };
   const digits = wholeDigits(amount);
   if (digits === undefined) return '';
-  const code = isNothing(currency) ? catalogue.base_currency : currency;
+  const code = isNothing(currency) ? (Amount.read(given[0]).currency ?? catalogue.base_currency) : currency;
   const known = typeof code === 'string' ? catalogue.currencies.get(code) : undefined;
   if (typeof code !== 'string' || known === undefined) throw unknownCurrency(code);
   const tag = isNothing(locale) ? of_player : knownLocale(locale);
@@ -77,10 +77,8 @@ const isNothing = (value: unknown): value is null | undefined | '' =>
 /** The digits of a whole number; undefined for no amount. */
 function wholeDigits(amount: unknown): string | undefined {
   if (isNothing(amount)) return undefined;
-  if (typeof amount === 'bigint' || Number.isSafeInteger(amount)) return String(BigInt(amount as number));
-  if (typeof amount === 'string' && amount.length <= MAX_DIGITS && /^-?\d+$/.test(amount)) {
-    return String(BigInt(amount));
-  }
+  const digits = digitsOf(amount);
+  if (digits !== undefined) return digits;
   throw new RangeError(
     'money: the amount must be a whole number in the smallest unit of its currency, such as 1250 for 12.50',
   );

@@ -121,3 +121,95 @@ describe('the filter money', () => {
     expect(() => rendered(body, { secret })).not.toThrow(/ann/);
   });
 });
+
+describe('the filter money without a currency', () => {
+  const won = { amount: 60_000, currency: 'KRW', payout: '5', at: [{ amount: 3, currency: 'JPY' }, 7] };
+  const scope = {
+    amount: 1_000,
+    currency: 'KRW',
+    player: { total_won: 1_000, currency: 'KRW', custom_attributes: { balance: 1_000, currency: 'KRW' } },
+    context: { trigger_payload: won, events: { wait: { amount: '100000', currency: 'BTC' } }, amount: 1_000 },
+    journey: { context: { trigger_payload: won } },
+    bonus: { amount: 1_250, currency: 'USD' },
+  };
+
+  it.each([
+    // The currency of the object in which the amount stands.
+    ['{{ journey.context.trigger_payload.amount | money }}', '₩60,000'],
+    ['{{ context.trigger_payload.payout | money }}', '₩5'],
+    ['{{ context.events.wait.amount | money }}', 'BTC\u00a00.001'],
+    ['{{ context.events["wait"]["amount"] | money: nil, "de" }}', '0,001\u00a0BTC'],
+    ['{{ bonus.amount | money }}', '$12.50'],
+    ['{{ context.trigger_payload.at.first.amount | money }}', '¥3'],
+    ['{% for one in context.trigger_payload.at %}{{ one.amount | money }}{% endfor %}', '¥3'],
+    ['{% assign w = context.trigger_payload %}{{ w.amount | money }}', '₩60,000'],
+    // A currency that is given.
+    ['{{ context.trigger_payload.amount | money: "EUR" }}', '€600.00'],
+    ['{{ context.trigger_payload.amount | money: bonus.currency }}', '$600.00'],
+    // It stays with the amount.
+    ['{% assign a = context.trigger_payload.amount %}{{ a | money }}', '₩60,000'],
+    [
+      '{{ context.trigger_payload.amount | times: 2 | plus: 1 | divided_by: 2.0 | round | money }}',
+      '₩60,001',
+    ],
+    ['{{ 100 | minus: context.trigger_payload.payout | money }}', '₩95'],
+    ['{{ nothing | default: context.trigger_payload.amount | money }}', '₩60,000'],
+    ['{{ context.trigger_payload.amount | default: 7 | money }}', '₩60,000'],
+    ['{{ context.trigger_payload.amount | at_most: 500 | money }}', '₩500'],
+    // Everything else is in the base currency.
+    ['{{ amount | money }}', '€10.00'],
+    ['{{ player.total_won | money }}', '€10.00'],
+    ['{{ player.custom_attributes.balance | money }}', '€10.00'],
+    ['{% assign p = player %}{{ p.total_won | money }}', '€10.00'],
+    ['{{ context.amount | money }}', '€10.00'],
+    ['{{ context.trigger_payload.at.last | money }}', '€0.07'],
+    ['{{ context.trigger_payload.amount | plus: bonus.amount | money }}', '€612.50'],
+    ['{{ context.trigger_payload.currency | size | money }}', '€0.03'],
+  ])('%s is %s', (body, expected) => {
+    expect(rendered(body, scope)).toBe(expected);
+  });
+
+  it('fails where the currency is unknown, as if it were given', () => {
+    const context = { amount: 5, currency: 'XYZ' };
+    expect(() => rendered('{{ context.amount | money }}', { context })).toThrow(/currency XYZ is not in/);
+    for (const currency of ['', null, 7, { code: 'KRW' }]) {
+      expect(rendered('{{ context.amount | money }}', { context: { amount: 500, currency } })).toBe('€5.00');
+    }
+  });
+
+  it('leaves a number with a currency what it is to everything else', () => {
+    const values = fc.oneof(
+      fc.integer({ min: -5, max: 70_000 }),
+      fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }).map(String),
+      fc.constantFrom('', 'seven', 1.5, null, true, [1, 2]),
+    );
+    const body = `{{ c.v }} {{ c.v | json }} {{ c | json }} {{ c.v | append: 'x' }} {{ c.v | size }} {{ c.v.size }}
+      {{ c.v | times: 3 }} {{ 7 | modulo: 3 | plus: c.v }} {{ c.v | divided_by: 7 }} {{ c.v | divided_by: 7.0 }} {{ c.v | ceil }}
+      {% assign a = c.v %}{{ a }} {{ a.size }} {{ a.toString }} {{ a | default: 'none' }} {{ a | inspect }} {{ c.list[a] }}
+      {% if a == 5 %}5{% elsif a > 5 %}more{% elsif a contains '1' %}1{% elsif a %}any{% endif %}
+      {% case a %}{% when 5 %}five{% when '7' %}seven{% else %}other{% endcase %} {% cycle a, 2 %}
+      {% if c.list contains a %}listed{% endif %} {{ c.list | push: a | uniq | join: ',' }} {{ c.list | concat: a | json }}
+      {% for i in (1..2) limit: a %}{{ i }}{% endfor %} {% for i in a %}{{ i }}{% endfor %} {{ a | date: '%F' }}
+      {{ c.rows | where: 'v', a | size }} {{ c.rows | map: 'v' | uniq | size }} {{ c.rows | sum: 'v' }} {{ a | slice: 0 }}`;
+    const shown = (scope: Record<string, unknown>) => {
+      try {
+        return rendered(body, scope);
+      } catch (error) {
+        return String(error);
+      }
+    };
+    fc.assert(
+      fc.property(values, (v) => {
+        const rows = [{ v }, { v }];
+        const list = [5, 7, '7'];
+        const without = shown({ c: { v, rows, list, currencY: 'KRW' } });
+        const with_currency = shown({
+          c: { v, rows: rows.map((row) => ({ ...row, currency: 'KRW' })), list, currency: 'KRW' },
+        });
+        const named = (text: string) => text.replaceAll(/,?"?currenc[yY]"?:"KRW"/g, '');
+        expect(named(with_currency)).toBe(named(without));
+      }),
+      { numRuns: runs(300) },
+    );
+  });
+});
