@@ -165,7 +165,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...simulationEndpoints(messaging),
     ...playerMessageEndpoints(platform),
     ...templateEndpoints(messaging),
-    ...testMessageEndpoints(messaging),
+    ...testMessageEndpoints({ ...messaging, erasure_key }),
     ...bonusTemplateEndpoints(platform),
     ...bonusGrantEndpoints({ ...platform, platforms: deps.platforms }),
     ...bonusCampaignEndpoints({ ...platform, platforms: deps.platforms }),

@@ -193,6 +193,38 @@ describe('erasures of people', () => {
     expect((await api('GET', path)).data['status']).toBe('active');
   });
 
+  it('bar test messages to addresses that no live player has', async () => {
+    const { marker, digits } = people[1] as Planted;
+    const create = async (path: string, body: object) => String((await api('POST', path, body)).data['id']);
+    const outcomes = new Map<string, (recipient: string, player_id?: string) => Promise<unknown>>();
+    for (const channel of ['email', 'sms', 'push']) {
+      await create('/v1/messaging-providers', { name: 'sandbox', kind: 'sandbox', channel, config: {} });
+      const subject = channel === 'email' ? { subject: 'Hi' } : {};
+      const template = { name: 'x', channel, ...subject, body: 'Hello', status: 'active' };
+      const id = await create('/v1/templates', template);
+      outcomes.set(channel, async (recipient, player_id) => {
+        const { data } = await api('POST', `/v1/templates/${id}/send-test`, { recipient, player_id });
+        return data['error_code'] ?? data['status'];
+      });
+    }
+    const unwilling = await identify({ external_id: 'unwilling', traits: { 'consent.email': false } });
+    const outcome = (channel: string, recipient: string, player_id?: string) =>
+      outcomes.get(channel)?.(recipient, player_id);
+    expect(await outcome('email', `${marker.toUpperCase()}@example.com`)).toBe('SKIPPED_SELF_EXCLUDED');
+    expect(await outcome('email', `${marker}@example.com`, unwilling)).toBe('SKIPPED_SELF_EXCLUDED');
+    expect(await outcome('sms', `00${digits}`)).toBe('SKIPPED_SELF_EXCLUDED');
+    expect(await outcome('push', `token-${marker}`)).toBe('SKIPPED_SELF_EXCLUDED');
+    expect(await outcome('push', `token-${marker}x`)).toBe('sent');
+    // What an operator lifts for the player who has the address now stays lifted.
+    const email = `${marker}@example.com`;
+    const player_id = await identify({ external_id: 'tested', traits: { email } });
+    expect(await outcome('email', email)).toBe('SKIPPED_SELF_EXCLUDED');
+    await api('PATCH', `/v1/players/${player_id}`, { status: 'active' });
+    expect(await outcome('email', email)).toBe('sent');
+    await api('DELETE', `/v1/players/${player_id}`);
+    expect(await outcome('email', email)).toBe('SKIPPED_SELF_EXCLUDED');
+  });
+
   it('bar nobody of another tenant', async () => {
     const other = await service.newTenant();
     const player_id = await identify(

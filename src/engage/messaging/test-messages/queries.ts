@@ -1,6 +1,6 @@
 import type { PendingQuery } from 'postgres';
 import type { RuleProduct } from '../../../bonuses/licence/rule.ts';
-import { keyOfText } from '../../../players/exclusions/address-queries.ts';
+import { holdersSql, keyOfText } from '../../../players/exclusions/address-queries.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
@@ -36,4 +36,21 @@ export function selectAddressVerdict(
 ): PendingQuery<{ verdict: SkipCode | null }[]> {
   const to = { tenant_id: tx`${tenant_id}::uuid`, channel, key: keyOfText(tx, channel, address) };
   return tx<{ verdict: SkipCode | null }[]>`select ${addressVerdictSql(tx, to, now)} as verdict`;
+}
+
+/** Of so many players with an address it is looked whether one is live. */
+const MAX_HOLDERS = 1_000;
+
+/** Whether a live player of the tenant has the address. */
+export function selectIsHeld(
+  tx: Tx,
+  tenant_id: string,
+  { channel, address }: { channel: Channel; address: string },
+): PendingQuery<{ is_held: boolean }[]> {
+  const to = { tenant_id: tx`${tenant_id}::uuid`, channel, key: keyOfText(tx, channel, address) };
+  return tx<{ is_held: boolean }[]>`
+    select exists (
+      select from (${holdersSql(tx, to, MAX_HOLDERS)}) h
+      join players p on p.player_id = h.player_id and p.project_id = h.project_id and p.tenant_id = ${tenant_id}
+      where p.deleted_at is null) as is_held`;
 }

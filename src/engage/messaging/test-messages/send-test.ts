@@ -6,7 +6,7 @@ import type { Auditing } from '../../../http/audit.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { Message, Outcome } from '../../providers/message.ts';
 import { noteOutcomes } from '../../providers/note-credentials.ts';
-import type { FailureCode, SkipCode } from '../send-row.ts';
+import { SKIP_CODES, type FailureCode, type SkipCode } from '../send-row.ts';
 import { isAddress } from '../transports/email.ts';
 import { openTransport } from '../transports/open.ts';
 import { decryptSecrets } from '../../providers/credentials.ts';
@@ -15,7 +15,7 @@ import type { Egress } from '../../../platform/egress/egress.ts';
 import type { EventLog } from '../../../platform/event-log/port.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Logger } from '../../../platform/logger.ts';
-import type { Postgres } from '../../../platform/postgres/port.ts';
+import type { Postgres, Tx } from '../../../platform/postgres/port.ts';
 import type { EncryptionKeys } from '../../../platform/encryption.ts';
 import { readTenantConfig } from '../../../tenants/config/read.ts';
 import type { ScopePlayer } from '../../templates/player-scope.ts';
@@ -32,6 +32,7 @@ import {
   type Rendered,
 } from '../../templates/render.ts';
 import { renderForRequest } from '../../templates/rendering.ts';
+import { codesOfErased } from './erased-people.ts';
 import { selectAddressVerdict, selectVerdict } from './queries.ts';
 import type { SendTestBody } from './schema.ts';
 
@@ -43,6 +44,8 @@ export interface SendTestDeps {
   logger: Logger;
   egress: Egress;
   credentials_keys: EncryptionKeys;
+  /** The key under which protections of erased people are kept. */
+  erasure_key: Buffer;
   public_url: string;
 }
 
@@ -163,8 +166,8 @@ const CODES = {
 } as const satisfies Record<Exclude<Outcome['kind'], 'sent'>, FailureCode>;
 
 /**
- * The gate without caps and quiet hours, after the fold has reached everything that was accepted up to now. Without a
- * player it asks for the address alone.
+ * The gate without caps and quiet hours, after the fold has reached everything that was accepted up to now, and what is kept
+ * of erased people who had the address. Without a player it asks for the address alone.
  */
 async function verdictOn(
   deps: SendTestDeps,
@@ -181,16 +184,31 @@ async function verdictOn(
   const now = new Date(clock.now_ms());
   const { channel } = template;
   return postgres.asTenant(ref.tenant_id, async (tx) => {
-    if (player === undefined) {
-      const [found] = await selectAddressVerdict(tx, ref.tenant_id, channel, recipient, now);
-      return found?.verdict ?? null;
-    }
-    const rules = withoutTiming(gateRulesOf(await readTenantConfig(tx, ref.tenant_id), channel, now));
-    const gate = await gateAt(rules, now, () => Promise.resolve([]));
-    const [found] = await selectVerdict(tx, ref, player.player_id, gate, recipient, bonusProductOf(template));
-    // No row: the player was merged away a moment ago.
-    return found === undefined ? 'SKIPPED_NO_RECIPIENT' : found.verdict;
+    const of_erased = await codesOfErased(tx, deps.erasure_key, ref, { channel, address: recipient }, now);
+    const verdict = await gateVerdict(tx, ref, template, player, recipient, now);
+    const codes = new Set(verdict === null ? of_erased : [...of_erased, verdict]);
+    return SKIP_CODES.find((code) => codes.has(code)) ?? null;
   });
+}
+
+async function gateVerdict(
+  tx: Tx,
+  ref: TemplateRef,
+  template: TemplateRow,
+  player: ScopePlayer | undefined,
+  recipient: string,
+  now: Date,
+): Promise<SkipCode | null> {
+  const { channel } = template;
+  if (player === undefined) {
+    const [found] = await selectAddressVerdict(tx, ref.tenant_id, channel, recipient, now);
+    return found?.verdict ?? null;
+  }
+  const rules = withoutTiming(gateRulesOf(await readTenantConfig(tx, ref.tenant_id), channel, now));
+  const gate = await gateAt(rules, now, () => Promise.resolve([]));
+  const [found] = await selectVerdict(tx, ref, player.player_id, gate, recipient, bonusProductOf(template));
+  // No row: the player was merged away a moment ago.
+  return found === undefined ? 'SKIPPED_NO_RECIPIENT' : found.verdict;
 }
 
 async function chooseProvider(
