@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import type {
+  Json,
   NaiveEvent,
   NaiveMessage,
   NaivePlayer,
@@ -59,12 +60,22 @@ const time = fc
   .map(([hours, off_ms]) => NOW_MS - hours * HOUR_MS + off_ms);
 export const money = fc.option(fc.constantFrom(0, 100, 250, 500, 1_000), { nil: null });
 
+/** Amounts as they are sent, most of them without a currency. */
+const sent = fc.record(
+  {
+    amount: fc.constantFrom<Json>(0, 100, 250.5, -250, 500, '1000', '0500', '-5', 'x', null, true),
+    payout: fc.constantFrom<Json>(500, '250'),
+    currency: fc.constantFrom<Json>('', 'KRW', null, 7),
+  },
+  { requiredKeys: [] },
+);
+
 const event: fc.Arbitrary<NaiveEvent> = fc.record({
   event: fc.constantFrom(...EVENTS),
   occurred_ms: time,
   base_amount: money,
   base_payout: money,
-  properties: object,
+  properties: fc.tuple(object, sent).map(([others, amounts]) => ({ ...others, ...amounts })),
 });
 
 /** Campaigns of the messages. */

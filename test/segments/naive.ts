@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 // Evaluates a definition for one player directly, as the language describes it. It shares no code with the compiler.
 
-type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
 export interface NaiveEvent {
   event: string;
@@ -235,9 +235,27 @@ function message(
 }
 
 function propertyOf(event: NaiveEvent, property: string): Json {
-  if (property === 'amount') return event.base_amount;
-  if (property === 'payout') return event.base_payout;
-  return own(event.properties, property);
+  const sent = own(event.properties, property);
+  if (property !== 'amount' && property !== 'payout') return sent;
+  const base = property === 'amount' ? event.base_amount : event.base_payout;
+  if (base !== null || isMoney(event, property)) return base;
+  if (typeof sent === 'number') return sent;
+  return typeof sent === 'string' && /^\d{1,38}$/.test(sent) ? Number(sent) : null;
+}
+
+/** Whether the property can only be money; of what has no rate nothing is known. */
+function isMoney({ event, properties }: NaiveEvent, property: 'amount' | 'payout'): boolean {
+  const currency = own(properties, 'currency');
+  if (typeof currency === 'string' && currency !== '') return true;
+  const with_amount = [
+    'deposit_initiated',
+    'deposit_confirmed',
+    'withdrawal_requested',
+    'withdrawal_confirmed',
+  ];
+  const of_bets = ['bet_placed', 'bet_settled', 'sport_bet_placed', 'sport_bet_settled'];
+  if (property === 'amount') return [...with_amount, ...of_bets].includes(event);
+  return ['bet_won', 'bet_lost', 'bet_settled', 'sport_bet_settled', 'sport_cashout'].includes(event);
 }
 
 function aggregate(

@@ -1,8 +1,9 @@
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
-import { isMoneyProperty, MONEY_PROPERTIES } from '../../segments/language/fields.ts';
+import { isMoneyProperty } from '../../segments/language/fields.ts';
 import { Bindings } from '../../segments/sql/bindings.ts';
 import { DECIMAL_SCALE } from '../../segments/sql/comparison-sql.ts';
 import { jsonDecimal } from '../../segments/sql/json-sql.ts';
+import { moneyOperand } from '../../segments/sql/money-sql.ts';
 import { OWNER, SCOPE } from '../../segments/sql/owner-sql.ts';
 import type { CampaignRef } from './queries.ts';
 
@@ -65,7 +66,7 @@ export async function countConversions(
 ): Promise<VariantConversions[]> {
   const bindings = new Bindings();
   const name = bindings.bind('String', event);
-  const { worth, nothing } = worthOf(value_property, bindings);
+  const { worth, nothing } = worthOf(event, value_property, bindings);
   return clickhouse.query<VariantConversions>(
     `with sends as (${SENDS})
     select variant as variant_id, toString(sum(recipients)) as recipients, toString(sum(conversions)) as conversions,
@@ -98,7 +99,7 @@ export async function countConversionsByTime(
 ): Promise<ConversionBucket[]> {
   const bindings = new Bindings();
   const name = bindings.bind('String', event);
-  const { worth, nothing } = worthOf(null, bindings);
+  const { worth, nothing } = worthOf(event, null, bindings);
   return clickhouse.query<ConversionBucket>(
     `with sends as (${SENDS})
     select toString(intDiv(toUnixTimestamp(converted_at), {interval_s:UInt32}) * {interval_s:UInt32} * 1000) as at_ms,
@@ -139,12 +140,18 @@ function matchedSql(name: string, worth: string, nothing: string): string {
  * The value of a goal event: money in the smallest unit of the base currency at event time, other numbers as they were
  * sent; 0 where the property is missing or is not a number. `nothing`: 0 of the same type.
  */
-function worthOf(property: string | null, bindings: Bindings): { worth: string; nothing: string } {
+function worthOf(
+  event: string,
+  property: string | null,
+  bindings: Bindings,
+): { worth: string; nothing: string } {
   const none = 'toInt128(0)';
   if (property === null) return { worth: none, nothing: none };
-  if (isMoneyProperty(property)) {
-    return { worth: `toInt128(ifNull(${MONEY_PROPERTIES[property]}, 0))`, nothing: none };
+  const nothing = `toDecimal256(0, ${DECIMAL_SCALE})`;
+  if (!isMoneyProperty(property)) {
+    return { worth: jsonDecimal({ column: 'properties', key: property }, bindings), nothing };
   }
-  const worth = jsonDecimal({ column: 'properties', key: property }, bindings);
-  return { worth, nothing: `toDecimal256(0, ${DECIMAL_SCALE})` };
+  const { sql, held_as } = moneyOperand(event, property, bindings);
+  if (held_as === 'integer') return { worth: `toInt128(ifNull(${sql}, 0))`, nothing: none };
+  return { worth: `ifNull(${sql}, ${nothing})`, nothing };
 }

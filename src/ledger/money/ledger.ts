@@ -121,6 +121,17 @@ export function claimOf(
 }
 
 /**
+ * Whether the ledger has the amount of every event of this name, so that its conversion is the only thing to read. It has
+ * none of most events, and of an event without a currency or without a reference.
+ */
+export function isAlwaysInLedger(event: string, property: 'amount' | 'payout'): boolean {
+  const { required = [], properties = {} } = definitionOf(event) ?? {};
+  if (betKindOf(event) === undefined && !transactionEvents.has(event)) return false;
+  if (event === 'bet_lost') return property === 'payout';
+  return Object.hasOwn(properties, property) && required.includes('currency');
+}
+
+/**
  * What tells money events of one name and reference apart. The outcome of a sport bet may be corrected: each correction,
  * by its event time in milliseconds, is an event of its own. All others happen once: 0.
  */

@@ -73,10 +73,11 @@ export function isTraitField(name: string): name is TraitFieldName {
 
 /**
  * Properties of events that are money, with their columns in ClickHouse: compared in the smallest unit of the base
- * currency, converted at the rate of the event's time.
+ * currency, converted at the rate of the event's time. On events that are not in the ledger they may be other numbers.
  */
 export const MONEY_PROPERTIES = { amount: 'base_amount', payout: 'base_payout' } as const;
+export type MoneyProperty = keyof typeof MONEY_PROPERTIES;
 
-export function isMoneyProperty(property: string): property is keyof typeof MONEY_PROPERTIES {
+export function isMoneyProperty(property: string): property is MoneyProperty {
   return Object.hasOwn(MONEY_PROPERTIES, property);
 }

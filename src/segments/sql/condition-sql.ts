@@ -3,7 +3,6 @@ import {
   ATTRIBUTE_PREFIX,
   isMoneyProperty,
   isTraitField,
-  MONEY_PROPERTIES,
   traitField,
   type TraitFieldName,
 } from '../language/fields.ts';
@@ -12,6 +11,7 @@ import { comparisonSql, type Operand } from './comparison-sql.ts';
 import type { EventScan } from './event-scan.ts';
 import { isJsonNumber, jsonComparisonSql, jsonDecimal, jsonNumber, jsonText } from './json-sql.ts';
 import { messageSql } from './message-sql.ts';
+import { moneyOperand } from './money-sql.ts';
 import { sequenceSql, stepsReachedSql } from './sequence-sql.ts';
 
 /** Shares of `random` are millionths. */
@@ -113,24 +113,22 @@ function traitOperand(field: TraitFieldName): Operand {
 function aggregateOperand(condition: EventCondition, { scan, bindings }: ConditionContext): Operand {
   const { aggregate, property = '' } = condition;
   const value = { column: 'properties', key: property };
-  const money = isMoneyProperty(property) ? MONEY_PROPERTIES[property] : undefined;
+  const money = isMoneyProperty(property) ? moneyOperand(condition.event, property, bindings) : undefined;
+  const is_integer = money?.held_as === 'integer';
   switch (aggregate) {
     case 'count':
       return integer(scan.aggregate(condition, 'count', ''));
     case 'distinct':
-      return integer(scan.aggregate(condition, 'uniqExact', money ?? jsonText(value, bindings)));
+      return integer(scan.aggregate(condition, 'uniqExact', money?.sql ?? jsonText(value, bindings)));
     case 'sum':
     case 'avg': {
-      const total = scan.aggregate(
-        condition,
-        'sum',
-        money === undefined ? jsonDecimal(value, bindings) : `toInt128(ifNull(${money}, 0))`,
-      );
-      if (aggregate === 'sum') return money === undefined ? decimal(total) : integer(total);
-      const present = money === undefined ? isJsonNumber(value, bindings) : `${money} is not null`;
+      const number = money === undefined ? jsonDecimal(value, bindings) : `ifNull(${money.sql}, 0)`;
+      const total = scan.aggregate(condition, 'sum', is_integer ? `toInt128(${number})` : number);
+      if (aggregate === 'sum') return is_integer ? integer(total) : decimal(total);
+      const present = money === undefined ? isJsonNumber(value, bindings) : `${money.sql} is not null`;
       const mean_of = scan.aggregate(condition, 'count', '', [present]);
       // The other side is a fraction times the count, so the total of money, an integer, becomes a decimal.
-      const exact = money === undefined ? total : `toDecimal256(${total}, 0)`;
+      const exact = is_integer ? `toDecimal256(${total}, 0)` : total;
       return {
         kind: 'number',
         held_as: 'decimal',
@@ -142,8 +140,8 @@ function aggregateOperand(condition: EventCondition, { scan, bindings }: Conditi
     case 'min':
     case 'max': {
       const name = aggregate === 'min' ? 'minOrNull' : 'maxOrNull';
-      const sql = scan.aggregate(condition, name, money ?? jsonNumber(value, bindings));
-      return { kind: 'number', held_as: money === undefined ? 'float' : 'integer', sql, nullable: true };
+      const sql = scan.aggregate(condition, name, money?.sql ?? jsonNumber(value, bindings));
+      return { kind: 'number', held_as: money?.held_as ?? 'float', sql, nullable: true };
     }
     case 'first_seen':
     case 'last_seen': {

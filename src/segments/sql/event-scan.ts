@@ -1,9 +1,10 @@
 import type { EventSet } from '../language/conditions.ts';
-import { isMoneyProperty, MONEY_PROPERTIES } from '../language/fields.ts';
+import { isMoneyProperty } from '../language/fields.ts';
 import type { Window } from '../language/span.ts';
 import type { Bindings } from './bindings.ts';
 import { before, comparisonSql, moment, NOW } from './comparison-sql.ts';
 import { jsonComparisonSql } from './json-sql.ts';
+import { moneyOperand } from './money-sql.ts';
 import { exactJson } from '../../platform/exact-json.ts';
 
 /**
@@ -155,14 +156,10 @@ export class EventScan {
     return this.#conditionsOn(set).join(' and ');
   }
 
-  #conditionsOn({ where }: EventSet): string[] {
+  #conditionsOn({ event, where }: EventSet): string[] {
     return where.map(({ property, comparison }) =>
       isMoneyProperty(property)
-        ? comparisonSql(
-            { kind: 'number', held_as: 'integer', sql: MONEY_PROPERTIES[property], nullable: true },
-            comparison,
-            this.#bindings,
-          )
+        ? comparisonSql(moneyOperand(event, property, this.#bindings), comparison, this.#bindings)
         : jsonComparisonSql({ column: 'properties', key: property }, comparison, this.#bindings),
     );
   }

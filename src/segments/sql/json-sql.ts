@@ -36,6 +36,20 @@ export function jsonDecimal(value: JsonValue, bindings: Bindings): string {
   return `if(${is_number}, ifNull(toDecimal256OrNull(${exact()}, ${DECIMAL_SCALE}), 0), 0)`;
 }
 
+/** An amount as an exact decimal: a number, or its digits as a text; null where it is neither. */
+export function jsonAmount(value: JsonValue, bindings: Bindings): string {
+  const { is_number, exact, type, text } = jsonParts(value, bindings);
+  const is_digits = `${type} = 'String' and match(${text}, '^[0-9]{1,38}$')`;
+  const digits = `if(${is_digits}, ${text}, if(${is_number}, ${exact()}, ''))`;
+  return `toDecimal256OrNull(${digits}, ${DECIMAL_SCALE})`;
+}
+
+/** Whether the value is a text that is not empty. */
+export function hasText(value: JsonValue, bindings: Bindings): string {
+  const { type, text } = jsonParts(value, bindings);
+  return `(${type} = 'String' and ${text} != '')`;
+}
+
 /** Whether the value is a number. */
 export function isJsonNumber(value: JsonValue, bindings: Bindings): string {
   return jsonParts(value, bindings).is_number;

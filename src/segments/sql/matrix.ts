@@ -7,7 +7,14 @@ import {
   type Group,
   type TraitCondition,
 } from '../language/conditions.ts';
-import { isTraitField, traitField, type TraitFieldName } from '../language/fields.ts';
+import { isAlwaysInLedger } from '../../ledger/money/ledger.ts';
+import {
+  isMoneyProperty,
+  isTraitField,
+  traitField,
+  type MoneyProperty,
+  type TraitFieldName,
+} from '../language/fields.ts';
 import type { Window } from '../language/span.ts';
 import { contextOf, eventsOfPlayersSql, playersSql, withEvents, type CompiledQuery } from './compile.ts';
 import { nodeSql, type ConditionContext } from './condition-sql.ts';
@@ -93,7 +100,7 @@ interface Total {
 }
 
 const MEASURES = ['1', 'ifNull(base_amount, 0)', 'ifNull(base_payout, 0)'];
-const MEASURE_OF: Readonly<Record<string, number>> = { amount: 2, payout: 3 };
+const MEASURE_OF: Readonly<Record<MoneyProperty, number>> = { amount: 2, payout: 3 };
 /** Wider than the range of DateTime64, so it includes every event. */
 const ALWAYS = { after_ms: -(10 ** 15), until_ms: 10 ** 15 };
 
@@ -188,7 +195,9 @@ class Leaves {
   /** A count, or a sum of money, that is compared with a range: an entry of the lists. */
   #cellOfTotal(condition: EventCondition): Cell | undefined {
     const { aggregate, property = '', event, window, comparison } = condition;
-    const measure = aggregate === 'count' ? 1 : aggregate === 'sum' ? MEASURE_OF[property] : undefined;
+    const is_money = isMoneyProperty(property) && isAlwaysInLedger(event, property);
+    const of_money = aggregate === 'sum' && is_money ? MEASURE_OF[property] : undefined;
+    const measure = aggregate === 'count' ? 1 : of_money;
     const interval = intervalOf(comparison.positive);
     if (measure === undefined || interval === undefined) return undefined;
     const where = this.#whereOf(condition);

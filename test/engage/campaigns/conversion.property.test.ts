@@ -189,9 +189,15 @@ function eventLine(
   const worth = worthOf(one, property);
   const is_money = property === 'amount' || property === 'payout';
   const text = decimalText(worth);
+  // What the ledger does not have counts as it was sent, as a number or as digits, unless it is of a currency.
+  const is_sent = is_money && one.event === 'custom_goal';
+  const no_number = is_sent ? '5,"currency":"KRW"' : '"12"';
+  const number = is_sent && one.at_ms % 2 === 0 ? `"${text}"` : text;
   const properties =
-    property === null || is_money ? '{}' : `{${JSON.stringify(property)}:${worth === 0n ? '"12"' : text}}`;
-  const base = worth === 0n ? 'null' : text;
+    property === null || (is_money && !is_sent)
+      ? '{}'
+      : `{${JSON.stringify(property)}:${worth === 0n ? no_number : number}}`;
+  const base = worth === 0n || is_sent ? 'null' : text;
   return (
     `{"tenant_id":"${tenant_id}","project_id":"${project_id}","event":"${one.event}",` +
     `"player_id":"${idOf(one)}","occurred_at":${one.at_ms},"received_at":${one.at_ms},` +
