@@ -1,3 +1,5 @@
+import { fitsPage } from '../../analytics/page-bytes-queries.ts';
+import { sentJson } from '../../analytics/stored-json.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import type { ErasedPerson, PlayerFile } from '../dependents.ts';
 import { findMoneyEvents } from '../history/ledger-queries.ts';
@@ -64,12 +66,15 @@ function events(
   const owner = { ...project, event_player_ids: player_ids };
   return paged<TimelinePosition>(async (after) => {
     const rows = await findTimeline(clickhouse, owner, after, PAGE_LINES);
-    const lines = rows.map(({ event, occurred_ms, ingestion_id, event_index, properties }) => {
+    // The others come again, with their properties, on the next page.
+    const fitting = rows.filter(fitsPage);
+    const lines = fitting.map(({ event, occurred_ms, ingestion_id, event_index, properties }) => {
       const at = new Date(Number(occurred_ms)).toISOString();
       const ids = `"ingestion_id":"${ingestion_id}","event_index":${event_index}`;
-      return `{${ids},"event":${JSON.stringify(event)},"at":"${at}","properties":${properties || '{}'}}`;
+      return `{${ids},"event":${JSON.stringify(event)},"at":"${at}","properties":${sentJson(properties) || '{}'}}`;
     });
-    return { lines, last: positionOf(rows.at(-1)) };
+    const count = fitting.length < rows.length ? PAGE_LINES : rows.length;
+    return { lines, last: positionOf(fitting.at(-1)), count };
   });
 }
 

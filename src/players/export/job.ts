@@ -29,8 +29,6 @@ export const KEPT_MS = 7 * 86_400_000;
 const CHUNK_BYTES = 256 * 1024;
 /** The largest zip. */
 const MAX_BYTES = 2 * 1024 ** 3;
-/** Expired exports that one statement removes. */
-const MAX_REMOVED = 10;
 
 /** What the job needs beside the platform. */
 export interface ExportDeps extends Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger'> {
@@ -63,22 +61,40 @@ export async function runExportJob(deps: ExportDeps, payload: unknown, stop: Abo
   const row = await selectQueued(postgres.service, ref);
   if (row === undefined) return;
   const run_id = newId();
-  await removeOtherChunks(postgres.service, ref, null);
+  await keepChunksOf(postgres, ref, null);
   let made: Pick<ExportRow, 'status' | 'run_id' | 'files' | 'bytes' | 'chunks' | 'last_error'>;
   try {
     made = { ...(await writeFile(deps, row, run_id, stop)), status: 'ready', run_id, last_error: null };
   } catch (error) {
+    if (error instanceof Removed) {
+      logger.info({ export_id: ref.export_id }, error.message);
+      return;
+    }
     if (!(error instanceof TooLarge)) throw error;
     made = { status: 'failed', run_id: null, files: [], bytes: 0n, chunks: 0, last_error: error.message };
   }
   const now_ms = clock.now_ms();
   const times = { completed_at: new Date(now_ms), expires_at: new Date(now_ms + KEPT_MS) };
   const is_kept = await concludeExport(postgres.service, ref, { ...made, ...times });
-  await removeOtherChunks(postgres.service, ref, is_kept ? made.run_id : null);
+  await keepChunksOf(postgres, ref, is_kept ? made.run_id : null);
   logger.info(
     { export_id: ref.export_id, status: made.status, bytes: made.bytes.toString() },
     'an export ended',
   );
+}
+
+/** Removes the chunks of all runs but this one. */
+async function keepChunksOf(
+  { service }: ExportDeps['postgres'],
+  ref: ExportRef,
+  run_id: string | null,
+): Promise<void> {
+  while ((await removeOtherChunks(service, ref, run_id)) > 0);
+}
+
+/** The export was removed: by an erasure of the person, or because its time is over. */
+class Removed extends Error {
+  override readonly name = 'Removed';
 }
 
 class TooLarge extends Error {
@@ -104,7 +120,8 @@ async function writeFile(
   const keep = async () => {
     const owner = chunkOwner(row, run_id, chunks);
     const encrypted = encryptBytes(credentials_keys, owner, Buffer.concat(waiting));
-    await insertChunk(postgres.service, row, { run_id, chunk_no: chunks, encrypted });
+    const is_kept = await insertChunk(postgres.service, row, { run_id, chunk_no: chunks, encrypted });
+    if (!is_kept) throw new Removed('the export was removed while it was made');
     [waiting, waiting_bytes] = [[], 0];
     chunks++;
   };
@@ -145,7 +162,7 @@ export async function removeExpiredExports(
 ): Promise<void> {
   const now = new Date(clock.now_ms());
   for (;;) {
-    const removed = await removeExpired(postgres.service, now, MAX_REMOVED);
-    if (removed < MAX_REMOVED || stop?.aborted === true) return;
+    const removed = await postgres.service.begin((tx) => removeExpired(tx, now));
+    if (removed === 0 || stop?.aborted === true) return;
   }
 }

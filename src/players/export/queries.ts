@@ -1,6 +1,11 @@
-import type { PendingQuery } from 'postgres';
+import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerRef } from '../player-ref.ts';
+
+/** Chunks that one statement removes: 50 MB. */
+const CHUNKS_AT_ONCE = 200;
+/** Exports that one transaction removes. */
+const EXPORTS_AT_ONCE = 10;
 
 /** A file of an export, and how many lines it has. */
 export interface ExportedFile {
@@ -72,15 +77,22 @@ export async function selectQueued(sql: Tx, ref: ExportRef): Promise<ExportRow |
   return row;
 }
 
-/** Keeps a chunk of the file. */
+/**
+ * Keeps a chunk of the file; false when the export is not queued any more. Whoever removes the export waits for the chunk, and
+ * removes it too.
+ */
 export async function insertChunk(
   sql: Tx,
   ref: ExportRef,
   chunk: { run_id: string; chunk_no: number; encrypted: Buffer },
-): Promise<void> {
-  await sql`
+): Promise<boolean> {
+  const { count } = await sql`
     insert into player_export_chunks (tenant_id, export_id, run_id, chunk_no, encrypted)
-    values (${ref.tenant_id}, ${ref.export_id}, ${chunk.run_id}, ${chunk.chunk_no}, ${chunk.encrypted})`;
+    select e.tenant_id, e.export_id, ${chunk.run_id}::uuid, ${chunk.chunk_no}::integer, ${chunk.encrypted}::bytea
+    from player_exports e
+    where e.tenant_id = ${ref.tenant_id} and e.export_id = ${ref.export_id} and e.status = 'queued'
+    for key share`;
+  return count > 0;
 }
 
 /** A chunk of the file. */
@@ -112,25 +124,33 @@ export async function concludeExport(
   return count > 0;
 }
 
-/** Removes chunks of the export that are not of this run. */
-export async function removeOtherChunks(sql: Tx, ref: ExportRef, run_id: string | null): Promise<void> {
-  await sql`
-    delete from player_export_chunks
-    where tenant_id = ${ref.tenant_id} and export_id = ${ref.export_id} and run_id is distinct from ${run_id}`;
+/** Removes chunks of the export that are not of this run, as many as one statement may; returns how many. */
+export async function removeOtherChunks(sql: Tx, ref: ExportRef, run_id: string | null): Promise<number> {
+  const { count } = await sql`
+    delete from player_export_chunks c where c.ctid = any(array(
+      select o.ctid from player_export_chunks o
+      where o.tenant_id = ${ref.tenant_id} and o.export_id = ${ref.export_id} and o.run_id is distinct from ${run_id}
+      limit ${CHUNKS_AT_ONCE}))`;
+  return count;
 }
 
-/** Removes exports that are over, with their files; returns how many. */
-export async function removeExpired(sql: Tx, now: Date, limit: number): Promise<number> {
-  const { count } = await sql`
-    with gone as (
-      delete from player_exports e
-      using (select tenant_id, export_id from player_exports where expires_at <= ${now} limit ${limit}) o
-      where e.tenant_id = o.tenant_id and e.export_id = o.export_id
-      returning e.tenant_id, e.export_id
-    ), chunks as (
-      delete from player_export_chunks c using gone g
-      where c.tenant_id = g.tenant_id and c.export_id = g.export_id
-    )
-    select from gone`;
-  return count;
+/**
+ * Removes some of the exports of which `isGone` is true: first chunks, then the rows that have none. Returns how many rows of
+ * both were removed; repeat it until 0. In a transaction: the rows are locked first, so no chunk is added to one that goes.
+ */
+export async function removeExports(tx: Tx, isGone: PendingQuery<Row[]>): Promise<number> {
+  const gone = await tx<ExportRef[]>`
+    select tenant_id, export_id from player_exports where ${isGone}
+    order by tenant_id, export_id limit ${EXPORTS_AT_ONCE} for update`;
+  for (const ref of gone) {
+    const chunks = await removeOtherChunks(tx, ref, null);
+    if (chunks > 0) return chunks;
+    await tx`delete from player_exports where tenant_id = ${ref.tenant_id} and export_id = ${ref.export_id}`;
+  }
+  return gone.length;
+}
+
+/** Removes some of what is left of exports that are over; returns how many rows, 0 when none are left. */
+export function removeExpired(tx: Tx, now: Date): Promise<number> {
+  return removeExports(tx, tx`expires_at <= ${now}`);
 }

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { removeExpiredExports } from '../../../src/players/export/job.ts';
 import { call, sendBatch, type Answer } from '../../engines/http-client.ts';
-import type { TestService } from '../../engines/service.ts';
+import { filesOf } from '../../../src/players/export/files.ts';
+import { sunk, type TestService } from '../../engines/service.ts';
 import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
 import { newMarkers, plantRows, type Planted } from '../erasure/planted.ts';
@@ -113,6 +114,27 @@ describe('the export of a player', () => {
           .map(({ ingestion_id, event_index }) => `${ingestion_id} ${event_index}`),
       ).size,
     ).toBe(EVENTS);
+  });
+
+  it('has the properties of events beyond the bytes of a page, with the digits that were sent', async () => {
+    const { tenant_id, project_id } = service;
+    const body = { external_id: 'large' };
+    const { data } = await call(`${service.base_url}/v1/players/identify`, service.api_key, { body });
+    const player_id = String(data['player_id']);
+    const text = 'x'.repeat(30_000);
+    for (let batch = 0; batch < 3; batch++) {
+      // JSON.stringify has no integer of this size.
+      const event = `{"event":"custom_large","player_id":"${player_id}","properties":{"text":"${text}","number":25000000000000000000}}`;
+      const raw = `{"events":[${Array.from({ length: 30 }, () => event).join(',')}]}`;
+      const sent = await call(`${service.ingest_url}/v1/events/batch`, service.api_key, { raw });
+      expect(sent.data['accepted'], sent.text.slice(0, 300)).toBe(30);
+    }
+    await sunk(service.platform);
+    const files = filesOf(service.platform, { tenant_id, project_id, player_ids: [player_id] }, []);
+    const lines: string[] = [];
+    for await (const page of files.find(({ name }) => name === 'events')?.pages() ?? []) lines.push(...page);
+    expect(lines.length).toBe(90);
+    expect(lines.filter((line) => line.endsWith('"number":25000000000000000000}}')).length).toBe(90);
   });
 
   it('is kept encrypted, and who asked for it and took it is in the audit log', async () => {
