@@ -67,6 +67,8 @@ async function apply(
   const mayBeOut = tx`s.status = 'failed' and s.error_code in ('OUTCOME_UNKNOWN', 'PROVIDER_UNAVAILABLE')`;
   const rank = tx`case when ${mayBeOut} then ${rankOf(tx, tx`'sending'`)} else ${rankOf(tx, tx`s.status`)} end`;
   const isFurther = tx`t.rank > ${rank}`;
+  // The message of a person who was forgotten has no recipient: what names the person does not come back.
+  const isNamed = tx`s.recipient is not null`;
   // Each access passes all its keys in one array, so nested loops and merge joins are turned off. With statistics from
   // when the table was small the planner may choose a lookup per key, and read all messages of a project 1,000 times.
   const settled = tx`
@@ -79,9 +81,9 @@ async function apply(
           when not ${isFurther} then s.error_code
           when t.step = 'failed' then 'DELIVERY_FAILED' end,
         provider_code = case when ${isFurther} then t.code else s.provider_code end,
-        provider_message = case when ${isFurther} then t.message else s.provider_message end,
+        provider_message = case when ${isFurther} then case when ${isNamed} then t.message end else s.provider_message end,
         provider_id = coalesce(s.provider_id, ${provider_id}::uuid),
-        provider_message_id = coalesce(s.provider_message_id, t.message_id),
+        provider_message_id = coalesce(s.provider_message_id, case when ${isNamed} then t.message_id end),
         counted_at = coalesce(s.counted_at, t.sent_at),
         sent_at = coalesce(s.sent_at, t.sent_at),
         delivered_at = least(s.delivered_at, t.delivered_at),
@@ -122,7 +124,8 @@ function suppressedOf(tx: Tx, tenant_id: string, now: Date): Fragment {
       union all
       select null, 'email', lower(address), reason, at
       from given
-      where reason in ('complaint', 'unsubscribe') and address like '%_@_%' and n not in (select n from found)
+      where reason in ('complaint', 'unsubscribe') and address like '%_@_%'
+        and n not in (select n from found where recipient is not null)
     ), suppressed as (
       insert into suppressions (tenant_id, channel, address, reason, created_at)
       select distinct on (channel, address) ${tenant_id}::uuid, channel, address, reason,
