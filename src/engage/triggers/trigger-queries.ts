@@ -25,7 +25,8 @@ export interface NewTriggerEvent extends ListenerRef {
 }
 
 /**
- * Records events for the decision; one that is recorded already stays as it is. The fold has committed what an event
+ * Records events for the decision; one that is recorded already stays as it is, and one of a person who was forgotten is
+ * not recorded. The fold has committed what an event
  * changed before the event is on the log, so the player's present `changed_xid` is that change or a later one.
  */
 export async function insertTriggerEvents(
@@ -59,6 +60,9 @@ export async function insertTriggerEvents(
       where t.tenant_id = e.tenant_id and t.project_id = e.project_id
         and t.player_id = coalesce(m.into_player_id, e.player_id) offset 0
     ) t on true
+    where not exists (
+      select from players p where p.player_id = coalesce(m.into_player_id, e.player_id) and p.tenant_id = e.tenant_id
+        and p.project_id = e.project_id and p.erased_at is not null)
     on conflict (tenant_id, project_id, event_key, listener_id) do nothing`;
 }
 
