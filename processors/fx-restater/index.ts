@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isPast, readRateChanges, type RateChange } from '../../src/ledger/fx/restate-queries.ts';
+import { readRateChanges, type RateChange } from '../../src/ledger/fx/restate-queries.ts';
 import { applyRateChange } from '../../src/ledger/fx/restate.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import { isRefusal } from '../../src/platform/postgres/exclusive-pool.ts';
 import { describeHolder, readHolders } from '../../src/platform/postgres/horizon.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Postgres } from '../../src/platform/postgres/port.ts';
+import { isPast } from '../../src/platform/postgres/transaction-queries.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 
 /** NOTIFY channel: a trigger in Postgres notifies it of every change of rates. */

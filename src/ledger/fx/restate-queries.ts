@@ -7,6 +7,7 @@ import type { Sum } from '../money/totals.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
+import { takeTransactionId } from '../../platform/postgres/transaction-queries.ts';
 import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
@@ -33,23 +34,6 @@ export async function readRateChanges(
   // Taken after the changes were read, and as a new id. The xmax of a snapshot would not do: it follows the last
   // transaction that ended, so it may be below the id of a running one.
   return { changes, until_xid: await takeTransactionId(sql) };
-}
-
-/**
- * Assigns an id to the transaction, above all ids assigned before. fx-restater applies a rate change that is committed
- * later only after this transaction has ended.
- */
-export async function takeTransactionId(tx: Tx): Promise<string> {
-  const [row] = await tx<{ xid: string }[]>`select pg_current_xact_id()::text as xid`;
-  if (row === undefined) throw new Error('Postgres gave no transaction id');
-  return row.xid;
-}
-
-/** Whether every transaction below `until_xid` has ended. */
-export async function isPast(sql: Tx, until_xid: string): Promise<boolean> {
-  const [row] = await sql<{ past: boolean }[]>`
-    select pg_snapshot_xmin(pg_current_snapshot()) >= ${until_xid}::text::xid8 as past`;
-  return row?.past ?? false;
 }
 
 /** Removes a change that was applied. */

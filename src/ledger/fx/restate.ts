@@ -11,6 +11,7 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Db, Tx } from '../../platform/postgres/port.ts';
 import { isOverflow, WriteConflict, retryConflicts } from '../../platform/postgres/retry.ts';
+import { takeTransactionId } from '../../platform/postgres/transaction-queries.ts';
 import {
   addToLockedTotals,
   deleteRateChange,
@@ -19,7 +20,6 @@ import {
   readRanges,
   readStaleRows,
   readWindowEnd,
-  takeTransactionId,
   writeRestatements,
   type RateChange,
   type RestateRange,

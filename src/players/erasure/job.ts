@@ -1,13 +1,14 @@
-import { waitUntilCaughtUp } from '../../analytics/caught-up.ts';
+import { waitUntilCaughtUp, waitUntilFolded } from '../../analytics/caught-up.ts';
 import { REWRITER_LOCK } from '../../analytics/correction-queries.ts';
 import { removeAnswersNaming } from '../../http/erase-queries.ts';
 import type { CronEntry, NewJob } from '../../platform/jobs/port.ts';
 import { requireLocks, takeLock } from '../../platform/postgres/session-locks.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import type { ErasedPerson, Eraser, PlayerDependent } from '../dependents.ts';
+import { selectSurvivor } from '../profile/queries.ts';
 import { eraseEvents } from './events-queries.ts';
 import { eraseAuditOf } from './profile-queries.ts';
-import { eraseProfile, refOf } from './profile.ts';
+import { eraseProfile, InUse, refOf } from './profile.ts';
 import { noteSteps, selectMergedIds, selectRunning, type ErasureRow } from './queries.ts';
 import type { ErasureStep } from './schema.ts';
 
@@ -56,7 +57,8 @@ interface Open {
 }
 
 /**
- * The task `erase-players`. First Postgres is emptied person by person; then what was on its way comes to rest: events in the
+ * The task `erase-players`. First Postgres is emptied person by person, each when the fold has passed the
+ * present end of the log; then what was on its way comes to rest: events in the
  * log are folded and in ClickHouse, mirrors have copied the emptied rows. Then ClickHouse is rewritten, for all people at
  * once, and Postgres is looked at again. Each step may be repeated. Rejects when an erasure is not done, so that the job is
  * tried again; the others are done nevertheless.
@@ -68,6 +70,8 @@ export async function runEraseJob(deps: EraseDeps, stop: AbortSignal): Promise<v
     const emptied: Open[] = [];
     for (const row of rows) {
       stop.throwIfAborted();
+      // An exclusion that was accepted before has to be in the row: what protects a person is read from it.
+      await waitUntilFolded(deps, CATCH_UP_MS, stop);
       const open = await openErasure(deps, row);
       if (await attempt(deps, open, () => emptyPostgres(deps, open))) emptied.push(open);
     }
@@ -83,8 +87,12 @@ export async function runEraseJob(deps: EraseDeps, stop: AbortSignal): Promise<v
 }
 
 async function openErasure({ postgres }: EraseDeps, row: ErasureRow): Promise<Open> {
-  const { tenant_id, project_id, player_id, erasure_id, steps } = row;
-  const merged = await selectMergedIds(postgres.service, row);
+  const { tenant_id, project_id, erasure_id, steps } = row;
+  const { service } = postgres;
+  // Merged since it was confirmed: both are the person.
+  const [survivor] = await selectSurvivor(service, row);
+  const player_id = survivor?.player_id ?? row.player_id;
+  const merged = await selectMergedIds(service, { tenant_id, project_id, player_id });
   const person = { tenant_id, project_id, player_ids: [player_id, ...merged], erasure_id };
   return { row, person, steps: new Map(steps.map((step) => [step.step, step])) };
 }
@@ -110,11 +118,6 @@ async function attempt(
     );
     return false;
   }
-}
-
-/** Something of the person is still being worked on. */
-class InUse extends Error {
-  override readonly name = 'InUse';
 }
 
 async function emptyPostgres(deps: EraseDeps, { person, steps }: Open): Promise<null> {

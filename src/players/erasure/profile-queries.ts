@@ -1,13 +1,22 @@
-import type { PendingQuery } from 'postgres';
+import type { PendingQuery, Row } from 'postgres';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { eraseAuditRowsOf, eraseAuditRowsOfAddresses } from '../../tenants/audit/erase-queries.ts';
-import { addressSql, spelledOf, spelledSql, type SpelledAddress } from '../exclusions/kept-queries.ts';
+import { holdersSql } from '../exclusions/address-queries.ts';
+import {
+  CHANNEL_OF,
+  addressSql,
+  spelledOf,
+  spelledSql,
+  type SpelledAddress,
+} from '../exclusions/kept-queries.ts';
 import type { ErasedPerson } from '../dependents.ts';
 import type { PlayerRef } from '../player-ref.ts';
 
 /** A person has been so many players at most. */
 const MAX_MERGED_ADDRESSES = 1_000;
+/** Players who have an address, at most: a placeholder that a thousand times more have protects nobody. */
+const MAX_HOLDERS = 1_000_000;
 
 /** What of a player decides what is kept. */
 export interface ProtectedPlayer {
@@ -29,52 +38,63 @@ export async function lockProtected(tx: Tx, ref: PlayerRef): Promise<ProtectedPl
   const [row] = await tx<ProtectedPlayer[]>`
     select p.email, p.phone, p.external_id, ${addressSql(tx, tx`'push_token'`)} as push_token,
       p.self_excluded or p.status = 'self_excluded' as is_excluded, p.self_excluded_at,
-      p.status = 'banned' as is_banned, p.cooldown_until, p.updated_at, p.deleted_at, p.erased_at
+      p.status = 'banned' or p.was_banned as is_banned, p.cooldown_until, p.updated_at, p.deleted_at, p.erased_at
     from players p
     where p.player_id = ${ref.player_id} and p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id}
     for no key update`;
   return row;
 }
 
-/** Another live player of the tenant with an address of the person. */
-export interface Sharer extends PlayerRef {
-  kind: SpelledAddress['kind'];
-  text: string;
+/** What a live player gets of a person who has one of its addresses. */
+export interface Bars {
+  is_excluded: boolean;
+  is_banned: boolean;
+  cooldown_until: Date | null;
 }
 
 /**
- * Live players of the tenant, others than these, who have one of these addresses. One pass over the players of the tenant,
- * because the spelling of an address has no index here.
+ * Live players of the tenant, others than these, who have one of these addresses, or had it when another player was merged
+ * into them, and do not have all these bars yet: who got them is not found again. Found by the indexes of the addresses.
  */
-export function selectSharers(
+export async function selectSharers(
   tx: Tx,
   { tenant_id, player_ids }: Pick<ErasedPerson, 'tenant_id' | 'player_ids'>,
   addresses: readonly SpelledAddress[],
+  { is_excluded, is_banned, cooldown_until }: Bars,
   limit: number,
-): PendingQuery<Sharer[]> {
-  return tx<Sharer[]>`
-    select p.tenant_id, p.project_id, p.player_id, k.kind, k.text
-    from players p
-    cross join lateral (values ('email', ${addressSql(tx, tx`'email'`)}), ('phone', ${addressSql(tx, tx`'phone'`)}),
-      ('push_token', ${addressSql(tx, tx`'push_token'`)})) as k (kind, text)
-    join unnest(${textArray(addresses.map(({ kind }) => kind))}::text::text[],
-      ${textArray(addresses.map(({ spelled }) => spelled))}::text::text[]) as w (kind, spelled)
-      on w.kind = k.kind and w.spelled = ${spelledOf(tx, tx`k.kind`, tx`k.text`)}
-    where p.tenant_id = ${tenant_id} and p.deleted_at is null
-      and not p.player_id = any(${plainArray(player_ids)}::text::uuid[])
+): Promise<PlayerRef[]> {
+  const lacks = tx`(${is_excluded} and not p.self_excluded or ${is_banned} and p.status <> 'banned'
+    or coalesce(p.cooldown_until, '-infinity') < ${cooldown_until}::timestamptz)`;
+  return tx<PlayerRef[]>`
+    select distinct p.tenant_id, p.project_id, p.player_id
+    from (${holdersOf(tx, tenant_id, addresses)}) h
+    cross join lateral (
+      select * from players p where p.player_id = h.player_id and p.tenant_id = ${tenant_id}
+        and p.project_id = h.project_id and p.deleted_at is null and ${lacks} offset 0) p
+    where not p.player_id = any(${plainArray(player_ids)}::text::uuid[])
     order by p.player_id limit ${limit}`;
 }
 
-/** Suppressions of these addresses, with the address that each is of. */
+/** The players of these addresses that are no external_ids: rows of `kind`, `spelled`, `project_id` and `player_id`. */
+function holdersOf(tx: Tx, tenant_id: string, addresses: readonly SpelledAddress[]): PendingQuery<Row[]> {
+  const [first, ...rest] = (['email', 'phone', 'push_token'] as const).map((kind) => {
+    const spelled = addresses.filter((one) => one.kind === kind).map((one) => one.spelled);
+    const to = { tenant_id: tx`${tenant_id}::uuid`, channel: CHANNEL_OF[kind], key: tx`w.spelled` };
+    return tx`select ${kind}::text as kind, w.spelled, o.project_id, o.player_id
+      from unnest(${textArray(spelled)}::text::text[]) as w (spelled)
+      cross join lateral (${holdersSql(tx, to, MAX_HOLDERS)}) o`;
+  });
+  return rest.reduce((all, one) => tx`${all} union all ${one}`, first ?? tx``);
+}
+
+/** Suppressions of these addresses, each with the address that it is of. */
 export async function selectSuppressions(
   tx: Tx,
   tenant_id: string,
   addresses: readonly SpelledAddress[],
-): Promise<
-  (Pick<SpelledAddress, 'kind' | 'spelled'> & { suppression_id: string; reason: string; created_at: Date })[]
-> {
+): Promise<(SpelledAddress & { suppression_id: string; reason: string; created_at: Date })[]> {
   return tx`
-    select a.kind, a.spelled, x.suppression_id, x.reason, x.created_at
+    select a.kind, a.text, a.spelled, x.suppression_id, x.reason, x.created_at
     from (${spelledSql(tx, addresses)}) a
     cross join lateral (
       select * from suppressions x
@@ -84,10 +104,32 @@ export async function selectSuppressions(
       offset 0) x`;
 }
 
-export async function deleteSuppressions(tx: Tx, tenant_id: string, ids: readonly string[]): Promise<void> {
-  await tx`
-    delete from suppressions
-    where tenant_id = ${tenant_id} and suppression_id = any(${plainArray(ids)}::text::uuid[])`;
+/**
+ * Removes these suppressions, except those of an address that another live player has as well. They are locked first: who
+ * registers with such an address locks its suppression, so either this player is seen here, or the suppression is made anew.
+ */
+export async function deleteSuppressions(
+  tx: Tx,
+  { tenant_id, player_ids }: Pick<ErasedPerson, 'tenant_id' | 'player_ids'>,
+  suppressed: readonly (SpelledAddress & { suppression_id: string })[],
+): Promise<number> {
+  if (suppressed.length === 0) return 0;
+  const ids = (of: readonly { suppression_id: string }[]) =>
+    tx`x.tenant_id = ${tenant_id}
+      and x.suppression_id = any(${plainArray(of.map((one) => one.suppression_id))}::text::uuid[])`;
+  await tx`select from suppressions x where ${ids(suppressed)} order by x.suppression_id for update`;
+  const shared = await tx<Pick<SpelledAddress, 'kind' | 'spelled'>[]>`
+    select distinct h.kind, h.spelled
+    from (${holdersOf(tx, tenant_id, suppressed)}) h
+    cross join lateral (
+      select from players p where p.player_id = h.player_id and p.tenant_id = ${tenant_id}
+        and p.project_id = h.project_id and p.deleted_at is null offset 0) p
+    where not h.player_id = any(${plainArray(player_ids)}::text::uuid[])`;
+  const gone = suppressed.filter(
+    ({ kind, spelled }) => !shared.some((one) => one.kind === kind && one.spelled === spelled),
+  );
+  const { count } = await tx`delete from suppressions x where ${ids(gone)}`;
+  return count;
 }
 
 /** The addresses of players that were merged into the person's, as they are compared. */
@@ -134,17 +176,22 @@ export async function eraseAuditOf(tx: Tx, person: ErasedPerson, limit: number):
   return eraseAuditRowsOf(tx, person, ids, limit);
 }
 
-/** Erases what the audit log says of suppressions of these addresses, in any spelling. */
+/**
+ * Erases what the audit log says of suppressions of these addresses, in any spelling; returns how many rows were changed,
+ * `limit` at most.
+ */
 export async function eraseAuditOfAddresses(
   tx: Tx,
   person: ErasedPerson,
   addresses: readonly SpelledAddress[],
+  limit: number,
 ): Promise<number> {
   if (addresses.length === 0) return 0;
-  return eraseAuditRowsOfAddresses(tx, person, (address) => {
+  const isTheirs = (address: PendingQuery<Row[]>) => {
     const [first = tx`false`, ...rest] = addresses.map(
       ({ kind, spelled }) => tx`${spelledOf(tx, tx`${kind}::text`, address)} = ${spelled}`,
     );
     return rest.reduce((sql, one) => tx`${sql} or ${one}`, first);
-  });
+  };
+  return eraseAuditRowsOfAddresses(tx, person, isTheirs, limit);
 }

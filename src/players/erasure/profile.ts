@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts, WriteConflict } from '../../platform/postgres/retry.ts';
+import { isPast, takeTransactionId } from '../../platform/postgres/transaction-queries.ts';
 import type { ErasedPerson, PlayerDependent } from '../dependents.ts';
 import { addressHash } from '../exclusions/erasure-key.ts';
 import { giveProtections } from '../exclusions/kept.ts';
@@ -30,83 +32,135 @@ interface Deps {
   erasure_key: Buffer;
 }
 
-/** Other players with an address of the person, at most: more share an office's number than a person's. */
-const MAX_SHARERS = 1_000;
+/** Other players with an address of the person whom one transaction protects. */
+const SHARERS_AT_ONCE = 100;
+/** Rows of the audit log that one transaction changes. */
+const AUDITS_AT_ONCE = 2_000;
+/** How long an erasure waits for transactions that began before it, and how often it looks. */
+const OTHERS_MS = 10_000;
+const POLL_MS = 10;
 
 type Kept = Protection & { address: SpelledAddress };
 
-/**
- * Deletes the player if it is not deleted, keeps its protections under hashes of its addresses, gives them to other players
- * with one of these addresses, and empties its row, in one transaction. Returns how many rows were changed: 0 when the row
- * was emptied before.
- */
-export async function eraseProfile(deps: Deps, person: ErasedPerson): Promise<number> {
-  const ref = refOf(person);
-  return retryConflicts(() => deps.postgres.service.begin((tx) => eraseOnce(deps, tx, person, ref)));
+/** Something of the person is still being worked on: the erasure goes on later. */
+export class InUse extends Error {
+  override readonly name = 'InUse';
 }
 
-async function eraseOnce(
-  { postgres, clock, dependents, erasure_key }: Deps,
-  tx: Tx,
-  person: ErasedPerson,
-  ref: PlayerRef,
-): Promise<number> {
+/** What of a person is kept, and from what it was computed. */
+interface Found {
+  player: ProtectedPlayer;
+  addresses: readonly SpelledAddress[];
+  suppressed: Awaited<ReturnType<typeof selectSuppressions>>;
+  kept: readonly Kept[];
+  /** What the player itself is barred by. */
+  own: readonly Protection[];
+}
+
+/**
+ * Keeps the protections of a player under hashes of its addresses, gives them to other players with one of these addresses,
+ * then deletes the player if it is not deleted, and empties its row. Returns how many rows were changed: 0 when the row was
+ * emptied before. The protections are kept first: who registers after that gets them, and who has registered before is found
+ * by the address, because nothing is emptied until the transactions of both have ended. Rejects with {@link InUse} when they
+ * do not end.
+ */
+export async function eraseProfile(deps: Deps, person: ErasedPerson): Promise<number> {
+  return retryConflicts(async () => {
+    const found = await deps.postgres.service.begin((tx) => keep(deps, tx, person));
+    if (found.player.erased_at !== null) return 0;
+    if (found.kept.length > 0) {
+      await othersEnd(deps);
+      await protectSharers(deps, person, found);
+    }
+    const audited = await eraseAudit(deps, person, found);
+    return audited + (await deps.postgres.service.begin((tx) => wipe(deps, tx, person, found)));
+  });
+}
+
+/** Locks the player, and keeps what protects it. */
+async function keep({ clock, erasure_key }: Deps, tx: Tx, person: ErasedPerson): Promise<Found> {
+  const ref = refOf(person);
   const player = await lockProtected(tx, ref);
   if (player === undefined) throw new WriteConflict('the player was merged');
-  if (player.erased_at !== null) return 0;
   const now = new Date(clock.now_ms());
-  const own = await spellAddresses(tx, addressesOf(player));
-  const addresses = [...own, ...(await selectMergedAddresses(tx, ref))];
+  const addresses = [
+    ...(await spellAddresses(tx, addressesOf(player))),
+    ...(await selectMergedAddresses(tx, ref)),
+  ];
   const suppressed = await selectSuppressions(tx, person.tenant_id, addresses);
+  const own = protectionsOf(player, now);
   const kept: Kept[] = addresses.flatMap((address) => [
-    ...protectionsOf(player, now).map((protection) => ({ ...protection, address })),
+    ...own.map((protection) => ({ ...protection, address })),
     ...suppressed
       .filter(({ kind, spelled }) => kind === address.kind && spelled === address.spelled)
       .map(({ reason, created_at }) => suppressionOf(address, reason, created_at)),
   ]);
-  await deleteSuppressions(
-    tx,
-    person.tenant_id,
-    suppressed.map(({ suppression_id }) => suppression_id),
-  );
-  await insertKept(
-    tx,
-    person.tenant_id,
-    kept.map(({ address, ...rest }) => ({ ...rest, address_hash: addressHash(erasure_key, ref, address) })),
-  );
-  if (kept.length > 0) await protectSharers(postgres, tx, person, kept, now);
+  const hashed = kept.map(({ address, ...rest }) => ({
+    ...rest,
+    address_hash: addressHash(erasure_key, ref, address),
+  }));
+  if (player.erased_at === null) await insertKept(tx, person.tenant_id, hashed);
+  return { player, addresses, suppressed, kept, own };
+}
+
+/** Resolves when every transaction has ended that may have looked for kept protections before they were committed. */
+async function othersEnd({ postgres: { service }, clock }: Deps): Promise<void> {
+  const until_xid = await takeTransactionId(service);
+  const deadline_ms = clock.now_ms() + OTHERS_MS;
+  while (!(await isPast(service, until_xid))) {
+    if (clock.now_ms() >= deadline_ms) throw new InUse('transactions that began before do not end');
+    await sleep(POLL_MS);
+  }
+}
+
+/** Who has an address of the person gets what the person was barred by. */
+async function protectSharers(
+  { postgres, clock }: Deps,
+  person: ErasedPerson,
+  { addresses, own }: Found,
+): Promise<void> {
+  const bars = {
+    is_excluded: own.some(({ protection }) => protection === 'self_exclusion'),
+    is_banned: own.some(({ protection }) => protection === 'ban'),
+    cooldown_until: own.find(({ protection }) => protection === 'cooldown')?.until ?? null,
+  };
+  for (let found = SHARERS_AT_ONCE; found === SHARERS_AT_ONCE;) {
+    found = await postgres.service.begin(async (tx) => {
+      const sharers = await selectSharers(tx, person, addresses, bars, SHARERS_AT_ONCE);
+      const now = new Date(clock.now_ms());
+      for (const sharer of sharers) await giveProtections(tx, sharer, own, now);
+      return sharers.length;
+    });
+  }
+}
+
+async function eraseAudit({ postgres }: Deps, person: ErasedPerson, { addresses }: Found): Promise<number> {
+  for (let all = 0; ;) {
+    const rows = await postgres.service.begin((tx) =>
+      eraseAuditOfAddresses(tx, person, addresses, AUDITS_AT_ONCE),
+    );
+    all += rows;
+    if (rows < AUDITS_AT_ONCE) return all;
+  }
+}
+
+/** Empties the row; rejects with WriteConflict when the player got another address or protection since `before`. */
+async function wipe(deps: Deps, tx: Tx, person: ErasedPerson, before: Found): Promise<number> {
+  const { clock, dependents } = deps;
+  const ref = refOf(person);
+  const { player, suppressed, kept } = await keep(deps, tx, person);
+  if (player.erased_at !== null) return 0;
+  const all = ({ kept: of }: Pick<Found, 'kept'>) =>
+    JSON.stringify(of.map((one) => JSON.stringify(one)).toSorted());
+  if (all({ kept }) !== all(before)) throw new WriteConflict('what protects the player was changed');
+  const now = new Date(clock.now_ms());
+  const lifted = await deleteSuppressions(tx, person, suppressed);
   if (player.deleted_at === null) {
     await softDeletePlayer(tx, ref, now);
     for (const dependent of dependents) await dependent.onDelete?.(tx, ref, now);
   }
-  const audited = await eraseAuditOfAddresses(tx, person, addresses);
   await wipeProfile(tx, person, now);
-  return 1 + suppressed.length + audited;
-}
-
-/** Whoever has an address of the person keeps what was barred because of the person. */
-async function protectSharers(
-  postgres: Postgres,
-  tx: Tx,
-  person: ErasedPerson,
-  kept: readonly Kept[],
-  now: Date,
-): Promise<void> {
-  const addresses = kept.map(({ address }) => address);
-  // On a connection for long reads: no transaction is held up by it but this one.
-  const sharers = await postgres.countAsTenant(person.tenant_id, (reading) =>
-    selectSharers(reading, person, addresses, MAX_SHARERS),
-  );
-  const found = new Map(sharers.map((sharer) => [sharer.player_id, sharer]));
-  for (const sharer of found.values()) {
-    const { tenant_id, project_id, player_id } = sharer;
-    const theirs = sharers.filter((one) => one.player_id === player_id);
-    const shared = kept.flatMap((one) => {
-      const same = theirs.find(({ kind }) => kind === one.address.kind);
-      return same === undefined ? [] : [{ ...one, address: same }];
-    });
-    await giveProtections(tx, { tenant_id, project_id, player_id }, shared, now);
-  }
+  return 1 + lifted;
 }
 
 /** The key of the person's player. */

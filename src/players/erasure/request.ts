@@ -43,7 +43,7 @@ const LOG = {
 
 /**
  * The first call notes what is asked, and answers with the token that confirms it within 15 minutes. The call with the token
- * begins the erasure; when it is repeated, it answers the same. Rejects with PLAYER_NOT_FOUND, CONFLICT (the player is
+ * begins the erasure, once. Rejects with PLAYER_NOT_FOUND, CONFLICT (the player is
  * erased already, or is being erased) or VALIDATION_ERROR (the token).
  */
 export async function requestErasure(

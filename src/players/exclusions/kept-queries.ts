@@ -35,12 +35,12 @@ export interface KeptProtection extends Protection {
 }
 
 /** The channel on which an address of this kind is suppressed; undefined: none. */
-export const CHANNEL_OF: Readonly<Record<AddressKind, Channel | undefined>> = {
+export const CHANNEL_OF = {
   email: 'email',
   phone: 'sms',
   push_token: 'push',
   external_id: undefined,
-};
+} as const satisfies Record<AddressKind, Channel | undefined>;
 
 /** An address of a kind as it is compared: as suppressions are. */
 export function spelledOf(tx: Tx, kind: PendingQuery<Row[]>, text: PendingQuery<Row[]>): PendingQuery<Row[]> {
@@ -53,7 +53,8 @@ export function spelledSql(tx: Tx, addresses: readonly Address[]): PendingQuery<
   return tx`
     select a.kind, a.text, ${spelledOf(tx, tx`a.kind`, tx`a.text`)} as spelled
     from unnest(${textArray(addresses.map(({ kind }) => kind))}::text::text[],
-      ${textArray(addresses.map(({ text }) => text))}::text::text[]) as a (kind, text)`;
+      ${textArray(addresses.map(({ text }) => text))}::text::text[]) as a (kind, text)
+    where ${spelledOf(tx, tx`a.kind`, tx`a.text`)} <> ''`;
 }
 
 /** The address of this kind of the player `p`, or null. */
@@ -71,13 +72,14 @@ export async function spellAddresses(tx: Tx, addresses: readonly Address[]): Pro
 }
 
 /**
- * Of these addresses those that the player does not have yet, in a tenant that keeps protections of erased people; no rows
+ * Of these addresses those that the player, unless it is new, does not have yet, in a tenant that keeps protections of erased people; no rows
  * in any other tenant, which is the rule.
  */
 export async function selectNewAddresses(
   tx: Tx,
   ref: AddressedPlayer,
   addresses: readonly Address[],
+  is_new: boolean,
 ): Promise<SpelledAddress[]> {
   if (addresses.length === 0) return [];
   return tx<SpelledAddress[]>`
@@ -90,7 +92,7 @@ export async function selectNewAddresses(
     )
     select s.* from (${spelledSql(tx, addresses)}) s
     where exists (select from kept_protections where tenant_id = ${ref.tenant_id})
-      and not exists (select from own o where o.kind = s.kind and o.text = s.text)`;
+      and (${is_new} or not exists (select from own o where o.kind = s.kind and o.text = s.text))`;
 }
 
 /** The protections that are kept under these hashes. */
@@ -146,14 +148,26 @@ export async function protectPlayer(
     where t.tenant_id = p.tenant_id and t.project_id = p.project_id and t.player_id = p.player_id`;
 }
 
-/** Suppresses an address again that somebody gave who registers. */
+/**
+ * Suppresses an address again that somebody gave who registers. A suppression that is there is locked, so an erasure that
+ * would remove it waits, and sees who registers.
+ */
 export async function suppressAgain(
   tx: Tx,
   tenant_id: string,
   suppressed: { channel: Channel; text: string; reason: string; since: Date },
 ): Promise<void> {
-  await tx`
+  const { channel, text, reason, since } = suppressed;
+  const insert = () => tx`
     insert into suppressions (tenant_id, channel, address, reason, created_at)
-    values (${tenant_id}, ${suppressed.channel}, lower(${suppressed.text}), ${suppressed.reason}, ${suppressed.since})
+    values (${tenant_id}, ${channel}, lower(${text}), ${reason}, ${since})
     on conflict do nothing`;
+  await insert();
+  const is_same =
+    channel === 'sms'
+      ? tx`x.channel = 'sms' and x.dialled = (select address_key('sms', ${text}))`
+      : tx`x.channel = ${channel} and x.address = (select address_key(${channel}, ${text}))`;
+  const locked =
+    await tx`select from suppressions x where x.tenant_id = ${tenant_id} and ${is_same} for update`;
+  if (locked.length === 0) await insert();
 }

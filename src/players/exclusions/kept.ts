@@ -56,11 +56,18 @@ export async function keptProtections(
 }
 
 /**
- * Which of the addresses that are about to be written are new to the player; sent before they are written. Pass the result
- * to {@link protectAgain}.
+ * Which of the addresses that are written are new to the player, all if the player `is_new`; otherwise sent before they are
+ * written. It is sent when the transaction has locked or inserted the player: an erasure keeps its protections, and then waits
+ * for transactions that have written, so each of them has either seen what is kept, or is seen by the erasure. Pass the
+ * result to {@link protectAgain}.
  */
-export function newAddresses(tx: Tx, ref: AddressedPlayer, written: Written): Promise<SpelledAddress[]> {
-  return selectNewAddresses(tx, ref, addressesIn(written));
+export function newAddresses(
+  tx: Tx,
+  ref: AddressedPlayer,
+  written: Written,
+  is_new = false,
+): Promise<SpelledAddress[]> {
+  return selectNewAddresses(tx, ref, addressesIn(written), is_new);
 }
 
 /**
@@ -76,14 +83,20 @@ export async function protectAgain(
   now: Date,
 ): Promise<void> {
   const kept = await keptProtections(tx, erasure_key, ref, addresses);
-  if (kept.length > 0) await giveProtections(tx, ref, kept, now);
+  if (kept.length === 0) return;
+  await giveProtections(tx, ref, kept, now);
+  for (const { protection, address, reason, since } of kept) {
+    const channel = CHANNEL_OF[address.kind];
+    if (protection !== 'suppression' || channel === undefined || reason === null) continue;
+    await suppressAgain(tx, ref.tenant_id, { channel, text: address.text, reason, since });
+  }
 }
 
-/** Gives a player, whose row is locked or new, protections of another person who has its address. */
+/** Gives a player, whose row is locked or new, the exclusion, the ban and the break of another person who has its address. */
 export async function giveProtections(
   tx: Tx,
   ref: AddressedPlayer,
-  kept: readonly (Protection & { address: Pick<SpelledAddress, 'kind' | 'text'> })[],
+  kept: readonly Protection[],
   now: Date,
 ): Promise<void> {
   const of = (kind: Protection['protection']) => kept.filter(({ protection }) => protection === kind);
@@ -96,14 +109,8 @@ export async function giveProtections(
     is_banned: of('ban').length > 0,
     cooldown_until: breaks.length === 0 ? null : new Date(Math.max(...breaks)),
   };
-  if (given.excluded_since !== null || given.is_banned || given.cooldown_until !== null) {
-    await protectPlayer(tx, ref, given, now);
-    const excluded_at_ms = given.excluded_since?.getTime();
-    await recordExclusions(tx, [{ ...ref, source: 'erasure', excluded_at_ms }], now);
-  }
-  for (const { address, reason, since } of of('suppression')) {
-    const channel = CHANNEL_OF[address.kind];
-    if (channel === undefined || reason === null) continue;
-    await suppressAgain(tx, ref.tenant_id, { channel, text: address.text, reason, since });
-  }
+  if (given.excluded_since === null && !given.is_banned && given.cooldown_until === null) return;
+  await protectPlayer(tx, ref, given, now);
+  const excluded_at_ms = given.excluded_since?.getTime();
+  await recordExclusions(tx, [{ ...ref, source: 'erasure', excluded_at_ms }], now);
 }

@@ -29,8 +29,8 @@ async function moveExclusions(tx: Tx, { into_player_id, ...gone }: Pair, now: Da
 }
 
 /**
- * Keeps the addresses of a player that is merged away where the survivor has others: both are of one person, so what bars
- * the survivor bars them. While both rows exist, and for the addresses of players that had been merged into it before.
+ * Keeps the addresses of a player that is merged away where the survivor has others, or none: both are of one person, so what
+ * bars the survivor bars them. While both rows exist, and for the addresses of players that had been merged into it before.
  */
 async function keepAddresses(
   tx: Tx,
@@ -45,7 +45,7 @@ async function keepAddresses(
     cross join lateral (values
       ('email', g.email_key, t.email_key), ('sms', g.sms_key, t.sms_key), ('push', g.push_key, t.push_key)
     ) as k (channel, address_key, survivors)
-    where k.address_key <> k.survivors`;
+    where k.address_key is distinct from k.survivors and k.address_key is not null`;
   const before = tx`delete from merged_addresses where ${isOf(player_id)} returning channel, address_key`;
   await tx`
     with before as (${before})

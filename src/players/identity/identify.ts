@@ -91,9 +91,9 @@ async function write(
     const status = conflict ? 'conflict' : 'active';
     const player = { ...ref, external_id: external_id ?? null, anonymous_id: link, status } as const;
     const written = { ...patch, columns: { ...patch.columns, external_id } };
-    const [addresses, won] = await Promise.all([
-      newAddresses(tx, ref, written),
+    const [won, addresses] = await Promise.all([
       insertPlayer(tx, player, now),
+      newAddresses(tx, ref, written, true),
       applyPatch(tx, ref, patch, now_ms),
       ...dependents.map((dependent) => dependent.onCreate?.(tx, ref)),
     ]);

@@ -23,16 +23,18 @@ export async function eraseAuditRowsOf(
   return erase(tx, { tenant_id, erasure_id }, found);
 }
 
-/** The same for the rows about suppressions of these addresses, as they are written in them. */
+/** The same for the rows about suppressions of these addresses, as they are written in them; `limit` at most. */
 export async function eraseAuditRowsOfAddresses(
   tx: Tx,
   { tenant_id, erasure_id }: { tenant_id: string; erasure_id: string },
   isTheirs: (address: PendingQuery<Row[]>) => PendingQuery<Row[]>,
+  limit: number,
 ): Promise<number> {
   const found = tx`
     select a.audit_id from audit_log a
     where a.tenant_id = ${tenant_id} and a.resource_type = 'suppression' and ${isOpen(tx)}
-      and ((${isTheirs(tx`a.before ->> 'address'`)}) or (${isTheirs(tx`a.after ->> 'address'`)}))`;
+      and ((${isTheirs(tx`a.before ->> 'address'`)}) or (${isTheirs(tx`a.after ->> 'address'`)}))
+    limit ${limit}`;
   return erase(tx, { tenant_id, erasure_id }, found);
 }
 

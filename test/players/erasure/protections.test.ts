@@ -1,0 +1,222 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { applyAll } from '../../../src/engage/messaging/callbacks/apply.ts';
+import type { Callback } from '../../../src/engage/messaging/callbacks/callback.ts';
+import { insertTriggerEvents } from '../../../src/engage/triggers/trigger-queries.ts';
+import { insertChunk } from '../../../src/players/export/queries.ts';
+import { call, sendBatch, type Answer } from '../../engines/http-client.ts';
+import type { TestService } from '../../engines/service.ts';
+import { sharedService } from '../../engines/shared-service.ts';
+import { statementWaits } from '../../engines/lock-wait.ts';
+import { until } from '../../engines/until.ts';
+import { newMarkers, plantRows } from './planted.ts';
+
+// What protects a person is never lost by an erasure, whatever happens at the same time.
+
+let service: TestService;
+beforeAll(async () => {
+  service = await sharedService();
+});
+afterAll(() => service?.close());
+
+const api = (method: string, path: string, body?: unknown): Promise<Answer> =>
+  call(service.base_url + path, service.session_token, { method, body });
+
+async function identify(body: object): Promise<string> {
+  const { data, text } = await call(`${service.base_url}/v1/players/identify`, service.api_key, { body });
+  expect(data?.['player_id'], text).toBeDefined();
+  return String(data['player_id']);
+}
+const register = (traits: object) => identify({ external_id: randomUUID(), traits });
+const emailOf = (name: string) => `${name}-${randomUUID()}@example.com`;
+const statusOf = async (id: string) => (await api('GET', `/v1/players/${id}`)).data['status'];
+const patch = async (id: string, body: object) =>
+  expect((await api('PATCH', `/v1/players/${id}`, body)).status).toBe(200);
+
+async function ask(player_id: string): Promise<unknown> {
+  const asked = await api('POST', `/v1/players/${player_id}/erase`, { reason: 'asked', basis: 'GDPR' });
+  expect(asked.status, asked.text).toBe(202);
+  return asked.data['confirmation_token'];
+}
+async function confirm(player_id: string, confirmation_token: unknown): Promise<void> {
+  const { status, text } = await api('POST', `/v1/players/${player_id}/erase`, { confirmation_token });
+  expect(status, text).toBe(202);
+}
+const done = (player_id: string) =>
+  until(`player ${player_id} is erased`, async (saw) => {
+    const [row] = saw(
+      (await api('GET', `/v1/erasures?player_id=${player_id}`)).data as unknown as Record<string, unknown>[],
+    );
+    return row?.['status'] === 'done' ? row : undefined;
+  });
+async function erase(player_id: string): Promise<void> {
+  await confirm(player_id, await ask(player_id));
+  await done(player_id);
+}
+
+describe('what protects a person', () => {
+  it('is the ban that the player had when it was deleted', async () => {
+    const email = emailOf('ban');
+    const banned = await register({ email });
+    await patch(banned, { status: 'banned' });
+    expect((await api('DELETE', `/v1/players/${banned}`)).status).toBe(200);
+    await erase(banned);
+    expect(await statusOf(await register({ email }))).toBe('banned');
+  });
+
+  it('is an exclusion that was accepted before the erasure began, and is folded later', async () => {
+    const email = emailOf('flight');
+    const player_id = await register({ email });
+    const token = await ask(player_id);
+    const { service: sql } = service.platform.postgres;
+    await sql.begin(async (tx) => {
+      await tx`select from fold_positions for update`;
+      const sent = await sendBatch(service, service, [
+        { event: 'self_exclusion_set', player_id, properties: {} },
+      ]);
+      expect(sent.data['accepted']).toBe(1);
+      await statementWaits(sql, tx);
+      await confirm(player_id, token);
+    });
+    await done(player_id);
+    expect(await statusOf(await register({ email }))).toBe('self_excluded');
+  });
+
+  it('is given to those who have the address, and to those who get it while the erasure runs', async () => {
+    const [email, phone] = [emailOf('race'), `+35699${Math.floor(Math.random() * 1e8)}`];
+    const player_id = await register({ email, phone });
+    const sharer = await register({ phone: `00${phone.slice(1)}` });
+    await patch(player_id, { status: 'self_excluded' });
+    const token = await ask(player_id);
+    const other = await register({});
+    let registered = '';
+    const sql = service.platform.postgres.service;
+    const kept = async () =>
+      (await sql`select from kept_protections where tenant_id = ${service.tenant_id}`).length;
+    const before = await kept();
+    await sql.begin(async (tx) => {
+      // A change of a player that has looked for kept protections already, and has not committed.
+      await tx`update players set email = ${email} where player_id = ${other}`;
+      await confirm(player_id, token);
+      await until('the protections are kept', async (saw) => saw(await kept()) > before);
+      registered = await register({ email });
+    });
+    await done(player_id);
+    expect(await statusOf(registered)).toBe('self_excluded');
+    expect(await statusOf(sharer)).toBe('self_excluded');
+    expect(await statusOf(other)).toBe('self_excluded');
+  });
+
+  it('is a suppression of an address that somebody else has too, and goes with the last one', async () => {
+    const email = emailOf('shared');
+    const [one, two] = [await register({ email }), await register({ email: email.toUpperCase() })];
+    expect((await api('POST', '/v1/suppressions', { channel: 'email', address: email })).status).toBe(201);
+    const listed = async () =>
+      (await api('GET', `/v1/suppressions?address=${encodeURIComponent(email)}`)).data as unknown as object[];
+    await erase(one);
+    expect(await listed()).toMatchObject([{ channel: 'email', reason: 'manual' }]);
+    await erase(two);
+    expect(await listed()).toEqual([]);
+    await register({ email });
+    expect(await listed()).toMatchObject([{ channel: 'email', reason: 'manual' }]);
+  });
+
+  it('bars an address that the survivor of a merge does not take over', async () => {
+    const [device, external_id] = [randomUUID(), randomUUID()];
+    const guest = await identify({ anonymous_id: device, traits: { push_token: `token-${device}` } });
+    const survivor = await identify({ external_id, traits: { push_token: '' } });
+    await patch(guest, { status: 'self_excluded' });
+    expect(await identify({ external_id, anonymous_id: device })).toBe(survivor);
+    const kept = await service.platform.postgres.service`
+      select channel, address_key from merged_addresses where player_id = ${survivor}`;
+    expect(kept).toMatchObject([{ channel: 'push', address_key: `token-${device}` }]);
+  });
+});
+
+describe('an erasure', () => {
+  it('is of the survivor when the player is merged before the job comes', async () => {
+    const [device, external_id] = [randomUUID(), randomUUID()];
+    const email = emailOf('merged');
+    const guest = await identify({ anonymous_id: device, traits: { email } });
+    const survivor = await identify({ external_id });
+    await ask(guest);
+    const sql = service.platform.postgres.service;
+    const begin = (status: string) => sql`
+      update erasures set status = ${status}, token_hash = null, confirmed_by = 'u', confirmed_at = now()
+      where player_id = ${guest}`;
+    // As if it was confirmed, and the job were late.
+    expect(await identify({ external_id, anonymous_id: device })).toBe(survivor);
+    await begin('running');
+    const other = await register({});
+    await confirm(other, await ask(other));
+    await done(guest);
+    await done(other);
+    const { data } = await api('GET', `/v1/players/${survivor}`);
+    expect(data).toMatchObject({ email: null, external_id: null, status: 'deleted' });
+  });
+
+  it('is not undone by what a provider reports later, and a complaint is kept', async () => {
+    const markers = newMarkers().of(0);
+    const email = `${markers.marker}@example.com`;
+    const player_id = await register({ email });
+    const sql = service.platform.postgres.service;
+    const { tenant_id, project_id } = service;
+    await plantRows(sql, { tenant_id, project_id, player_id, ...markers });
+    const [row] = await sql<{ send_id: string }[]>`
+      update message_sends set status = 'sent', error_code = null where player_id = ${player_id} returning send_id`;
+    await erase(player_id);
+    const callback: Callback = {
+      send_id: row?.send_id ?? null,
+      provider_message_id: `id-${markers.marker}`,
+      address: email,
+      step: 'bounced',
+      suppression: 'complaint',
+      lifts: false,
+      is_machine_open: false,
+      fault: { code: '550', text: `no such user: ${email}` },
+      at_ms: Date.now(),
+    };
+    const [provider_id] = [randomUUID()];
+    await applyAll(service.platform.postgres, { tenant_id, provider_id }, [callback], Date.now());
+    expect(
+      await sql`
+      select status, provider_message, provider_message_id, recipient from message_sends where player_id = ${player_id}`,
+    ).toMatchObject([
+      { status: 'bounced', provider_message: null, provider_message_id: null, recipient: null },
+    ]);
+    expect(await sql`select reason from suppressions where address = ${email}`).toMatchObject([
+      { reason: 'complaint' },
+    ]);
+  });
+
+  it('is not undone by an event that is recorded for a listener later', async () => {
+    const player_id = await register({});
+    await erase(player_id);
+    const { tenant_id, project_id } = service;
+    const sql = service.platform.postgres.service;
+    const event = {
+      tenant_id,
+      project_id,
+      listener_id: randomUUID(),
+      listener_kind: 'campaign' as const,
+      event_key: randomUUID(),
+      player_id,
+      partition: 0,
+      log_offset: 0n,
+      log_id: 'log',
+      value: '{}',
+      keep_until: new Date(Date.now() + 60_000),
+    };
+    await insertTriggerEvents(sql, [event], new Date());
+    expect(await sql`select from trigger_events where player_id = ${player_id}`).toHaveLength(0);
+  });
+
+  it('takes an export that is being made: no chunk is added to one that is gone', async () => {
+    const { tenant_id } = service;
+    const { service: sql } = service.platform.postgres;
+    const ref = { tenant_id, export_id: randomUUID() };
+    const chunk = { run_id: randomUUID(), chunk_no: 0, encrypted: Buffer.from('x') };
+    expect(await insertChunk(sql, ref, chunk)).toBe(false);
+    expect(await sql`select from player_export_chunks where export_id = ${ref.export_id}`).toHaveLength(0);
+  });
+});
