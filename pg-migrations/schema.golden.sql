@@ -26,7 +26,7 @@ CREATE OR REPLACE FUNCTION public.address_key(channel text, address text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN "left"(CASE WHEN (channel = 'sms'::text) THEN COALESCE(NULLIF(CASE WHEN (address !~ '[[:alpha:]@]'::text) THEN ltrim(regexp_replace(address, '[(]0[)]|[^0-9]'::text, ''::text, 'g'::text), '0'::text) ELSE NULL::text END, ''::text), lower(address)) ELSE lower(address) END, 600);
+RETURN NULLIF("left"(CASE WHEN (channel = 'sms'::text) THEN COALESCE(NULLIF(CASE WHEN (plain_address(address) !~ '[[:alpha:]@]'::text) THEN ltrim(regexp_replace(plain_address(address), '[(]0[)]|[^0-9]'::text, ''::text, 'g'::text), '0'::text) ELSE NULL::text END, ''::text), lower(plain_address(address))) ELSE lower(plain_address(address)) END, 600), ''::text);
 
 CREATE OR REPLACE FUNCTION public.consent_to(attributes jsonb, channel text)
  RETURNS boolean
@@ -143,6 +143,14 @@ begin
   perform pg_notify('fx_rates', '');
   return null;
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.plain_address(address text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN btrim(regexp_replace(btrim(regexp_replace(address, '[\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f]'::text, ''::text, 'g'::text), '	
+                  　'::text), '^(?:mailto|tel|sms):(?://)?([^?;]*).*$'::text, '\1'::text, 'i'::text), '	
+                  　'::text);
 
 CREATE OR REPLACE PROCEDURE public.protect_tenant_table(IN target regclass)
  LANGUAGE plpgsql
@@ -1862,13 +1870,13 @@ CASE
     WHEN (self_excluded OR (status = ANY (ARRAY['self_excluded'::text, 'banned'::text])) OR was_banned) THEN 'infinity'::timestamp with time zone
     ELSE cooldown_until
 END,
-  email_key text default address_key('email'::text, NULLIF(email, ''::text)),
-  sms_key text default address_key('sms'::text, NULLIF(phone, ''::text)),
-  push_key text default address_key('push'::text, NULLIF(
+  email_key text default address_key('email'::text, email),
+  sms_key text default address_key('sms'::text, phone),
+  push_key text default address_key('push'::text,
 CASE
     WHEN (jsonb_typeof((custom_attributes -> 'push_token'::text)) = 'string'::text) THEN (custom_attributes ->> 'push_token'::text)
     ELSE NULL::text
-END, ''::text)),
+END),
   erased_at timestamp with time zone,
   constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text, 'revoked'::text]))) NOT VALID,
   constraint players_pkey PRIMARY KEY (player_id, tenant_id, project_id),

@@ -10,6 +10,8 @@ import {
 } from '../../../src/engage/messaging/gate-queries.ts';
 import { selectAddressed } from '../../../src/engage/messaging/fence-queries.ts';
 import { SKIP_CODES, type SkipCode } from '../../../src/engage/messaging/send-row.ts';
+import { plainAddress } from '../../../src/players/address-text.ts';
+import { textArray } from '../../../src/platform/postgres/arrays.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import { exclusionsOfPlayers } from '../../../src/players/exclusions/merge-queries.ts';
 import { mergePlayer } from '../../../src/players/identity/merge-queries.ts';
@@ -37,9 +39,13 @@ afterAll(async () => {
 
 /** The spellings of each address. */
 const SPELLINGS: Record<Channel, readonly (readonly string[])[]> = {
-  email: [['ann@x.example', 'Ann@X.example', 'ANN@x.EXAMPLE'], ['bob@x.example'], ['bob@x.example.org']],
+  email: [
+    ['ann@x.example', 'Ann@X.example', 'ANN@x.EXAMPLE', 'mailto:ann@x.example\u200b'],
+    ['bob@x.example'],
+    ['bob@x.example.org'],
+  ],
   sms: [
-    ['+49 151 2345', '0049151-2345', '49 (0)151 2345', '491512345'],
+    ['+49 151 2345', '0049151-2345', '49 (0)151 2345', '491512345', '\u202atel:+491512345;ext=1'],
     ['+35679000001', '00356 7900 0001', '(356) 7900/0001'],
     ['+356790000010'],
     ['nobody', 'NOBODY'],
@@ -305,3 +311,31 @@ async function addressesOf(
     );
   }
 }
+
+/** Every character that is in no address, or around none, and what links begin and end with. */
+const NOT_PLAIN = Array.from({ length: 0x110000 }, (_, code) => code)
+  .filter((code) => code > 0 && (code < 0xd800 || code > 0xdfff))
+  .map((code) => String.fromCodePoint(code))
+  .filter((text) => /\p{Cf}/u.test(text) || text.trim() === '');
+
+it('addresses are made plain in Postgres as they are by the service', async () => {
+  const piece = fc.constantFrom(
+    ...['mailto:', 'TEL:', 'sms:', '//', '?', ';', 'a', 'Z', '@', '+49', '\u017f', '\u180e', '\ufe0f'],
+    ' ',
+    '\n',
+    '\u200b',
+  );
+  const texts = [
+    ...NOT_PLAIN.flatMap((text) => [`a${text}b`, `${text}mailto:${text}a${text}?`]),
+    ...fc.sample(
+      fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join('')),
+      { numRuns: runs(500), seed: 1 },
+    ),
+  ];
+  const rows = await sql<{ plain: string; key: string | null }[]>`
+    select plain_address(t.text) as plain, address_key('email', t.text) as key
+    from unnest(${textArray(texts)}::text::text[]) with ordinality as t (text, n) order by n`;
+  expect(rows.map(({ plain }) => plain)).toEqual(texts.map(plainAddress));
+  for (const [n, { key }] of rows.entries())
+    expect(key === null, texts[n]).toBe(plainAddress(texts[n] ?? '') === '');
+});
