@@ -68,6 +68,12 @@ interface LogPlace {
   partition: number;
 }
 
+/** Events of which runs are to be looked at: those that may end some, and those that may wake some. */
+interface Wanted {
+  ending: LookedUp[];
+  waking: LookedUp[];
+}
+
 /** An event of the log that some run may wait for. Most are of no further interest, so only its beginning is read. */
 class WatchedEvent implements UndecidedEvent {
   readonly record: LogRecord;
@@ -121,10 +127,16 @@ export class Matcher {
 
   /**
    * Looks up events again that the log has at this place, and whose amounts are known only now. They count from their
-   * offsets: a run that has begun to wait since then waits for others.
+   * offsets: a run that has begun to wait since then waits for others. All runs of each event are looked at here: the log
+   * has the event without these amounts, so that they would be unknown again for a run that is looked at later.
    */
   async lookAgain(place: LogPlace, records: readonly LogRecord[]): Promise<void> {
-    await this.#match(place, await this.#watched(records));
+    const events = await this.#watched(records);
+    // What is undecided still has an amount that no rate makes known, so it is not kept again.
+    let left = await this.#wanted(events);
+    while (left.ending.length > 0 || left.waking.length > 0) {
+      left = await this.#matchPage(place, events, left, new Set());
+    }
   }
 
   /**
@@ -228,9 +240,33 @@ export class Matcher {
   async #match(place: LogPlace, events: readonly WatchedEvent[]): Promise<void> {
     if (events.length === 0) return;
     const { service } = this.#deps.postgres;
-    const { ending, waking } = await this.#wanted(events);
-    const of_event = this.#page;
+    const now = new Date(this.#deps.clock.now_ms());
     const undecided = new Set<WatchedEvent>();
+    const { ending, waking } = await this.#matchPage(place, events, await this.#wanted(events), undecided);
+    await keepUnrated(service, place, undecided, now);
+    const restOf =
+      (ends: boolean) =>
+      ({ name: { tenant_id, project_id }, log_offset, after_run_id }: LookedUp): MatchRest => {
+        return { ...place, tenant_id, project_id, log_offset, ends, after_run_id };
+      };
+    // An event has one rest: the runs that it ends come first in it.
+    const of_ending = new Set(ending.map(({ index }) => index));
+    const then = waking.filter(({ index }) => !of_ending.has(index));
+    const rests = [...ending.map(restOf(true)), ...then.map(restOf(false))];
+    if (rests.length === 0) return;
+    await insertRests(service, rests);
+    this.onRest();
+  }
+
+  /** Looks at a page of the runs of each event; returns the events that have more, from where these are to be looked at. */
+  async #matchPage(
+    place: LogPlace,
+    events: readonly WatchedEvent[],
+    { ending, waking }: Wanted,
+    undecided: Set<WatchedEvent>,
+  ): Promise<Wanted> {
+    const { service } = this.#deps.postgres;
+    const of_event = this.#page;
     // Runs that end first: they are woken no more.
     const ends_left = await this.#pages(
       ending,
@@ -243,18 +279,14 @@ export class Matcher {
       (after) => selectHits(service, { ...place, events: now, of_event, after }),
       (hits) => this.#wakeHit(place, hits, events, undecided),
     );
-    await keepUnrated(service, place, undecided, new Date(this.#deps.clock.now_ms()));
-    const restsOf = (left: ReadonlyMap<number, string>, ends: boolean) =>
-      [...left].flatMap(([index, after_run_id]) => {
-        const { name, record } = events[index] ?? {};
-        if (name === undefined || record === undefined) return [];
-        const { tenant_id, project_id } = name;
-        return { ...place, tenant_id, project_id, log_offset: record.offset, ends, after_run_id };
-      });
-    const rests = [...restsOf(ends_left, true), ...restsOf(wakes_left, false)];
-    if (rests.length === 0) return;
-    await insertRests(service, rests);
-    this.onRest();
+    const behind = (one: LookedUp, left: ReadonlyMap<number, string>): LookedUp[] => {
+      const after_run_id = left.get(one.index);
+      return after_run_id === undefined ? [] : [{ ...one, after_run_id }];
+    };
+    return {
+      ending: ending.flatMap((one) => behind(one, ends_left)),
+      waking: waking.flatMap((one) => (ends_left.has(one.index) ? [one] : behind(one, wakes_left))),
+    };
   }
 
   /** Reads and handles the hits of these events; returns the events that have more, with the last run of each. */
@@ -337,7 +369,7 @@ export class Matcher {
    * Those of the events that may end runs and those that may wake some. It is called after the matcher has published what
    * it reads: a run that is visible only after this call looks at the events itself.
    */
-  async #wanted(events: readonly WatchedEvent[]): Promise<{ ending: LookedUp[]; waking: LookedUp[] }> {
+  async #wanted(events: readonly WatchedEvent[]): Promise<Wanted> {
     const names = [...new Set(events.map(({ name }) => name))];
     const filters = await this.#filters.of(this.#deps.postgres.service, names);
     const [ending, waking]: [LookedUp[], LookedUp[]] = [[], []];

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { JourneyRunner } from '../../../../src/engage/journeys/runs/runner.ts';
 import { Matcher } from '../../../../src/engage/journeys/runs/matcher.ts';
+import { RatedEvents } from '../../../../src/engage/journeys/runs/rated-events.ts';
 import { folded, startTestService, type TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
 import { triggerFixture } from '../../triggers/trigger-fixture.ts';
@@ -175,5 +176,49 @@ it('an event wakes or ends a page of a player’s runs before the next event, an
   expect((await countOf())[1]).toBe(1);
   while (await matcher.finish());
   expect((await countOf())[1]).toBe(3);
+  expect(await on.sql`select from journey_match_rests`).toEqual([]);
+});
+
+it('an event whose rate comes late wakes the runs behind its first page, and then comes to rest', async () => {
+  const tell = triggerFixture(service);
+  const { platform } = service;
+  const player_id = await tell.person();
+  const waiting = (gte: number) => ({ ...AWAITING, event: 'deposit_confirmed', where: { amount: { gte } } });
+  const [great, small] = [
+    await on.journey([waiting(1_000_000), end('came'), end('late')]),
+    await on.journey([waiting(100), end('came'), end('late')]),
+  ];
+  const begin = async (journey_id: string) => (await on.begin(journey_id, [player_id], 'e'))[0] ?? '';
+  const of_great = [await begin(great), await begin(great)];
+  const of_small = [await begin(small), await begin(small)];
+  const run_ids = [...of_great, ...of_small];
+  const runner = new JourneyRunner(platform);
+  while ((await on.sql`select from journey_waits where run_id in ${on.sql(run_ids)}`).length < run_ids.length)
+    await runner.turn();
+  await runner.close();
+  const matcher = new Matcher(platform, 1);
+  while (await matcher.check());
+  const from = [...(await platform.eventLog.endOffsets('player-events')).values()][0] ?? 0n;
+  const paid = { amount: 60_000, currency: 'KRW', transaction_id: 'late-rate', payment_method: 'card' };
+  await tell.event(player_id, 'deposit_confirmed', paid);
+  await folded(platform);
+  await until('the event is on the log', async (saw) =>
+    [...saw(await platform.eventLog.endOffsets('player-events')).values()].some((end) => end > from),
+  );
+  for await (const batch of platform.eventLog.read('player-events', 0, from, 1n << 62n))
+    await matcher.handle(batch);
+  // A page without the rate; the rest of the event stands behind it while the rate comes.
+  await matcher.finish();
+  await on.sql`update ledger set base_amount = 4000, rate = 0.000667 where reference = 'late-rate'`;
+  await on.sql`update unrated_events set is_rated = true, base_amount = 4000`;
+  const rated = new RatedEvents(platform, matcher);
+  for (let round = 0; round < 10; round += 1) {
+    await rated.turn();
+    for (let page = 0; page < 10 && (await matcher.finish()); page += 1);
+  }
+  const woken = await on.sql<{ run_id: string }[]>`
+    select run_id from journey_runs where run_id in ${on.sql(run_ids)} and woken_by is not null`;
+  expect(woken.map(({ run_id }) => run_id).toSorted()).toEqual(of_small.toSorted());
+  expect(await on.sql`select from unrated_events`).toEqual([]);
   expect(await on.sql`select from journey_match_rests`).toEqual([]);
 });
