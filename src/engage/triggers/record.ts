@@ -26,7 +26,8 @@ const MAX_CHARS = 8 * 1024 * 1024;
  * history fires nothing, and neither does an old event that is on the log again, however long the listener has been in
  * force. Returns how many were recorded.
  *
- * `log_id`: the log in which the records have their offsets; absent: the present one.
+ * `log_id`: the log in which the records have their offsets, given for events that are looked at again because their rates
+ * are known. They are not kept again: an amount that has no rate now gets none. Absent: the present log.
  */
 export async function recordTriggerEvents(
   { postgres, clock, eventLog }: Pick<Platform, 'postgres' | 'clock' | 'eventLog'>,
@@ -74,7 +75,9 @@ export async function recordTriggerEvents(
   }
   if (found.length === 0 && undecided.size === 0) return 0;
   const log_id = own_log ?? (await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS));
-  await keepUnrated(postgres.service, { log_id, partition }, undecided.values(), new Date(now_ms));
+  if (own_log === undefined) {
+    await keepUnrated(postgres.service, { log_id, partition }, undecided.values(), new Date(now_ms));
+  }
   for (const part of parts(found)) {
     const rows = part.map((row) => ({ ...row, log_id }));
     await insertTriggerEvents(postgres.service, rows, new Date(now_ms));

@@ -17,10 +17,13 @@ export interface UnratedEvent extends EventRef {
   reference: string;
 }
 
-/** Keeps the events; one that is kept already stays as it is. */
+/**
+ * Keeps the events, each given once, in the order of their keys. One that is kept already stays as it is, but is held since
+ * another time: what looks at it at this moment does not remove it.
+ */
 export async function insertUnrated(tx: Tx, events: readonly UnratedEvent[], now: Date): Promise<void> {
   await tx`
-    insert into unrated_events (tenant_id, project_id, ingestion_id, event_index, partition, log_offset, log_id, value,
+    insert into unrated_events as u (tenant_id, project_id, ingestion_id, event_index, partition, log_offset, log_id, value,
       held_at)
     select e.*, ${now}::timestamptz from unnest(
       ${plainArray(events.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(events.map((e) => e.project_id))}::text::uuid[],
@@ -29,7 +32,8 @@ export async function insertUnrated(tx: Tx, events: readonly UnratedEvent[], now
       ${plainArray(events.map((e) => e.partition))}::text::integer[],
       ${plainArray(events.map((e) => e.log_offset))}::text::bigint[], ${textArray(events.map((e) => e.log_id))}::text::text[],
       ${textArray(events.map((e) => e.value))}::text::text[]) as e
-    on conflict (tenant_id, project_id, ingestion_id, event_index) do nothing`;
+    on conflict (tenant_id, project_id, ingestion_id, event_index) do update
+    set held_at = greatest(u.held_at + interval '1 microsecond', excluded.held_at)`;
 }
 
 /**
@@ -49,7 +53,7 @@ export async function rateFromLedger(tx: Tx, events: readonly UnratedEvent[]): P
       select l.base_amount, l.base_payout from projects p join ledger l on l.project_no = p.project_no
       where p.tenant_id = e.tenant_id and p.project_id = e.project_id and l.reference = e.reference
         and l.ingestion_id = e.ingestion_id and l.event_index = e.event_index
-        and coalesce(l.base_amount, l.base_payout) is not null offset 0) l
+        and l.rate is not null offset 0) l
     where u.tenant_id = e.tenant_id and u.project_id = e.project_id and u.ingestion_id = e.ingestion_id
       and u.event_index = e.event_index and not u.is_rated`;
 }
@@ -81,6 +85,8 @@ export const ratedWork: WorkQuery = (sql) => sql`select from unrated_events wher
 export interface RatedEvent extends Omit<UnratedEvent, 'reference'> {
   base_amount: bigint | null;
   base_payout: bigint | null;
+  /** Since when it is held, to the microsecond, as Postgres writes it. */
+  held_at: string;
 }
 
 /** Kept events whose amounts are known, up to `limit` of each of `projects` projects behind `after`, in the order of these. */
@@ -100,22 +106,27 @@ export async function selectRated(
     )
     select u.* from (select * from lane limit ${projects}) lane cross join lateral (
       select u.tenant_id, u.project_id, u.ingestion_id, u.event_index, u.partition, u.log_offset, u.log_id, u.value,
-        u.base_amount, u.base_payout
+        u.base_amount, u.base_payout, u.held_at::text as held_at
       from unrated_events u
       where u.is_rated and u.tenant_id = lane.tenant_id and u.project_id = lane.project_id
       order by u.tenant_id, u.project_id, u.ingestion_id, u.event_index limit ${limit}) u`;
 }
 
-/** Removes events that were looked at again. */
-export async function deleteUnrated(sql: Tx, events: readonly EventRef[]): Promise<void> {
+/** Removes events that were looked at again, except those that were kept again since they were read. */
+export async function deleteUnrated(
+  sql: Tx,
+  events: readonly (EventRef & Pick<RatedEvent, 'held_at'>)[],
+): Promise<void> {
   await sql`
     delete from unrated_events u using unnest(
       ${plainArray(events.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(events.map((e) => e.project_id))}::text::uuid[],
       ${plainArray(events.map((e) => e.ingestion_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.event_index))}::text::smallint[]
-    ) as e (tenant_id, project_id, ingestion_id, event_index)
+      ${plainArray(events.map((e) => e.event_index))}::text::smallint[],
+      ${textArray(events.map((e) => e.held_at))}::text::text[]
+    ) as e (tenant_id, project_id, ingestion_id, event_index, held_at)
     where u.tenant_id = e.tenant_id and u.project_id = e.project_id and u.ingestion_id = e.ingestion_id
-      and u.event_index = e.event_index`;
+      and u.event_index = e.event_index
+      and u.held_at = e.held_at::timestamptz`;
 }
 
 /** Removes up to `limit` events that were kept since before a time; returns how many. */

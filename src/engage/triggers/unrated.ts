@@ -2,6 +2,7 @@ import { claimOf } from '../../ledger/money/ledger.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 import type { Db } from '../../platform/postgres/port.ts';
+import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { insertUnrated, rateFromLedger, type UnratedEvent } from './unrated-queries.ts';
 
 /** Events of one insert. */
@@ -23,17 +24,20 @@ export async function keepUnrated(
   undecided: Iterable<UndecidedEvent>,
   now: Date,
 ): Promise<void> {
-  const kept: UnratedEvent[] = [];
+  const found = new Map<string, UnratedEvent>();
   for (const { record, event } of undecided) {
     const { tenant_id, project_id, ingestion_id, event_index, properties, occurred_at } = event;
     const reference = claimOf(event.event, properties, occurred_at)?.reference;
     if (reference === undefined) continue;
     const place = { partition, log_offset: record.offset, log_id, value: record.value };
-    kept.push({ tenant_id, project_id, ingestion_id, event_index, reference, ...place });
+    const kept = { tenant_id, project_id, ingestion_id, event_index, reference, ...place };
+    found.set(`${tenant_id} ${project_id} ${ingestion_id} ${String(event_index).padStart(6)}`, kept);
   }
+  // In the order of their keys: several processes may keep the same events.
+  const kept = [...found].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, event]) => event);
   for (let from = 0; from < kept.length; from += MAX_ROWS) {
     const part = kept.slice(from, from + MAX_ROWS);
-    await insertUnrated(sql, part, now);
-    await rateFromLedger(sql, part);
+    await retryConflicts(() => insertUnrated(sql, part, now));
+    await retryConflicts(() => rateFromLedger(sql, part));
   }
 }

@@ -1,9 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { JourneyRunner } from '../../../../src/engage/journeys/runs/runner.ts';
 import { Matcher } from '../../../../src/engage/journeys/runs/matcher.ts';
 import { RatedEvents } from '../../../../src/engage/journeys/runs/rated-events.ts';
 import { folded, startTestService, type TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
+import { keepUnrated } from '../../../../src/engage/triggers/unrated.ts';
+import { deleteUnrated, selectRated } from '../../../../src/engage/triggers/unrated-queries.ts';
+import { encodePlayerEvent, type PlayerEvent } from '../../../../src/ingest/events/envelope.ts';
+import { NIL_ID } from '../../../../src/platform/ids.ts';
 import { triggerFixture } from '../../triggers/trigger-fixture.ts';
 import { end, runFixture, type RunFixture } from './run-fixture.ts';
 
@@ -221,4 +226,47 @@ it('an event whose rate comes late wakes the runs behind its first page, and the
   expect(woken.map(({ run_id }) => run_id).toSorted()).toEqual(of_small.toSorted());
   expect(await on.sql`select from unrated_events`).toEqual([]);
   expect(await on.sql`select from journey_match_rests`).toEqual([]);
+});
+
+it('an event that is kept again while it is looked at is looked at again', async () => {
+  const { tenant_id, project_id, platform } = service;
+  const sql = platform.postgres.service;
+  const event: PlayerEvent = {
+    tenant_id,
+    project_id,
+    event: 'bet_lost',
+    player_id: NIL_ID,
+    occurred_at: Date.now(),
+    received_at: Date.now(),
+    ingestion_id: randomUUID(),
+    event_index: 0,
+    base_amount: null,
+    base_payout: 0n,
+    properties: { bet_id: 'kept again', amount: 5, currency: 'KRW' },
+  };
+  const record = { offset: 7n, value: encodePlayerEvent(event) };
+  const place = { log_id: 'a log', partition: 0 };
+  const now = new Date();
+  const keep = () =>
+    keepUnrated(
+      sql,
+      place,
+      [
+        { record, event },
+        { record, event },
+      ],
+      now,
+    );
+  const nothing = { tenant_id: NIL_ID, project_id: NIL_ID };
+  const look = () => selectRated(sql, nothing, { projects: 10, limit: 10 });
+  await keep();
+  await sql`update unrated_events set is_rated = true, base_amount = 1 where project_id = ${project_id}`;
+  const first = await look();
+  expect(first).toMatchObject([{ ...place, log_offset: 7n, base_amount: 1n }]);
+  await keep();
+  await deleteUnrated(sql, first);
+  const second = await look();
+  expect(second).toHaveLength(1);
+  await deleteUnrated(sql, second);
+  expect(await look()).toEqual([]);
 });
