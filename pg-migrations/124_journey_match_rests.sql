@@ -13,7 +13,10 @@ create table journey_match_rests (
   after_run_id uuid not null,
   -- When a page was looked at last: events take turns.
   looked_at timestamptz not null default now(),
+  -- An event that was noted a day ago is too old to wake or end a run: it is deleted, even if it could never be read.
+  noted_at timestamptz not null,
   primary key (tenant_id, project_id, log_id, partition, log_offset)
 );
 create index journey_match_rests_in_turn on journey_match_rests (looked_at);
+create index journey_match_rests_noted on journey_match_rests (noted_at);
 call protect_tenant_table('journey_match_rests');

@@ -1159,9 +1159,11 @@ create table public.journey_match_rests (
   ends boolean not null,
   after_run_id uuid not null,
   looked_at timestamp with time zone not null default now(),
+  noted_at timestamp with time zone not null,
   constraint journey_match_rests_pkey PRIMARY KEY (tenant_id, project_id, log_id, partition, log_offset)
 );
 CREATE INDEX journey_match_rests_in_turn ON public.journey_match_rests USING btree (looked_at);
+CREATE INDEX journey_match_rests_noted ON public.journey_match_rests USING btree (noted_at);
 -- row-level security of public.journey_match_rests: enabled, forced
 create policy every_tenant on journey_match_rests for all to engagement_service using (true);
 create policy own_tenant on journey_match_rests for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));

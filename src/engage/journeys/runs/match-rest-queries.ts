@@ -18,14 +18,14 @@ export interface MatchRest extends ProjectRef {
 export const matchRestWork: WorkQuery = (sql) => sql`select from journey_match_rests limit 1`;
 
 /** Notes events of which more runs are to be looked at; one that is noted already goes on where it is. */
-export async function insertRests(sql: Tx, rests: readonly MatchRest[]): Promise<void> {
+export async function insertRests(sql: Tx, rests: readonly MatchRest[], now: Date): Promise<void> {
   await sql`
-    insert into journey_match_rests (tenant_id, project_id, log_id, partition, log_offset, ends, after_run_id)
-    select * from unnest(
+    insert into journey_match_rests (tenant_id, project_id, log_id, partition, log_offset, ends, after_run_id, noted_at)
+    select r.*, ${now}::timestamptz from unnest(
       ${plainArray(rests.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rests.map((r) => r.project_id))}::text::uuid[],
       ${textArray(rests.map((r) => r.log_id))}::text::text[], ${plainArray(rests.map((r) => r.partition))}::text::integer[],
       ${plainArray(rests.map((r) => r.log_offset))}::text::bigint[], ${plainArray(rests.map((r) => r.ends))}::text::boolean[],
-      ${plainArray(rests.map((r) => r.after_run_id))}::text::uuid[])
+      ${plainArray(rests.map((r) => r.after_run_id))}::text::uuid[]) as r
     on conflict do nothing`;
 }
 
@@ -51,4 +51,12 @@ export async function deleteRest(sql: Tx, rest: MatchRest): Promise<void> {
 function itself(sql: Tx, { tenant_id, project_id, log_id, partition, log_offset }: MatchRest) {
   return sql`tenant_id = ${tenant_id} and project_id = ${project_id} and log_id = ${log_id}
     and partition = ${partition} and log_offset = ${log_offset}`;
+}
+
+/** Removes up to `limit` events that were noted before a time: they are too old to wake or end a run. */
+export async function pruneRests(sql: Tx, noted_before: Date, limit: number): Promise<void> {
+  await sql`
+    with old as materialized (
+      select r.ctid from journey_match_rests r where r.noted_at < ${noted_before} limit ${limit} for update skip locked)
+    delete from journey_match_rests r using old where r.ctid = old.ctid`;
 }

@@ -35,7 +35,14 @@ import {
   type Wake,
 } from './match-queries.ts';
 import { awaits, exitOf } from './match-verdicts.ts';
-import { deleteRest, insertRests, moveRest, selectRests, type MatchRest } from './match-rest-queries.ts';
+import {
+  deleteRest,
+  insertRests,
+  moveRest,
+  pruneRests,
+  selectRests,
+  type MatchRest,
+} from './match-rest-queries.ts';
 import { mergedPartition } from './merge-queries.ts';
 import { versionKey } from './run-row.ts';
 import { repeatedEvents } from './repeated-events.ts';
@@ -254,7 +261,7 @@ export class Matcher {
     const then = waking.filter(({ index }) => !of_ending.has(index));
     const rests = [...ending.map(restOf(true)), ...then.map(restOf(false))];
     if (rests.length === 0) return;
-    await insertRests(service, rests);
+    await insertRests(service, rests, now);
     this.onRest();
   }
 
@@ -311,22 +318,29 @@ export class Matcher {
     );
   }
 
-  /** Looks at further runs of events that had more than a page; returns whether there may be more. */
+  /**
+   * Looks at further runs of events that had more than a page; returns whether there may be more. False also when it failed
+   * for all of them: they are tried again after a pause.
+   */
   async finish(): Promise<boolean> {
-    const { postgres, eventLog, logger } = this.#deps;
+    const { postgres, eventLog, logger, clock } = this.#deps;
+    const earliest = new Date(clock.now_ms() - LONGEST_DELAY_MS);
+    await pruneRests(postgres.service, earliest, MAX_RESTS);
     const rests = await selectRests(postgres.service, MAX_RESTS);
     if (rests.length === 0) return false;
     const log_id = await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS);
+    let failed = 0;
     for (const rest of rests) {
       try {
         await this.#finish(rest, log_id);
       } catch (error) {
+        failed += 1;
         const { log_offset } = rest;
         logger.warn({ err: error, log_offset }, 'further runs of an event could not be looked at; they wait');
         await moveRest(postgres.service, rest);
       }
     }
-    return true;
+    return failed < rests.length;
   }
 
   /** Looks at the next page of runs of one event. An event that the log has no more, or of too long ago, has none. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { insertRests } from '../../../../src/engage/journeys/runs/match-rest-queries.ts';
 import { JourneyRunner } from '../../../../src/engage/journeys/runs/runner.ts';
 import { Matcher } from '../../../../src/engage/journeys/runs/matcher.ts';
 import { RatedEvents } from '../../../../src/engage/journeys/runs/rated-events.ts';
@@ -269,4 +270,31 @@ it('an event that is kept again while it is looked at is looked at again', async
   expect(second).toHaveLength(1);
   await deleteUnrated(sql, second);
   expect(await look()).toEqual([]);
+});
+
+it('events whose further runs cannot be looked at wait for a pause, and no longer than they count', async () => {
+  const { tenant_id, project_id, platform } = service;
+  const log_id = await platform.eventLog.idOf('player-events', 0);
+  const eventLog = new Proxy(platform.eventLog, {
+    get(target, name) {
+      if (name === 'read')
+        return () => {
+          throw new Error('the log is away');
+        };
+      return (target[name as keyof typeof target] as () => unknown).bind(target);
+    },
+  });
+  let now_ms = Date.now();
+  const matcher = new Matcher(
+    { ...platform, eventLog, clock: { ...platform.clock, now_ms: () => now_ms } },
+    1,
+  );
+  const place = { tenant_id, project_id, log_id, partition: 0, log_offset: 0n };
+  const sql = platform.postgres.service;
+  await insertRests(sql, [{ ...place, ends: false, after_run_id: NIL_ID }], new Date(now_ms));
+  expect(await matcher.finish()).toBe(false);
+  expect(await on.sql`select from journey_match_rests`).toHaveLength(1);
+  now_ms += DAY_MS + 1;
+  expect(await matcher.finish()).toBe(false);
+  expect(await on.sql`select from journey_match_rests`).toEqual([]);
 });
