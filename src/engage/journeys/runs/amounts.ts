@@ -1,4 +1,3 @@
-import { MAX_AMOUNT } from '../../../bonuses/templates/amounts.ts';
 import { ratesWithin } from '../../../ledger/fx/latest-rate.ts';
 import { divideHalfEven, factorOf, type ExactRate } from '../../../ledger/money/conversion.ts';
 import { amountOf, claimOf } from '../../../ledger/money/ledger.ts';
@@ -21,9 +20,10 @@ const MAX_CURRENCY = 20;
 
 /**
  * What amounts come to in the currency that asks, by the rate of their time: exact, rounded once, half to even. Null while
- * no rate is known, and for an amount that no row holds.
+ * no rate is known. Undefined: the amount is a mere number, as one without a currency. It is compared, its event is not in
+ * the ledger, and the tenant has no such currency, so that no rate can come.
  */
-export async function worthOf(tx: Tx, sent: readonly SentAmount[]): Promise<(bigint | null)[]> {
+export async function worthOf(tx: Tx, sent: readonly SentAmount[]): Promise<(bigint | null | undefined)[]> {
   if (sent.length === 0) return [];
   const targets = await selectTargets(tx, sent);
   const target_of = new Map(targets.map((target) => [target.place, target]));
@@ -32,13 +32,13 @@ export async function worthOf(tx: Tx, sent: readonly SentAmount[]): Promise<(big
     return { tenant_id, base: currency, quote: target, at_ms: Number(at_ms) };
   });
   const rates = await ratesWithin(tx, pairs);
-  return sent.map(({ amount, currency }, place) => {
+  return sent.map(({ amount, currency, template_id, reference }, place) => {
     const { target, from_scale = null, to_scale = null } = target_of.get(place) ?? {};
     if (target === currency || amount === 0n) return amount;
+    if (from_scale === null && template_id === null && reference === null) return undefined;
     const rate = rates[place];
     if (rate === undefined || from_scale === null || to_scale === null) return null;
-    const worth = convert(amount, { steps: rate.steps, from_scale, to_scale });
-    return worth > MAX_AMOUNT ? null : worth;
+    return convert(amount, { steps: rate.steps, from_scale, to_scale });
   });
 }
 
@@ -69,8 +69,10 @@ export async function readAmounts(
   );
   const amounts = new Map<string, Map<string, bigint | null>>();
   for (const [place, { run_id, key }] of found.entries()) {
+    const amount = worth[place];
+    if (amount === undefined) continue;
     const of_run = amounts.get(run_id) ?? new Map<string, bigint | null>();
-    amounts.set(run_id, of_run.set(key, worth[place] ?? null));
+    amounts.set(run_id, of_run.set(key, amount));
   }
   return amounts;
 }

@@ -1,3 +1,4 @@
+import { MAX_AMOUNT } from '../../../bonuses/templates/amounts.ts';
 import { amountOf } from '../../../ledger/money/ledger.ts';
 import { bucketOf } from '../../../platform/bucket.ts';
 import { nextLocalMs } from '../graph/local-time.ts';
@@ -238,6 +239,8 @@ function grant(node: GrantBonusNode, seq: number, run: RunState, facts: Facts, n
     return awaitRate(node, seq, run, now_ms) ?? failed(node, 'failed', 'FX_RATE_NOT_FOUND');
   }
   const amount = of_currency ?? sent;
+  // More than a row holds in the bonus's currency: no rate of another time is asked for.
+  if (amount !== undefined && amount > MAX_AMOUNT) return failed(node, 'failed', 'VALIDATION_ERROR');
   if (facts.cashback_templates?.has(node.template_id) === true && !facts.conditions.has(node.id)) {
     return { kind: 'ask', key: node.id };
   }

@@ -160,6 +160,28 @@ it('a simulation converts by the rates of now, and ends where there is none', as
   expect(await bonuses.get(grant_id)).toMatchObject({ deposit_amount: 4_000 });
 });
 
+it('an amount of points, which are no currency of the tenant, is compared as a mere number at once', async () => {
+  const condition = { where: { 'trigger_payload.amount': { gte: 5_000 } } };
+  const branch = { id: 'b', type: 'branch', branches: [{ name: 'large', condition, next: 'end' }] };
+  const nodes = [{ ...branch, else_next: 'end' }, end()];
+  const journey_id = await on.journey(nodes, { kind: 'event', event: 'custom_points' });
+  const player_id = await bonuses.player();
+  const properties = { amount: 5_000, currency: 'POINTS' };
+  await post(tenant, [{ event: 'custom_points', player_id, properties }]);
+  expect(stepsOf(await ended(on, journey_id))[0]).toEqual(['b', 'completed', 'branch:large', null]);
+});
+
+it('a bonus on an amount that is too great in its currency fails at once', async () => {
+  const template_id = await bonuses.template({
+    type: 'deposit_match',
+    config: { ...MATCH, currency: 'JPY' },
+  });
+  const journey_id = await on.journey([grant(template_id), end()], { kind: 'event', event: 'custom_great' });
+  const properties = { amount: '9'.repeat(38), currency: 'EUR' };
+  await post(tenant, [{ event: 'custom_great', player_id: await bonuses.player(), properties }]);
+  expect(stepsOf(await ended(on, journey_id))[0]).toEqual(['g', 'failed', 'failed', 'VALIDATION_ERROR']);
+});
+
 describe('while no rate is known', () => {
   it('a bonus waits at its node, and is granted when the rate comes', async () => {
     const own = await service.newTenant('EUR');
