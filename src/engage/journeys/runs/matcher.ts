@@ -1,4 +1,4 @@
-import { groupByEvent, shortOf, type EventGroup, type PlayerEvent } from '../../../ingest/events/envelope.ts';
+import { groupByEvent, shortOf, type EventGroup } from '../../../ingest/events/envelope.ts';
 import type { LogBatch, LogRecord } from '../../../platform/event-log/port.ts';
 import { TOPICS } from '../../../platform/event-log/topics.ts';
 import { NIL_ID } from '../../../platform/ids.ts';
@@ -8,7 +8,7 @@ import { failClaimed } from './advance-batch.ts';
 import { Definitions } from './definitions.ts';
 import { notifyRunners } from './entry-queries.ts';
 import { EventFilters, mayMatter } from './event-filters.ts';
-import { keepUnrated, type UndecidedEvent } from '../../triggers/unrated.ts';
+import { keepUnrated } from '../../triggers/unrated.ts';
 import { endByExit } from './exit-runs.ts';
 import {
   deleteChecked,
@@ -48,7 +48,8 @@ import { versionKey } from './run-row.ts';
 import { repeatedEvents } from './repeated-events.ts';
 import type { EventPlace } from './shapes.ts';
 import { MAX_CONTEXT_BYTES } from './trigger-run.ts';
-import { exactJson, parseExact } from '../../../platform/exact-json.ts';
+import { WatchedEvent } from './watched-event.ts';
+import { exactJson } from '../../../platform/exact-json.ts';
 
 export type MatcherDeps = Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics'>;
 
@@ -79,27 +80,6 @@ interface LogPlace {
 interface Wanted {
   ending: LookedUp[];
   waking: LookedUp[];
-}
-
-/** An event of the log that some run may wait for. Most are of no further interest, so only its beginning is read. */
-class WatchedEvent implements UndecidedEvent {
-  readonly record: LogRecord;
-  readonly name: EventName;
-  readonly player_id: string;
-  readonly received_at: number;
-  #event: PlayerEvent | undefined;
-
-  constructor(record: LogRecord, name: EventName, short: Pick<PlayerEvent, 'player_id' | 'received_at'>) {
-    this.record = record;
-    this.name = name;
-    this.player_id = short.player_id;
-    this.received_at = short.received_at;
-  }
-
-  get event(): PlayerEvent {
-    this.#event ??= parseExact(this.record.value) as PlayerEvent;
-    return this.#event;
-  }
 }
 
 /** Wakes the runs that wait for an event, and ends those that an event ends. */
