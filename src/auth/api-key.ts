@@ -7,7 +7,7 @@ import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Db } from '../platform/postgres/port.ts';
-import type { RatePolicy } from '../platform/rate-limit/port.ts';
+import type { RateLimiter, RatePolicy } from '../platform/rate-limit/port.ts';
 import { bearerToken } from './bearer.ts';
 import { KeyLookups, type FindKeys } from './key-lookups.ts';
 import type { KeyUses } from './key-uses.ts';
@@ -110,6 +110,7 @@ interface ApiKeyAuthenticatorOptions {
   clock: Clock;
   logger: Logger;
   metrics: Pick<Metrics, 'staleAnswers'>;
+  rate_limiter: RateLimiter;
   /** The service role. */
   sql: Db;
   /** Told of each request that a key is accepted for; absent: nobody asks when keys were used. */
@@ -129,10 +130,11 @@ export class ApiKeyAuthenticator {
   #guesses: KeyLookups;
   #uses: Pick<KeyUses, 'note'> | undefined;
 
-  constructor({ service_env, clock, logger, metrics, sql, uses }: ApiKeyAuthenticatorOptions) {
+  constructor(options: ApiKeyAuthenticatorOptions) {
+    const { service_env, clock, logger, metrics, rate_limiter, sql, uses } = options;
     this.#service_env = service_env;
     this.#uses = uses;
-    this.#unknown = new UnknownKeys(clock);
+    this.#unknown = new UnknownKeys(clock, rate_limiter);
     const find: FindKeys = (public_ids) => findKeysByPublicId(sql, public_ids);
     const lookups = new KeyLookups(find);
     this.#guesses = new KeyLookups(find, GUESSES_TOGETHER_MS);
@@ -170,8 +172,8 @@ export class ApiKeyAuthenticator {
     const key = this.#find(public_id, from);
     if (!(key instanceof Promise))
       return passed !== undefined && passed.key === key ? this.#used(key) : this.#admit(header, key, given);
-    return key.then((found) => {
-      if (found === undefined) this.#refuse(header, public_id, from);
+    return key.then(async (found) => {
+      if (found === undefined) await this.#refuse(header, public_id, from);
       return this.#admit(header, found, given);
     }, throwUnchecked);
   }
@@ -207,9 +209,9 @@ export class ApiKeyAuthenticator {
     return principal;
   }
 
-  #refuse(header: string | undefined, public_id: string, from: Caller): void {
+  async #refuse(header: string | undefined, public_id: string, from: Caller): Promise<void> {
     if (header !== undefined) this.#headers.delete(header);
-    this.#unknown.add(public_id, from.ip);
+    await this.#unknown.add(public_id, from.ip);
   }
 
   #parse(header: string | undefined): ParsedApiKey {

@@ -6,6 +6,7 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import { shareOf } from '../platform/postgres/bounded-statements.ts';
 import type { Db } from '../platform/postgres/port.ts';
+import type { RateLimiter } from '../platform/rate-limit/port.ts';
 import { AccessChanges } from './access-changes.ts';
 import { ApiKeyAuthenticator } from './api-key.ts';
 import { openDevIssuer, type DevIssuer } from './dev-issuer.ts';
@@ -50,18 +51,20 @@ interface OpenKeysOptions {
   uses?: Pick<KeyUses, 'note'>;
   logger: Logger;
   metrics: Pick<Metrics, 'staleAnswers'>;
+  rateLimiter: RateLimiter;
 }
 
 /** Opens only the check of API keys: the intake needs no other. */
 export async function openApiKeys(
   options: Pick<OpenOptions, 'config' | 'clock' | 'sql' | 'notifications'> & OpenKeysOptions,
 ): Promise<ApiKeyAuthenticator> {
-  const { config, clock, logger, metrics, sql, notifications, uses } = options;
+  const { config, clock, logger, metrics, rateLimiter, sql, notifications, uses } = options;
   const api_keys = new ApiKeyAuthenticator({
     service_env: config.service_env,
     clock,
     logger,
     metrics,
+    rate_limiter: rateLimiter,
     sql,
     uses,
   });

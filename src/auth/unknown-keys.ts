@@ -1,12 +1,11 @@
 import { BoundedCache } from '../platform/bounded-cache.ts';
 import type { Clock } from '../platform/clock.ts';
-import { contentOf, fullBucket, takePermit, type Bucket } from '../platform/rate-limit/token-bucket.ts';
-import type { RatePolicy } from '../platform/rate-limit/port.ts';
+import type { RateLimiter, RatePolicy } from '../platform/rate-limit/port.ts';
 
 const MAX_REFUSALS = 10_000;
 const REFUSAL_TTL_MS = 5_000;
 const MAX_ADDRESSES = 10_000;
-/** An address may ask for so many unknown keys before it counts as guessing. */
+/** An address that asks for so many unknown keys within a minute counts as guessing until the minute ends. */
 const GUESSES: RatePolicy = { name: 'unknown keys', per_second: 0.5, burst: 30 };
 /** An IPv6 client usually has all addresses of a /64: its first four groups. */
 const IPV6_GROUPS = 4;
@@ -14,12 +13,15 @@ const IPV6_GROUPS = 4;
 /** Public ids that name no key, and the addresses that asked for them. Both are bounded: the oldest are forgotten. */
 export class UnknownKeys {
   #clock: Clock;
+  #rate_limiter: RateLimiter;
   /** Each with the time until which it is refused without a query. */
   #refusals = new BoundedCache<string, number>({ max: MAX_REFUSALS });
-  #guesses = new BoundedCache<string, Bucket>({ max: MAX_ADDRESSES });
+  /** Networks that count as guessing, each with the time until which it does. */
+  #guessing = new BoundedCache<string, number>({ max: MAX_ADDRESSES });
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, rate_limiter: RateLimiter) {
     this.#clock = clock;
+    this.#rate_limiter = rate_limiter;
   }
 
   /** Whether the id was found to name no key within the last 5 s. */
@@ -29,19 +31,17 @@ export class UnknownKeys {
   }
 
   /** Notes that the id names no key, and that this address asked for it. */
-  add(public_id: string, address: string): void {
-    const now_ms = this.#clock.now_ms();
-    this.#refusals.set(public_id, now_ms + REFUSAL_TTL_MS);
+  async add(public_id: string, address: string): Promise<void> {
+    this.#refusals.set(public_id, this.#clock.now_ms() + REFUSAL_TTL_MS);
     const network = networkOf(address);
-    let bucket = this.#guesses.get(network);
-    if (bucket === undefined) this.#guesses.set(network, (bucket = fullBucket(GUESSES, now_ms)));
-    takePermit(bucket, GUESSES, now_ms);
+    const { remaining, reset_ms } = await this.#rate_limiter.takeInWindow(GUESSES, network);
+    if (remaining === 0) this.#guessing.set(network, this.#clock.now_ms() + reset_ms);
   }
 
   /** Whether this address has asked for so many unknown keys that it counts as guessing. */
   isGuessing(address: string): boolean {
-    const bucket = this.#guesses.get(networkOf(address));
-    return bucket !== undefined && contentOf(bucket, GUESSES, this.#clock.now_ms()) < 1;
+    const until_ms = this.#guessing.get(networkOf(address));
+    return until_ms !== undefined && until_ms > this.#clock.now_ms();
   }
 
   /** Forgets that the id names no key. */

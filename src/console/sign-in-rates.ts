@@ -14,7 +14,7 @@ export type TakePermit = (kind: 'sign_in' | 'logout', address: string) => Promis
 export function signInRates(rate_limiter: RateLimiter): TakePermit {
   return async (kind, address) => {
     const policy = kind === 'sign_in' ? SIGN_INS : LOGOUTS;
-    const { allowed, retry_after_ms } = await rate_limiter.take(policy, networkOf(address));
+    const { allowed, retry_after_ms } = await rate_limiter.takeInWindow(policy, networkOf(address));
     if (allowed) return;
     throw new ApiError('RATE_LIMITED', 'too many requests: try again later', {
       retry_after_s: Math.ceil(retry_after_ms / 1000),

@@ -316,15 +316,17 @@ interface Authorise {
 function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
   const adminPolicy: RatePolicy = { name: 'admin', ...rates.admin };
   const identifyPolicy: RatePolicy = { name: 'identify', ...rates.identify };
-  const within = <T>(policy: RatePolicy, key: string, caller: T): Maybe<T> =>
-    andThen(rate_limiter.take(policy, key), (verdict) => {
+  const within = <T>(taken: Maybe<RateVerdict>, caller: T): Maybe<T> =>
+    andThen(taken, (verdict) => {
       if (!verdict.allowed) throw rateLimited(verdict);
       return caller;
     });
+  const withinAdmin = <T>(key: string, caller: T) =>
+    within(rate_limiter.takeInWindow(adminPolicy, key), caller);
   const authoriseSession = (access: SessionAccess, request: FastifyRequest) => {
     const caller = auth.sessions.authenticate(request, named(access, request, 'tenant'));
     return andThen(caller, (session) =>
-      andThen(within(adminPolicy, `${session.tenant_id}/${session.user_id}`, session), () => {
+      andThen(withinAdmin(`${session.tenant_id}/${session.user_id}`, session), () => {
         requireRole(session, access);
         if (access.scope === 'tenant') return session;
         const project = auth.projects.resolve(session.tenant_id, named(access, request, 'project'));
@@ -333,7 +335,7 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
     );
   };
   const authoriseUser = (request: FastifyRequest) =>
-    andThen(auth.sessions.authenticateUser(request), (user) => within(adminPolicy, user.user_id, user));
+    andThen(auth.sessions.authenticateUser(request), (user) => withinAdmin(user.user_id, user));
   const authoriseInternal = (headers: IncomingHttpHeaders): Maybe<SessionOrInternal> => {
     auth.checkInternalSecret(single(headers['x-internal-secret']));
     const ids = [single(headers['x-tenant-id']), single(headers['x-project-id'])] as const;
@@ -353,7 +355,7 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
   const authoriseKey = (access: Access & { mode: 'api_key' }, request: FastifyRequest) => {
     const caller = auth.api_keys.authenticate(request.headers.authorization, request);
     if (access.rate === 'none') return caller;
-    return andThen(caller, (key) => within(identifyPolicy, key.key_id, key));
+    return andThen(caller, (key) => within(rate_limiter.take(identifyPolicy, key.key_id), key));
   };
   const again: Authorise['again'] = async (access, request) => {
     if (access.mode !== 'session') return;

@@ -77,12 +77,10 @@ async function openRateLimiter(
     const { createRedisRateLimiter } = await import('../platform/rate-limit/redis.ts');
     return createRedisRateLimiter({ redis_url, ...options });
   }
-  return {
-    take() {
-      throw new Error(`the roles ${[...roles].join(', ')} take no permits: add theirs to LIMITING_ROLES`);
-    },
-    close: () => Promise.resolve(),
+  const refuse = () => {
+    throw new Error(`the roles ${[...roles].join(', ')} take no permits: add theirs to LIMITING_ROLES`);
   };
+  return { take: refuse, takeInWindow: refuse, close: () => Promise.resolve() };
 }
 
 /** Brings every schema up to date. When several processes start together, one migrates and the others wait. */

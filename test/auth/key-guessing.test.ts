@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openApiKeys } from '../../src/auth/authenticators.ts';
-import { networkOf } from '../../src/auth/unknown-keys.ts';
 import { readConfig } from '../../src/config.ts';
 import type { ApiError } from '../../src/errors.ts';
 import { guess } from './guess.ts';
@@ -60,15 +59,4 @@ test('an address that stops to guess is looked up at once again', async () => {
   answered.push('key');
   await waiting;
   expect(answered).toEqual(['key', 'guess']);
-});
-
-test.each([
-  ['192.0.2.7', '192.0.2.7'],
-  ['::ffff:192.0.2.7', '::ffff:192.0.2.7'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
-  ['2001:db8:1::9', '2001:db8:1:0'],
-  ['2001:db8::', '2001:db8:0:0'],
-  ['::1', '0:0:0:0'],
-])('the network of %s is %s', (address, network) => {
-  expect(networkOf(address)).toBe(network);
 });

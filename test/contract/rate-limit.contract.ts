@@ -64,5 +64,43 @@ export function rateLimitContract(name: string, start: () => Promise<LimiterFixt
       await sleep(refused.retry_after_ms + 1);
       expect((await limiter.take(policy, key)).allowed).toBe(true);
     });
+
+    test('a window allows its permits, and then refuses until it ends', async () => {
+      // A quarter of an hour, so that it does not end during the test.
+      const policy: RatePolicy = { name: 'window', per_second: 1 / 36, burst: 25 };
+      const key = randomUUID();
+      for (let i = 0; i < 25; i++) {
+        const verdict = await limiter.takeInWindow(policy, key);
+        expect(verdict).toMatchObject({ allowed: true, remaining: 24 - i, retry_after_ms: 0 });
+        expect(verdict.reset_ms).toBeGreaterThan(600_000);
+      }
+      for (let i = 0; i < 3; i++) {
+        const refused = await limiter.takeInWindow(policy, key);
+        expect(refused).toMatchObject({ allowed: false, remaining: 0 });
+        expect(refused.retry_after_ms).toBeGreaterThan(600_000);
+        expect(refused.retry_after_ms).toBeLessThanOrEqual(900_000);
+      }
+      expect((await limiter.takeInWindow(policy, randomUUID())).allowed).toBe(true);
+      expect((await limiter.takeInWindow({ ...policy, name: 'another' }, key)).allowed).toBe(true);
+    });
+
+    test('concurrent calls get exactly the permits of a window in total', async () => {
+      const policy: RatePolicy = { name: 'window', per_second: 0.1, burst: 250 };
+      const key = randomUUID();
+      const verdicts = await Promise.all(
+        Array.from({ length: 400 }, async () => limiter.takeInWindow(policy, key)),
+      );
+      expect(verdicts.filter((verdict) => verdict.allowed)).toHaveLength(250);
+    });
+
+    test('a caller that waits until its window ends has all permits again', async () => {
+      const policy: RatePolicy = { name: 'second', per_second: 3, burst: 3 };
+      const key = randomUUID();
+      let refused = await limiter.takeInWindow(policy, key);
+      while (refused.allowed) refused = await limiter.takeInWindow(policy, key);
+      expect(refused.retry_after_ms).toBeLessThanOrEqual(1_000);
+      await sleep(refused.retry_after_ms + 1);
+      expect(await limiter.takeInWindow(policy, key)).toMatchObject({ allowed: true, remaining: 2 });
+    });
   });
 }

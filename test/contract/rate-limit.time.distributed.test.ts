@@ -29,7 +29,8 @@ afterAll(async () => redis?.stop());
 
 rateLimitContract('on Redis', async () => ({ open, stop: () => Promise.resolve() }));
 
-async function leasesAsked(): Promise<number> {
+/** How often scripts were called: a lease asks for a block, a window for one permit. */
+async function scriptsCalled(): Promise<number> {
   const client = new Redis(redis.url);
   const stats = await client.info('commandstats');
   client.disconnect();
@@ -91,11 +92,11 @@ test.each([INGEST, IDENTIFY])(
   'two processes together stay within 5 % of the limit of $name, and call Redis rarely',
   async (policy) => {
     const limiters = [open(), open()];
-    const asked_before = await leasesAsked();
+    const asked_before = await scriptsCalled();
     const { allowed, most, fewest } = await rushOf(limiters, policy, randomUUID(), 5_000);
     expect(allowed).toBeGreaterThan(fewest);
     expect(allowed).toBeLessThan(most);
-    const asked = (await leasesAsked()) - asked_before;
+    const asked = (await scriptsCalled()) - asked_before;
     // Measured against the permits: a refusal causes no call to Redis at all.
     expect(asked / (allowed / 1_000)).toBeLessThanOrEqual(10);
     await Promise.all(limiters.map((limiter) => limiter.close()));
@@ -126,11 +127,11 @@ async function trickle(
 test('below the limit no call is refused and Redis is called rarely; a rush after it stays within 5 %', async () => {
   const limiters = [open(), open()];
   const key = randomUUID();
-  const asked_before = await leasesAsked();
+  const asked_before = await scriptsCalled();
   const each = { per_second: 400, permits: 1_600 };
   const refused = await Promise.all(limiters.map((limiter) => trickle(limiter, IDENTIFY, key, each)));
   expect(refused).toEqual([0, 0]);
-  expect(((await leasesAsked()) - asked_before) / 3.2).toBeLessThanOrEqual(10);
+  expect(((await scriptsCalled()) - asked_before) / 3.2).toBeLessThanOrEqual(10);
   const { allowed, most, fewest } = await rushOf(limiters, IDENTIFY, key, 6_000);
   expect(allowed).toBeGreaterThan(fewest);
   expect(allowed).toBeLessThan(most);
@@ -223,6 +224,29 @@ test('a process that closes returns the permits that it holds, and those on thei
   const { remaining } = await other.take(policy, key);
   expect(remaining).toBe(10_000 - 103);
   await other.close();
+});
+
+test('processes share windows; while Redis is away each counts alone', async () => {
+  const [one, other] = [open(), open()];
+  const policy: RatePolicy = { ...SLOW, burst: 10 };
+  /** How many of 16 requests are allowed. */
+  const allowedOf16 = async (key: string) => {
+    const verdicts = await Promise.all(
+      [one, other].flatMap((l) => Array.from({ length: 8 }, async () => l.takeInWindow(policy, key))),
+    );
+    return verdicts.filter(({ allowed }) => allowed).length;
+  };
+  const key = randomUUID();
+  expect(await allowedOf16(key)).toBe(10);
+  expect(await allowedOf16(key)).toBe(0);
+  const before = await scriptsCalled();
+  expect(await allowedOf16(key)).toBe(0);
+  expect(await scriptsCalled()).toBe(before);
+  await redis.kill();
+  expect(await allowedOf16(randomUUID())).toBe(16);
+  expect(await degraded()).toBe(1);
+  await redis.restart();
+  await Promise.all([one.close(), other.close()]);
 });
 
 test('without Redis each process limits alone; when Redis is back, the limits are shared again', async () => {

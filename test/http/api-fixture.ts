@@ -82,10 +82,10 @@ async function openDeps(
   platform: Platform,
   config: Config,
 ): Promise<{ auth: Authenticators; deps: ApiDeps }> {
-  const { clock, logger, metrics, postgres } = platform;
+  const { clock, logger, metrics, postgres, rateLimiter } = platform;
   const sql = postgres.service;
   const notifications = openNotifications(sql, logger);
-  const shared = { config, clock, logger, metrics, sql, notifications };
+  const shared = { config, clock, logger, metrics, rateLimiter, sql, notifications };
   const api_keys = await openApiKeys(shared);
   const auth = await openAuthenticators({ ...shared, api_keys, internal_secret: INTERNAL_SECRET });
   const capabilities = await openTenantCapabilities(shared);

@@ -29,8 +29,10 @@ test('admin endpoints have a rate per session', async () => {
   const answers = await Promise.all(
     Array.from({ length: 30 }, () => fixture.as(tenant.session, '/v1/players')),
   );
+  const allowed = answers.filter(({ status }) => status === 200);
+  expect(allowed.length).toBeGreaterThan(0);
   const refused = answers.find(({ status }) => status === 429);
   expect(refused?.body.error.code).toBe('RATE_LIMITED');
-  expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  expect(refused?.headers.get('retry-after')).toBe('1');
   expect((await fixture.as(other, '/v1/players')).status).toBe(200);
 });

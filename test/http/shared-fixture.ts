@@ -11,7 +11,6 @@ export const sharedFixture = lasting(
   () =>
     openFixture({
       RATE_ADMIN_PER_SECOND: '100000',
-      RATE_ADMIN_BURST: '100000',
       RATE_IDENTIFY_PER_SECOND: '100000',
     }),
   // No processor runs. What waits for the fold would wait for these events for ever.

@@ -157,13 +157,14 @@ describe('revocation', () => {
 
   test('reaches another process by notification', async () => {
     const { config, platform, deps } = fixture;
-    const { clock, logger, metrics } = platform;
+    const { clock, logger, metrics, rateLimiter } = platform;
     const sql = platform.postgres.service;
     const elsewhere = await openApiKeys({
       config,
       clock,
       logger,
       metrics,
+      rateLimiter,
       sql,
       notifications: deps.notifications,
     });

@@ -121,6 +121,7 @@ describe('removing a membership', () => {
       clock: { ...platform.clock, now_ms: () => now_ms },
       logger: platform.logger,
       metrics: platform.metrics,
+      rateLimiter: platform.rateLimiter,
       sql: platform.postgres.service,
       notifications: deps.notifications,
     };

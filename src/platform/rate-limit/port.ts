@@ -1,4 +1,4 @@
-/** A token bucket: `burst` permits at most, refilled at `per_second` (spec part 8). */
+/** `burst` permits at most, refilled at `per_second` (spec part 8). */
 export interface RatePolicy {
   /** Short name, part of the key: 'ingest', 'identify', 'admin'. */
   name: string;
@@ -17,7 +17,7 @@ export interface RateVerdict {
   reset_ms: number;
 }
 
-/** Token buckets by policy and key. */
+/** Token buckets and windows, by policy and key. They have nothing in common: a policy belongs to one of the two. */
 export interface RateLimiter {
   /**
    * Takes one permit from the bucket of `policy` and `key`. Returns the verdict itself, not a promise, when it can
@@ -25,5 +25,12 @@ export interface RateLimiter {
    * does not answer, it decides locally and logs this.
    */
   take(policy: RatePolicy, key: string): RateVerdict | Promise<RateVerdict>;
+  /**
+   * Takes one permit of a window. A window begins with its first request and has all permits at once: `burst`, for as many
+   * seconds as they take to be refilled (a whole number). So it costs the shared store a call for each permit, and up to
+   * twice the burst is allowed around the end of a window: for limits on single callers, not for the hot path. Never
+   * rejects: when the shared store does not answer, this process counts alone.
+   */
+  takeInWindow(policy: RatePolicy, key: string): Promise<RateVerdict>;
   close(): Promise<void>;
 }

@@ -6,6 +6,7 @@ import type { Metrics } from '../metrics.ts';
 import { Lease, type Grant } from './lease.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from './port.ts';
 import { contentOf, takePermit, type Bucket as LocalBucket } from './token-bucket.ts';
+import { Windows } from './windows.ts';
 
 const MAX_BUCKETS = 100_000;
 const COMMAND_TIMEOUT_MS = 250;
@@ -18,7 +19,7 @@ const TICK_MS = 250;
  * Refills the bucket by Redis's clock, adds the returned permits, and takes up to the wanted permits. The bucket then
  * holds at most what the caller knows of it, which is less than the script finds when Redis lost the bucket, or did not
  * see what processes spent meanwhile. Returns how many permits were taken and the content left, as text because Redis
- * truncates numbers to integers. ARCHITECTURE.md says why this is no limiter of rate-limiter-flexible.
+ * truncates numbers to integers. ARCHITECTURE.md says why this is no limiter of rate-limiter-flexible, as windows are.
  */
 const LEASE_SCRIPT = `
 local per_ms, burst, wanted, returned = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -62,7 +63,7 @@ interface Bucket {
 }
 
 /**
- * Limits shared by all processes: token buckets in Redis. Each process leases blocks of permits from a bucket and
+ * Limits shared by all processes: token buckets and windows in Redis. Each process leases blocks of permits from a bucket and
  * spends them locally. While Redis does not answer, each process limits alone, beginning with what it knew of each
  * bucket; afterwards the shared bucket holds no more than that. So an interruption refills no bucket that this process
  * has used.
@@ -74,6 +75,7 @@ export function createRedisRateLimiter(options: RedisRateLimiterOptions): RateLi
 class RedisRateLimiter implements RateLimiter {
   #options: RedisRateLimiterOptions;
   #redis: LeasingRedis;
+  #windows: Windows;
   #buckets = new BoundedCache<string, Bucket>({ max: MAX_BUCKETS });
   /** Whether Redis does not answer, so that local buckets decide. */
   #is_degraded = false;
@@ -94,6 +96,13 @@ class RedisRateLimiter implements RateLimiter {
     // Ignored, because each failed command also rejects with the error.
     this.#redis.on('error', () => undefined);
     this.#redis.on('close', () => (this.#connection += 1));
+    this.#windows = new Windows({
+      redis: this.#redis,
+      isAway: () => this.#is_degraded,
+      onAlone: () => {
+        if (!this.#is_degraded) this.#degrade(new Error('a command about a window was not answered'));
+      },
+    });
     options.metrics.rateLimiterDegraded.set(0);
     this.#timer = setInterval(() => void this.#tick(), TICK_MS);
     this.#timer.unref();
@@ -107,6 +116,10 @@ class RedisRateLimiter implements RateLimiter {
     if (verdict === undefined) return this.#takeLater(bucket);
     if (verdict.allowed && bucket.asking === undefined && bucket.lease.isLow(now_ms)) void this.#ask(bucket);
     return verdict;
+  }
+
+  takeInWindow(policy: RatePolicy, key: string): Promise<RateVerdict> {
+    return this.#windows.take(policy, key);
   }
 
   async close(): Promise<void> {
