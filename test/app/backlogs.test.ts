@@ -176,7 +176,9 @@ it('a queue whose table is locked is left out while the lock lasts, and the othe
     await until(async (saw) => {
       const queues = Object.keys(saw(await read()));
       expect(queues).not.toContain('player-mirror');
-      return queues.sort().join() === 'fx-restater,journey-mirror,message-events,pending-conversions,send-mirror';
+      return (
+        queues.sort().join() === 'fx-restater,journey-mirror,message-events,pending-conversions,send-mirror'
+      );
     });
   });
   await until(async (saw) => saw((await read())['player-mirror']) !== undefined);

@@ -165,8 +165,7 @@ function planOf(row: Partial<CampaignPlan>, patch: PatchCampaignBody, now: Date)
   if (schedule_at === undefined) return plan;
   if (schedule_at === null) return { ...plan, schedule_at: null, status: 'draft' };
   const at = new Date(schedule_at);
-  if (!(at > now))
-    throw validationError([{ path: 'schedule_at', message: 'choose a time in the future' }]);
+  if (!(at > now)) throw validationError([{ path: 'schedule_at', message: 'choose a time in the future' }]);
   return { ...plan, schedule_at: at, status: 'scheduled' };
 }
 

@@ -2,14 +2,11 @@ import { groupByEvent, shortOf, type EventGroup } from '../../../ingest/events/e
 import type { LogBatch, LogRecord } from '../../../platform/event-log/port.ts';
 import { TOPICS } from '../../../platform/event-log/topics.ts';
 import { NIL_ID } from '../../../platform/ids.ts';
-import { isDataError, retryConflicts } from '../../../platform/postgres/retry.ts';
+import { retryConflicts } from '../../../platform/postgres/retry.ts';
 import type { Platform } from '../../../wiring/platform.ts';
-import { failClaimed } from './advance-batch.ts';
 import { Definitions } from './definitions.ts';
-import { notifyRunners } from './entry-queries.ts';
 import { EventFilters, mayMatter } from './event-filters.ts';
 import { keepUnrated } from '../../triggers/unrated.ts';
-import { endByExit } from './exit-runs.ts';
 import {
   deleteChecked,
   EVENTS_THAT_END,
@@ -24,7 +21,6 @@ import {
   selectReading,
   selectUnchecked,
   selectWatched,
-  wakeRuns,
   type Exit,
   type EventName,
   type Hit,
@@ -47,8 +43,8 @@ import { mergedPartition } from './merge-queries.ts';
 import { versionKey } from './run-row.ts';
 import { repeatedEvents } from './repeated-events.ts';
 import type { EventPlace } from './shapes.ts';
-import { MAX_CONTEXT_BYTES } from './trigger-run.ts';
 import { WatchedEvent } from './watched-event.ts';
+import { writeMatches } from './write-matches.ts';
 import { exactJson } from '../../../platform/exact-json.ts';
 
 export type MatcherDeps = Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics'>;
@@ -57,8 +53,6 @@ export type MatcherDeps = Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'lo
 const LOG_ID_MS = 10_000;
 /** An event that happened longer ago ends no wait and no run, as it starts none. */
 const LONGEST_DELAY_MS = 24 * 3_600_000;
-/** Runs that one transaction wakes or ends. */
-const MAX_WOKEN = 1_000;
 /** Waits that are checked at once. */
 const MAX_CHECKED = 1_000;
 
@@ -168,10 +162,9 @@ export class Matcher {
     const of_same = waits.filter(({ partition }) => partition >= 0);
     if (of_same.length === 0) return;
     const left = await selectLeft(this.#deps.postgres.service, of_same);
-    await this.#write(
-      [],
-      left.map((run) => ({ ...run, outcome: 'exited' as const })),
-    );
+    await writeMatches(this.#deps, this.#definitions, {
+      exits: left.map((run) => ({ ...run, outcome: 'exited' as const })),
+    });
   }
 
   /** Looks at the events of one partition again, at some 20,000 of them; returns up to where it has looked. */
@@ -422,7 +415,7 @@ export class Matcher {
       const { tenant_id, project_id, run_id } = hit;
       exits.set(run_id, { tenant_id, project_id, run_id, outcome });
     }
-    await this.#write([], [...exits.values()]);
+    await writeMatches(this.#deps, this.#definitions, { exits: [...exits.values()] });
   }
 
   /** Wakes runs; several events may hit a run, of which the first in the order of the log wins. */
@@ -452,52 +445,7 @@ export class Matcher {
       const behind = placeBehind(place, record, hit.is_merged);
       wakes.set(run_id, { tenant_id, project_id, run_id, seq, node_id, properties, behind });
     }
-    await this.#write([...wakes.values()], []);
-  }
-
-  async #write(wakes: readonly Wake[], exits: readonly Exit[]): Promise<void> {
-    for (let from = 0; from < wakes.length; from += MAX_WOKEN) {
-      await this.#wake(wakes.slice(from, from + MAX_WOKEN));
-    }
-    const { postgres, clock, metrics } = this.#deps;
-    for (let from = 0; from < exits.length; from += MAX_WOKEN) {
-      const part = exits.slice(from, from + MAX_WOKEN);
-      const ended = await retryConflicts(() =>
-        postgres.service.begin((tx) => endByExit(tx, part, new Date(clock.now_ms()))),
-      );
-      metrics.journeyMatches.inc({ outcome: 'ended' }, ended);
-    }
-  }
-
-  /** Wakes runs in one transaction. If Postgres refuses the data of one, halving finds it, and it fails. */
-  async #wake(wakes: readonly Wake[]): Promise<void> {
-    const { postgres, clock, metrics, logger } = this.#deps;
-    const [first] = wakes;
-    if (first === undefined) return;
-    const now = new Date(clock.now_ms());
-    try {
-      const woken = await retryConflicts(() =>
-        postgres.service.begin(async (tx) => {
-          const count = await wakeRuns(tx, wakes, now, MAX_CONTEXT_BYTES);
-          if (count > 0) await notifyRunners(tx);
-          return count;
-        }),
-      );
-      metrics.journeyMatches.inc({ outcome: 'woken' }, woken);
-    } catch (error) {
-      if (!isDataError(error)) throw error;
-      if (wakes.length > 1) {
-        const middle = Math.ceil(wakes.length / 2);
-        await this.#wake(wakes.slice(0, middle));
-        return this.#wake(wakes.slice(middle));
-      }
-      const context = { definitions: this.#definitions, clock };
-      await retryConflicts(() => postgres.service.begin((tx) => failClaimed(tx, wakes, context)));
-      logger.error(
-        { run_id: first.run_id, reason: error.code },
-        'an awaited event cannot be stored; its run failed',
-      );
-    }
+    await writeMatches(this.#deps, this.#definitions, { wakes: [...wakes.values()] });
   }
 }
 

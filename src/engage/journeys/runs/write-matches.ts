@@ -1,0 +1,63 @@
+import { isDataError, retryConflicts } from '../../../platform/postgres/retry.ts';
+import type { Platform } from '../../../wiring/platform.ts';
+import { failClaimed } from './advance-batch.ts';
+import type { Definitions } from './definitions.ts';
+import { notifyRunners } from './entry-queries.ts';
+import { endByExit } from './exit-runs.ts';
+import { wakeRuns, type Exit, type Wake } from './match-queries.ts';
+import { MAX_CONTEXT_BYTES } from './trigger-run.ts';
+
+type Deps = Pick<Platform, 'postgres' | 'clock' | 'metrics' | 'logger'>;
+
+/** Runs that one transaction wakes or ends. */
+const MAX_WOKEN = 1_000;
+
+/** Wakes and ends runs, 1,000 in a transaction. */
+export async function writeMatches(
+  deps: Deps,
+  definitions: Definitions,
+  { wakes = [], exits = [] }: { wakes?: readonly Wake[]; exits?: readonly Exit[] },
+): Promise<void> {
+  for (let from = 0; from < wakes.length; from += MAX_WOKEN) {
+    await wake(deps, definitions, wakes.slice(from, from + MAX_WOKEN));
+  }
+  const { postgres, clock, metrics } = deps;
+  for (let from = 0; from < exits.length; from += MAX_WOKEN) {
+    const part = exits.slice(from, from + MAX_WOKEN);
+    const ended = await retryConflicts(() =>
+      postgres.service.begin((tx) => endByExit(tx, part, new Date(clock.now_ms()))),
+    );
+    metrics.journeyMatches.inc({ outcome: 'ended' }, ended);
+  }
+}
+
+/** Wakes runs in one transaction. If Postgres refuses the data of one, halving finds it, and it fails. */
+async function wake(deps: Deps, definitions: Definitions, wakes: readonly Wake[]): Promise<void> {
+  const { postgres, clock, metrics, logger } = deps;
+  const [first] = wakes;
+  if (first === undefined) return;
+  const now = new Date(clock.now_ms());
+  try {
+    const woken = await retryConflicts(() =>
+      postgres.service.begin(async (tx) => {
+        const count = await wakeRuns(tx, wakes, now, MAX_CONTEXT_BYTES);
+        if (count > 0) await notifyRunners(tx);
+        return count;
+      }),
+    );
+    metrics.journeyMatches.inc({ outcome: 'woken' }, woken);
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    if (wakes.length > 1) {
+      const middle = Math.ceil(wakes.length / 2);
+      await wake(deps, definitions, wakes.slice(0, middle));
+      return wake(deps, definitions, wakes.slice(middle));
+    }
+    const context = { definitions, clock };
+    await retryConflicts(() => postgres.service.begin((tx) => failClaimed(tx, wakes, context)));
+    logger.error(
+      { run_id: first.run_id, reason: error.code },
+      'an awaited event cannot be stored; its run failed',
+    );
+  }
+}
