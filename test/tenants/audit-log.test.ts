@@ -246,7 +246,12 @@ const CASES: Record<string, () => Promise<Expected>> = {
     return { answer, resource_id: id, before: answer.body.data, also };
   },
   ...bonusCases(send, newPlayer),
-  ...settingsAuditCases(send, () => fixture.auth.console_sessions),
+  ...settingsAuditCases(
+    send,
+    () => fixture.auth.console_sessions,
+    (user_id) =>
+      internal('POST', '/v1/internal/memberships', { tenant_id: tenant.tenant_id, user_id, role: 'viewer' }),
+  ),
   ...webhookCases(send, async () =>
     failedWebhook(fixture.platform.postgres.service, tenant, await newPlayer()),
   ),
@@ -384,7 +389,9 @@ test('no secret is in the log', async () => {
   const [changed] = await log(`&resource_id=${id}`);
   expect(changed).toMatchObject({ action: 'update', before: object(), after: object() });
   expect(changed?.after).toHaveProperty('credentials_changed', true);
-  await send('PATCH', `/v1/messaging-providers/${id}`, { config: { host: 'other.example' } });
+  await send('PATCH', `/v1/messaging-providers/${id}`, {
+    config: { host: 'other.example', password: 'hunter3' },
+  });
   expect((await log(`&resource_id=${id}`))[0]?.after).not.toHaveProperty('credentials_changed');
 });
 

@@ -6,6 +6,8 @@ import type { Expected } from './audit-cases.ts';
 export function settingsAuditCases(
   send: (method: string, path: string, body?: unknown) => Promise<Answer>,
   sessions: () => ConsoleSessions,
+  /** Makes a user a member who has accepted. */
+  join: (user_id: string) => Promise<unknown>,
 ): Record<string, () => Promise<Expected>> {
   const suppressed = (address: string) => send('POST', '/v1/suppressions', { channel: 'sms', address });
   const added = (user_id: string) => send('POST', '/v1/members', { user_id, role: 'viewer' });
@@ -40,7 +42,7 @@ export function settingsAuditCases(
       return { answer, resource_id: 'goer', project_id: null, before: { role: 'viewer' } };
     },
     'DELETE /v1/console-sessions/:id': async () => {
-      await added('sitter');
+      await join('sitter');
       const of_user = { user_id: 'sitter', display_name: null, provider_sid: null, id_token: null };
       const id = listedIdOf(await sessions().begin(of_user));
       const answer = await send('DELETE', `/v1/console-sessions/${id}`);

@@ -233,7 +233,7 @@ export const context = fc.record(
     trigger_payload: fc.record(
       {
         amount: fc.constantFrom(5_000, 100, -5, 0.5, '5000'),
-        currency: fc.constantFrom('EUR', 'SEK'),
+        currency: fc.constantFrom('EUR', 'SEK', 'SEK'),
         at: fc.oneof(someTime, fc.constant(START_MS)),
       },
       { requiredKeys: [] },
@@ -254,7 +254,7 @@ export const facts = fc.record({
   providers: fc.subarray(IDS, { minLength: 1 }),
   bonus_templates: fc.subarray(IDS, { minLength: 1 }),
   segments: fc.subarray(['a', 'b', 'c', 'd']),
-  worth: fc.constantFrom(null, 100n, 5_000n, 2n ** 60n),
+  worth: fc.constantFrom(null, null, null, 100n, 5_000n, 2n ** 60n),
 });
 
 /** How each rest of a run ends: when it is due (and how much later), or woken, or by a claim that is too early. */
