@@ -1,4 +1,4 @@
-import { changeLine } from '../../../ingest/events/envelope.ts';
+import { changeLine, playerKey, playerOf } from '../../../ingest/events/envelope.ts';
 import { groupedBy } from '../../../bonuses/wagering/grouped-by.ts';
 import type { LogRecord } from '../../../platform/event-log/port.ts';
 import { NIL_ID } from '../../../platform/ids.ts';
@@ -86,7 +86,8 @@ export class RatedEvents {
   }
 }
 
-/** The event's record with its amounts in the base currency. */
-function recordOf({ value, log_offset, base_amount, base_payout }: RatedEvent): LogRecord {
-  return { offset: log_offset, key: '', value: changeLine(value, { base_amount, base_payout }) };
+/** The event's record, under the key that it has on the log, with its amounts in the base currency. */
+export function recordOf({ project_id, value, log_offset, base_amount, base_payout }: RatedEvent): LogRecord {
+  const key = playerKey(project_id, playerOf(value));
+  return { offset: log_offset, key, value: changeLine(value, { base_amount, base_payout }) };
 }
