@@ -1,5 +1,5 @@
 -- People who were forgotten: who asked for it, why, and how far it is. A row is made when an admin asks, and is begun when
--- the admin has confirmed with the token. Reasons are written by admins, who are told to name nobody in them.
+-- the admin has confirmed with the token. Reasons are written by admins, whom the documentation asks to name nobody in them.
 create table erasures (
   tenant_id uuid not null,
   erasure_id uuid not null,
@@ -32,7 +32,7 @@ create index erasures_by_age on erasures (tenant_id, requested_at desc, erasure_
 create index erasures_open on erasures (confirmed_at) where status = 'running';
 call protect_tenant_table('erasures');
 
--- What protects a person who was forgotten: keyed hashes of the addresses. Whoever registers with one of them gets the
+-- What protects a person who was forgotten: keyed hashes of the addresses. A player who registers with one of them gets the
 -- protection again. `until`: when a break ends. `reason`: of a suppression.
 create table kept_protections (
   tenant_id uuid not null,

@@ -1,5 +1,5 @@
 -- Events that more runs of one player wait for, or end by, than the matcher looks at before the next event. It looks at the
--- others page by page, beside the log.
+-- others page by page, apart from the log.
 create table journey_match_rests (
   tenant_id uuid not null,
   project_id uuid not null,

@@ -42,7 +42,7 @@ interface Deps {
   sql: Db;
   clock: Clock;
   notifications: Notifications;
-  /** Told of each session that has ended. */
+  /** Called with each session that has ended. */
   access_changes: AccessChanges;
 }
 

@@ -49,7 +49,7 @@ interface SessionAuthenticatorOptions {
   clock: Clock;
   /** The service role. */
   sql: Db;
-  /** Told of each change of memberships. */
+  /** Called with each change of memberships. */
   access_changes: AccessChanges;
 }
 

@@ -68,7 +68,7 @@ export const senderWork: WorkQuery = (sql, now) =>
 /**
  * Claims up to `limit` due grants of a lane, each of which is taken for lost at `lost_at`; none of a tenant that has
  * paused its bonuses. Where the call before was lost, or had no usable answer, a grant may have been sent. The time limit
- * of one that was never sent begins now if it has waited, or if its time is over; also in what the platform is told.
+ * of one that was never sent begins now if it has waited, or if its time is over; also in the body of the call.
  */
 export async function claimGrants(
   sql: Tx,

@@ -2,7 +2,7 @@ import { NIL_ID } from '../../platform/ids.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { FileLine, PlayerFile } from '../../players/dependents.ts';
 
-/** What the operator's other systems were told of a person by webhooks of journeys. */
+/** What webhooks of journeys sent about a person to the operator's other systems. */
 export const deliveriesFile: PlayerFile = {
   name: 'webhooks',
   page(tx, { tenant_id, project_id, player_ids }, after, limit) {

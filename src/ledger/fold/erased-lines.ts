@@ -5,7 +5,7 @@ import { selectErased } from './erased-queries.ts';
 
 /**
  * Lines of events as they may be written to ClickHouse: of erased players only with what is about money. The log has the
- * events from before an erasure as they were, and whoever reads it again must not bring them back.
+ * events from before an erasure as they were, and a rebuild must not bring them back.
  */
 export async function withoutErased(sql: Tx, lines: readonly string[]): Promise<string[]> {
   const erased = await selectErased(sql, [...new Set(lines.map(playerOf))].filter(isUuid));

@@ -23,7 +23,7 @@ const MAX_ROWS = 2_000;
 const CATCH_UP_MS = 60_000;
 const REWRITER_PATIENCE_MS = 660_000;
 
-/** What the job needs beside the platform. */
+/** What the job needs: parts of the platform, and what the rooms and the configuration give. */
 export interface EraseDeps extends Pick<
   Platform,
   'postgres' | 'clickhouse' | 'eventLog' | 'clock' | 'logger'

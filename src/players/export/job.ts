@@ -30,7 +30,7 @@ const CHUNK_BYTES = 256 * 1024;
 /** The largest zip. */
 const MAX_BYTES = 2 * 1024 ** 3;
 
-/** What the job needs beside the platform. */
+/** What the job needs: parts of the platform, and what the rooms and the configuration give. */
 export interface ExportDeps extends Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger'> {
   /** The files of rooms above. */
   files: readonly PlayerFile[];

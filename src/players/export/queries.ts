@@ -78,7 +78,7 @@ export async function selectQueued(sql: Tx, ref: ExportRef): Promise<ExportRow |
 }
 
 /**
- * Keeps a chunk of the file; false when the export is not queued any more. Whoever removes the export waits for the chunk, and
+ * Keeps a chunk of the file; false when the export is not queued any more. The removal of an export waits for the chunk, and
  * removes it too.
  */
 export async function insertChunk(

@@ -1,7 +1,7 @@
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Eraser } from '../dependents.ts';
 
-/** What was said about decisions, and what platforms were to be told. Which decisions there were stays. */
+/** What was said about decisions, and what calls to platforms were to say. Which decisions there were stays. */
 export const kycEraser: Eraser = {
   step: 'kyc',
   async erase(tx, { tenant_id, project_id, player_ids }, limit) {

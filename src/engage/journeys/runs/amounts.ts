@@ -77,20 +77,20 @@ export async function readAmounts(
   return amounts;
 }
 
-/** The amount at a path of the context; undefined: it has no currency beside it, so that it is a mere number. */
+/** The amount at a path of the context; undefined: its object has no currency, so that it is a mere number. */
 function sentAt(
   { tenant_id, project_id, context, started_at }: RunningRow,
   definition: Definition,
   { path, template_id }: AmountUse,
   now_ms: number,
 ): SentAmount | undefined {
-  const beside = contextValue(context, path.slice(0, -1));
-  const currency = ownValue(beside, 'currency');
-  const amount = amountOf(ownValue(beside, path.at(-1) ?? ''));
+  const holder = contextValue(context, path.slice(0, -1));
+  const currency = ownValue(holder, 'currency');
+  const amount = amountOf(ownValue(holder, path.at(-1) ?? ''));
   if (amount === undefined || typeof currency !== 'string' || currency === '') return undefined;
   if (currency.length > MAX_CURRENCY) return undefined;
   const event = eventAt(definition, path) ?? null;
-  const reference = event === null || !isObject(beside) ? null : referenceOf(event, beside);
+  const reference = event === null || !isObject(holder) ? null : referenceOf(event, holder);
   // What a run was started with is as old as the run; what came later was not sent before it.
   const sent_ms = path[0] === 'trigger_payload' ? started_at.getTime() : now_ms;
   const of_event = { template_id: template_id ?? null, event, reference, sent_ms };

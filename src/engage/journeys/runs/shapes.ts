@@ -67,7 +67,7 @@ export interface Facts {
    */
   conditions: ReadonlyMap<string, boolean | bigint>;
   /**
-   * The amounts of the context that nodes use and that have a currency beside them, by `amountKey`: what they come to
+   * The amounts of the context that nodes use and whose objects have a currency, by `amountKey`: what they come to
    * in the currency of the bonus, or in the base currency where they are compared. Null: no rate is known yet. Others are
    * taken as they are written.
    */
