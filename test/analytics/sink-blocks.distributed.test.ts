@@ -16,6 +16,9 @@ import {
 
 useTwoProcesses();
 
+/** Whether the block that is being inserted has rows of many partitions. The log may give the first ones in parts. */
+const isOfMany = async () => (await countOpenPartitions()) > 1;
+
 test.each([
   ['before its rows are in ClickHouse', false],
   ['after its rows are in ClickHouse', true],
@@ -23,11 +26,13 @@ test.each([
   await append(500);
   const tokens: string[] = [];
   const dying = await startSink(first(), async (table, lines, token) => {
-    if (is_inserted) await first().clickhouse.insertLines(table, lines, token);
+    const is_many = await isOfMany();
+    if (is_inserted || !is_many) await first().clickhouse.insertLines(table, lines, token);
+    if (!is_many) return;
     tokens.push(token);
     throw new Error('dead');
   });
-  await until('a block is tried', async (saw) => saw(tokens.length) > 0);
+  await until('a block of many partitions is tried', async (saw) => saw(tokens.length) > 0);
   await dying.close(100);
   expect(await countOpenPartitions()).toBeGreaterThan(1);
   await append(500);
@@ -58,12 +63,13 @@ test('a block is stored once when another sink takes over its partitions during 
   // Before the sink starts, so that its block has rows of many partitions: the other sink gets some of them.
   await append(500);
   await startSink(first(), async (table, lines, token) => {
-    held.push(token);
-    await gate;
+    if (await isOfMany()) {
+      held.push(token);
+      await gate;
+    }
     await first().clickhouse.insertLines(table, lines, token);
   });
-  await until('a block is held', async (saw) => saw(held.length) > 0);
-  expect(await countOpenPartitions()).toBeGreaterThan(1);
+  await until('a block of many partitions is held', async (saw) => saw(held.length) > 0);
   const by_second: string[] = [];
   await startSink(second(), async (table, lines, token) => {
     by_second.push(token);

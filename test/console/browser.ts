@@ -9,6 +9,8 @@ import { launchBrowser } from './chromium.ts';
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 /** How long a test waits for what a page should show. */
 const WAIT_MS = 20_000;
+/** Characters of a page that are added to the failure of its test. */
+const MOST_SHOWN = 3_000;
 
 /** A service with a real browser that is signed in as the owner of its tenant. */
 export interface ConsoleBrowser {
@@ -90,7 +92,8 @@ export async function openConsole(): Promise<ConsoleBrowser> {
       const profile = (is_private === true ? undefined : profiles.get(user)) ?? (await newProfile());
       if (is_private !== true) profiles.set(user, profile);
       const page = profile.free.pop() ?? (await watchedPage(profile.context, faults));
-      onTestFinished(async () => {
+      onTestFinished(async ({ task }) => {
+        for (const error of task.result?.errors ?? []) await addShown(error, page);
         const is_clean = is_private !== true && (await cleaned(page));
         if (is_clean) profile.free.push(page);
         else {
@@ -128,6 +131,12 @@ async function watchedPage(context: BrowserContext, faults: string[]): Promise<P
       faults.push(`${path}: ${text}`);
   });
   return page;
+}
+
+/** Adds to a failure where its page was and what it showed: the page is gone when the failure is read. */
+async function addShown(failure: { stack?: string }, page: Page): Promise<void> {
+  const text = await page.evaluate<string>('document.body.innerText').catch(String);
+  failure.stack = `${failure.stack ?? ''}\nThe page ${page.url()} showed:\n${text.slice(0, MOST_SHOWN)}`;
 }
 
 /** Takes away what a test has left in its page; false when the page cannot be used any more. */

@@ -304,6 +304,22 @@ describe('the builder', () => {
     expect((json ?? '').replaceAll(/\s/g, '')).toBe(odd);
   });
 
+  test('takes no amount before it is known in which unit', async () => {
+    const id = await client.make([depositedOver(1250)], { name: newName() });
+    const page = await front.open('segments');
+    let release = () => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    await page.route(/\/v1\/currencies$/, async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.goto(`${front.service.base_url}/console/segments/${id}/edit`);
+    await page.getByRole('status').getByText('the builder').waitFor();
+    expect(await conditions(page).count()).toBe(0);
+    release();
+    expect(await conditions(page).getByLabel('Value').inputValue()).toBe('12.50');
+  });
+
   test('moves, copies, wraps and removes by buttons, with the focus where the work is', async () => {
     const page = await openBuilder();
     await page.getByRole('button', { name: 'Add a condition' }).click();

@@ -28,10 +28,23 @@ function useCurrencies(): readonly Currency[] | undefined {
   return useCatalogue().data?.data;
 }
 
-/** The project's base currency; undefined until the catalogue is there. */
+/** The project's base currency; undefined until the catalogue is there. A form waits for {@link useAskedBase} instead. */
 export function useBaseCurrency(): Currency | undefined {
+  return useAskedBase().data?.currency;
+}
+
+/**
+ * Asks for the project's base currency, for forms: an amount that is typed before the currency is known would be
+ * understood in another unit. `currency` is undefined when the catalogue does not have it.
+ */
+export function useAskedBase() {
   const { base_currency } = usePlace();
-  return useCurrencies()?.find(({ code }) => code === base_currency);
+  const catalogue = useCatalogue();
+  const currencies = catalogue.data?.data;
+  return {
+    ...catalogue,
+    data: currencies && { currency: currencies.find(({ code }) => code === base_currency) },
+  };
 }
 
 /** The formats of the project's currencies. Until the catalogue is there, amounts are shown in their smallest unit. */

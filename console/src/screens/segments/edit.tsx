@@ -1,6 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useBaseCurrency } from '../../api/currencies.ts';
+import { useAskedBase } from '../../api/currencies.ts';
 import { usePlace } from '../../api/place.tsx';
 import { roleAllows } from '../../api/session.ts';
 import { t } from '../../messages/t.ts';
@@ -15,11 +15,15 @@ const m = t.segments;
 /** The builder with nothing in it. */
 export function NewSegment() {
   const vocabulary = useVocabulary();
-  const currency = useBaseCurrency();
+  const base = useAskedBase();
   return (
     <ForEditors title={m.build.newTitle}>
       <Answered asked={vocabulary} what={m.build.loading}>
-        {({ data }) => <Builder vocabulary={data} currency={currency} />}
+        {({ data }) => (
+          <Answered asked={base} what={m.build.loading}>
+            {({ currency }) => <Builder vocabulary={data} currency={currency} />}
+          </Answered>
+        )}
       </Answered>
     </ForEditors>
   );
@@ -30,28 +34,32 @@ export function EditSegment() {
   const { id } = route.useParams();
   const vocabulary = useVocabulary();
   const segment = useSegment(id);
-  const currency = useBaseCurrency();
+  const base = useAskedBase();
   // What is edited stays what it was when the page was opened: a later answer is shown as a change by somebody else.
   const [generation, setGeneration] = useState(0);
   return (
     <ForEditors title={m.build.editTitle(segment.data?.data.name ?? m.one)}>
       <Answered asked={vocabulary} what={m.build.loading}>
         {({ data: words }) => (
-          <Answered asked={segment} what={m.loadingOne}>
-            {(latest) =>
-              latest.data.deleted_at === null ? (
-                <Builder
-                  key={generation}
-                  vocabulary={words}
-                  currency={currency}
-                  latest={latest}
-                  onAskAgain={() => segment.refetch()}
-                  onStartAgain={() => setGeneration(generation + 1)}
-                />
-              ) : (
-                <Empty title={m.status.deleted} />
-              )
-            }
+          <Answered asked={base} what={m.build.loading}>
+            {({ currency }) => (
+              <Answered asked={segment} what={m.loadingOne}>
+                {(latest) =>
+                  latest.data.deleted_at === null ? (
+                    <Builder
+                      key={generation}
+                      vocabulary={words}
+                      currency={currency}
+                      latest={latest}
+                      onAskAgain={() => segment.refetch()}
+                      onStartAgain={() => setGeneration(generation + 1)}
+                    />
+                  ) : (
+                    <Empty title={m.status.deleted} />
+                  )
+                }
+              </Answered>
+            )}
           </Answered>
         )}
       </Answered>

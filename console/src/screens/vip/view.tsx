@@ -1,7 +1,7 @@
 import type { CreateTierBody } from '@player-engagement/client';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useBaseCurrency } from '../../api/currencies.ts';
+import { useAskedBase } from '../../api/currencies.ts';
 import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { useSave, type SaveOf } from '../../api/queries.ts';
@@ -51,12 +51,20 @@ export function TierPage() {
   const { id } = route.useParams();
   const is_new = id === 'new';
   const tier = useTier(id, !is_new);
-  const base = useBaseCurrency();
-  if (base === undefined) return <Loading what={m.one} />;
-  if (is_new) return <Editor key="new" base={base} />;
+  const base = useAskedBase();
   return (
-    <Answered asked={tier} what={m.one}>
-      {({ data, etag }) => <Editor key={id} tier={data} etag={etag} base={base} />}
+    <Answered asked={base} what={m.one}>
+      {({ currency }) =>
+        currency === undefined ? (
+          <Loading what={m.one} />
+        ) : is_new ? (
+          <Editor key="new" base={currency} />
+        ) : (
+          <Answered asked={tier} what={m.one}>
+            {({ data, etag }) => <Editor key={id} tier={data} etag={etag} base={currency} />}
+          </Answered>
+        )
+      }
     </Answered>
   );
 }
