@@ -13,6 +13,8 @@ const SENT: Readonly<Record<string, { event: string; properties: Body }>> = {
   number: { event: 'bonus_claimed', properties: { amount: 500 } },
   digits: { event: 'bonus_claimed', properties: { amount: '1000' } },
   money: { event: 'bonus_claimed', properties: { amount: 700, currency: 'KRW' } },
+  foreign: { event: 'bonus_claimed', properties: { amount: 1_200, currency: 'USD' } },
+  base: { event: 'bonus_claimed', properties: { amount: 800, currency: 'EUR' } },
   limit: { event: 'deposit_limit_set', properties: { amount: 500 } },
   failed: { event: 'withdrawal_failed', properties: { amount: 500 } },
   'failed, with a reference': {
@@ -37,13 +39,16 @@ const where = (event: string, property: string, op: string, value: number) => ({
   where: [{ property, op, value }],
 });
 
-it('amounts of events that are not in the ledger count as they were sent, unless they name a currency', async () => {
+it('amounts of events that are not in the ledger count in the base currency, without a currency as they were sent', async () => {
+  const rate = { base: 'EUR', quote: 'USD', rate: '2' };
+  expect((await on.api('POST', '/v1/currencies/rates', rate)).status).toBe(201);
   const cases: [Body, string[]][] = [
-    [of('sum', 'bonus_claimed', 'amount', 'gte', 500), ['number', 'digits']],
-    [of('max', 'bonus_claimed', 'amount', 'gt', 500), ['digits']],
-    [of('avg', 'bonus_claimed', 'amount', 'lt', 1_000), ['number']],
-    [of('distinct', 'bonus_claimed', 'amount', 'eq', 1), ['number', 'digits']],
-    [where('bonus_claimed', 'amount', 'gt', 0), ['number', 'digits']],
+    [of('sum', 'bonus_claimed', 'amount', 'gte', 500), ['number', 'digits', 'foreign', 'base']],
+    [of('max', 'bonus_claimed', 'amount', 'gt', 500), ['digits', 'foreign', 'base']],
+    [of('avg', 'bonus_claimed', 'amount', 'lt', 1_000), ['number', 'foreign', 'base']],
+    [of('distinct', 'bonus_claimed', 'amount', 'eq', 1), ['number', 'digits', 'foreign', 'base']],
+    [where('bonus_claimed', 'amount', 'gt', 0), ['number', 'digits', 'foreign', 'base']],
+    [where('bonus_claimed', 'amount', 'eq', 600), ['foreign']],
     [where('deposit_limit_set', 'amount', 'eq', 500), ['limit']],
     [where('withdrawal_failed', 'amount', 'eq', 500), ['failed', 'failed, with a reference']],
     [of('sum', 'custom_jackpot_won', 'payout', 'eq', 12.5), ['jackpot']],

@@ -16,6 +16,7 @@ export interface ToPublish
       | 'adapter_slug'
       | 'currency'
       | 'bonus_amount'
+      | 'bonus_amount_base'
       | 'wagering_required'
       | 'wagering_progress'
       | 'released_amount'
@@ -34,7 +35,8 @@ export function selectToPublish(sql: Tx, limit: number): PendingQuery<ToPublish[
   return sql<ToPublish[]>`
     select e.tenant_id, e.project_id, e.grant_id, e.seq, e.log_event, e.ingestion_id, e.to_status, e.occurred_at,
       e.received_at, g.player_id, g.template_id, g.campaign_id, g.adapter_slug, g.currency, g.bonus_amount,
-      g.wagering_required, g.wagering_progress, g.released_amount, g.terms ->> 'type' as bonus_type
+      g.bonus_amount_base, g.wagering_required, g.wagering_progress, g.released_amount,
+      g.terms ->> 'type' as bonus_type
     from (
       select * from bonus_grant_events where is_to_publish order by received_at, grant_id, seq limit ${limit}) e
     cross join lateral (

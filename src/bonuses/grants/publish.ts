@@ -26,7 +26,7 @@ function playerEventOf(event: ToPublish): PlayerEvent {
     received_at: event.received_at.getTime(),
     ingestion_id: event.ingestion_id,
     event_index: 0,
-    base_amount: null,
+    base_amount: event.bonus_amount_base,
     base_payout: null,
     properties: {
       source: 'adapter',

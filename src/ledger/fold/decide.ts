@@ -2,7 +2,7 @@ import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import { moneyOnly } from '../../ingest/events/money-only.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { betEffect, stakesDiffer } from '../money/bets.ts';
-import { exceeds64Bits, inBase, type Conversions } from '../money/conversion.ts';
+import { exceeds64Bits, inBase, type BaseMoney, type Conversions } from '../money/conversion.ts';
 import { betKindOf, isRestatable, judgeClaim, type BetKind, type LedgerRow } from '../money/ledger.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 import { transactionEffect } from '../money/transactions.ts';
@@ -102,7 +102,7 @@ class Decider {
     if (event.accepted.event.event === 'session_start') this.#totals.add({ player_id, session_count: 1n });
     this.#changeStatus(accepted, player_id);
     this.#kyc.take(event, player_id);
-    this.#emitted.push(toPlayerEvent(event, player_id, row));
+    this.#emitted.push(toPlayerEvent(event, player_id, row ?? worthOf(event, base_currency, this.#snapshot)));
   }
 
   /** Claims the event's reference: returns the new ledger row, or 'dropped' for a duplicate or a rejection. */
@@ -130,7 +130,7 @@ class Decider {
       this.#rejections.push(amountOutOfRange(event));
       return 'dropped';
     }
-    const conversion = this.#conversionOf(event, claim, base_currency);
+    const conversion = conversionOf(event, claim.currency, base_currency, this.#snapshot);
     return {
       tenant_id,
       project_id,
@@ -149,13 +149,6 @@ class Decider {
       log_partition: this.#options.partition,
       log_offset: event.record.offset,
     };
-  }
-
-  #conversionOf(event: FoldEvent, { currency }: FoldClaim, base_currency: string): Conversions {
-    if (currency === null) return undefined;
-    if (currency === base_currency) return 'same';
-    const key = conversionKey(event.accepted.tenant_id, currency, event.occurred_at_ms);
-    return this.#snapshot.conversions.get(key);
   }
 
   #isKnown({ identity }: FoldEvent): boolean {
@@ -291,6 +284,33 @@ class Decider {
   }
 }
 
+function conversionOf(
+  { accepted, occurred_at_ms }: FoldEvent,
+  currency: string | null,
+  base_currency: string,
+  { conversions }: Pick<Snapshot, 'conversions'>,
+): Conversions {
+  if (currency === null) return undefined;
+  if (currency === base_currency) return 'same';
+  return conversions.get(conversionKey(accepted.tenant_id, currency, occurred_at_ms));
+}
+
+type Worth = Pick<BaseMoney, 'base_amount' | 'base_payout'>;
+
+/**
+ * What the amounts of an event that is not in the ledger are worth in the base currency, by the rate that is known now.
+ * No later rate changes it. Undefined for an event without such amounts; null for those that cannot be converted.
+ */
+export function worthOf(
+  event: FoldEvent,
+  base_currency: string,
+  snapshot: Pick<Snapshot, 'conversions'>,
+): Worth | undefined {
+  const { money } = event;
+  if (money === undefined || exceeds64Bits(money, base_currency)) return undefined;
+  return inBase(money, conversionOf(event, money.currency, base_currency, snapshot));
+}
+
 /** The time at which the event shows activity of the player: the event time, but never after it was received. */
 function seenAt(event: FoldEvent): number {
   return Math.min(event.occurred_at_ms, event.accepted.received_at_ms);
@@ -307,7 +327,7 @@ export function knownOf(
 }
 
 /** The resolved event, as the fold emits it to `player-events`. */
-export function toPlayerEvent(event: FoldEvent, player_id: string, row: LedgerRow | undefined): PlayerEvent {
+export function toPlayerEvent(event: FoldEvent, player_id: string, worth: Worth | undefined): PlayerEvent {
   const { tenant_id, project_id, ingestion_id, index, received_at_ms } = event.accepted;
   return {
     tenant_id,
@@ -318,8 +338,8 @@ export function toPlayerEvent(event: FoldEvent, player_id: string, row: LedgerRo
     received_at: received_at_ms,
     ingestion_id,
     event_index: index,
-    base_amount: row?.base_amount ?? null,
-    base_payout: row?.base_payout ?? null,
+    base_amount: worth?.base_amount ?? null,
+    base_payout: worth?.base_payout ?? null,
     properties: event.properties,
   };
 }

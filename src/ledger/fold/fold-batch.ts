@@ -90,8 +90,8 @@ async function replayRecords(
     const { events, rejections } = parseAll(part);
     // One database snapshot for all reads: an identity and its ledger rows must name the same player.
     const snapshot = await context.sql.begin('isolation level repeatable read read only', (tx) =>
-      // A replay needs no rates and no KYC: the ledger has the converted amounts, and nothing is decided again.
-      readSnapshot(tx, { ...requestFor(events, context.baseCurrencies), conversions: [], kyc: [] }),
+      // A replay needs no KYC: nothing is decided again.
+      readSnapshot(tx, { ...requestFor(events, context.baseCurrencies), kyc: [] }),
     );
     const emission = orUndecidable(() => replay(events, snapshot, batch.partition));
     return { events: emission.events, rejections: [...rejections, ...emission.rejections] };

@@ -1,6 +1,13 @@
 import type { AcceptedEvent, DeadLetterReason } from '../../ingest/events/envelope.ts';
 import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../platform/timestamp.ts';
-import { betKindOf, claimOf, type BetKind, type Claim } from '../money/ledger.ts';
+import {
+  betKindOf,
+  claimOf,
+  sentMoneyOf,
+  type BetKind,
+  type Claim,
+  type SentMoney,
+} from '../money/ledger.ts';
 import { parseExact } from '../../platform/exact-json.ts';
 import { isUuid } from '../../platform/ids.ts';
 import { MAX_BATCH_EVENTS } from '../../ingest/events/catalogue.ts';
@@ -17,6 +24,8 @@ export interface FoldEvent {
   identity: Identity;
   /** Undefined for events without money or without transaction_id or bet_id. */
   claim: FoldClaim | undefined;
+  /** Of an event without a claim: its amounts with a currency. */
+  money: SentMoney | undefined;
 }
 
 /** The id by which an event names its player; player_id takes precedence where both ids are given. */
@@ -86,6 +95,7 @@ function parse(record: LogRecord): ParsedRecord {
       properties,
       identity: identityOf(accepted),
       claim,
+      money: claim === undefined ? sentMoneyOf(properties) : undefined,
     },
   };
 }

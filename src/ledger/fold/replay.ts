@@ -1,6 +1,6 @@
 import { exceeds64Bits } from '../money/conversion.ts';
 import { judgeClaim } from '../money/ledger.ts';
-import { knownOf, toPlayerEvent } from './decide.ts';
+import { knownOf, toPlayerEvent, worthOf } from './decide.ts';
 import type { Emission } from './effects.ts';
 import type { FoldClaim, FoldEvent, Rejection } from './fold-event.ts';
 import {
@@ -41,7 +41,8 @@ export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partiti
       // An event without a claim creates its player when there is none, unless Postgres refuses the event's data.
       emission.rejections.push(poisonRecord(record));
     } else {
-      emission.events.push(toPlayerEvent(knownOf(event, player_id, snapshot), player_id, own));
+      const worth = own ?? worthOf(event, owner.base_currency, snapshot);
+      emission.events.push(toPlayerEvent(knownOf(event, player_id, snapshot), player_id, worth));
     }
   }
   return emission;

@@ -56,7 +56,7 @@ export function requestFor(events: readonly FoldEvent[], baseCurrencies: BaseCur
     conversions: [],
     kyc: [],
   };
-  for (const { accepted, identity, claim, occurred_at_ms } of events) {
+  for (const { accepted, identity, claim, money = claim, occurred_at_ms } of events) {
     const { tenant_id, project_id } = accepted;
     let seen = seenByTenant.get(tenant_id);
     if (seen === undefined) seenByTenant.set(tenant_id, (seen = { keys: new Set(), references: new Set() }));
@@ -67,11 +67,11 @@ export function requestFor(events: readonly FoldEvent[], baseCurrencies: BaseCur
     }
     if (kycKindOf(accepted.event.event) !== undefined && isFirst(seen.keys, `kyc:${identity.key}`))
       request.kyc.push({ tenant_id, project_id, identity_key: identity.key });
-    if (claim === undefined) continue;
-    const { reference, reference_key, currency } = claim;
-    if (isFirst(seen.references, reference_key))
-      request.references.push({ tenant_id, project_id, reference });
-    if (currency === null || !needsRate(claim, baseCurrencies.get(tenant_id))) continue;
+    if (claim !== undefined && isFirst(seen.references, claim.reference_key))
+      request.references.push({ tenant_id, project_id, reference: claim.reference });
+    if (money === undefined) continue;
+    const { currency } = money;
+    if (currency === null || !needsRate(money, baseCurrencies.get(tenant_id))) continue;
     if (isFirst(seen.keys, conversionKey(tenant_id, currency, occurred_at_ms)))
       request.conversions.push({ tenant_id, currency, occurred_at_ms });
   }

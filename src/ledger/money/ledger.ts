@@ -157,6 +157,19 @@ function moneyOf(value: unknown): bigint | null {
   return amount;
 }
 
+/** Amounts of an event that is not in the ledger, as they were sent with a currency. */
+export type SentMoney = Pick<Claim, 'amount' | 'payout'> & { currency: string };
+
+/**
+ * The amounts that an event without a claim names a currency for; undefined when it has none. They count for nothing,
+ * but are compared in the base currency, as those of the ledger are.
+ */
+export function sentMoneyOf({ currency, amount, payout }: Record<string, unknown>): SentMoney | undefined {
+  if (typeof currency !== 'string' || currency === '') return undefined;
+  const money = { currency, amount: amountOf(amount) ?? null, payout: amountOf(payout) ?? null };
+  return money.amount === null && money.payout === null ? undefined : money;
+}
+
 export type ClaimVerdict = 'new' | 'duplicate' | 'conflict';
 
 /**

@@ -15,6 +15,7 @@ import {
   readLedgerPage,
   readSnapshot,
   readTotalsPage,
+  SESSION_START,
   storeSums,
   sumEvents,
   type DifferingSum,
@@ -25,7 +26,6 @@ import {
 
 type Engines = Pick<Platform, 'postgres' | 'clickhouse'>;
 
-const SESSION_START = 'session_start';
 /** The events whose number follows from Postgres: those with ledger rows, and session starts. */
 const COUNTED_EVENTS: readonly string[] = [...MONEY_EVENTS, SESSION_START];
 const LEDGER_PAGE = 5_000;
@@ -77,7 +77,8 @@ async function findDifferences(
   findings: Findings,
 ): Promise<void> {
   const [known, counted] = [new Set(projects.map(({ project_id }) => project_id)), new Set(COUNTED_EVENTS)];
-  const isCounted = (event: string) => counted.has(event);
+  const isCounted = ({ event, field }: DifferingSum) =>
+    counted.has(event) && (event !== SESSION_START || field === 'count');
   /** The event whose number differs, by table: that explains its amounts, which come next. */
   const explained = new Map<string | null, string>();
   for (let after: DifferingSum | undefined, full = true; full;) {

@@ -9,7 +9,7 @@ import type { ChangedPlayer, DifferingSum } from './sums-queries.ts';
  */
 export function differencesOfSum(
   sum: DifferingSum,
-  isCounted: (event: string) => boolean,
+  isCounted: (sum: DifferingSum) => boolean,
   changed: Pick<ChangedPlayer, 'is_gone' | 'is_recent'> | undefined,
 ): Difference[] {
   const { tenant_id, project_id, player_id, event, field } = sum;
@@ -29,7 +29,7 @@ export function differencesOfSum(
     const cause = causeOf(field, actual - wanted);
     return [{ check: 'events', table, ...of, field: `${event}.${field}`, expected, actual: found, cause }];
   };
-  if (isCounted(event)) {
+  if (isCounted(sum)) {
     return [...differing('events', BigInt(sum.ledger)), ...differing('events_by_player', BigInt(sum.ledger))];
   }
   // Nothing in Postgres accounts for these events: the table with fewer of them has lost some. `events` is read first, so

@@ -44,11 +44,11 @@ const HOUR_MS = 3_600_000;
 
 function conversionsOf(events: readonly FoldEvent[]): Snapshot['conversions'] {
   const conversions: Snapshot['conversions'] = new Map();
-  for (const { accepted, claim, occurred_at_ms } of events) {
+  for (const { accepted, claim, money = claim, occurred_at_ms } of events) {
     const hour = Math.floor(occurred_at_ms / HOUR_MS);
-    const conversion = CONVERSIONS[claim?.currency ?? ''];
+    const conversion = CONVERSIONS[money?.currency ?? ''];
     if (conversion === undefined || hour % 2 === 1) continue;
-    const key = conversionKey(accepted.tenant_id, claim?.currency ?? '', occurred_at_ms);
+    const key = conversionKey(accepted.tenant_id, money?.currency ?? '', occurred_at_ms);
     conversions.set(key, { ...conversion, ts_ms: hour * HOUR_MS });
   }
   return conversions;

@@ -41,8 +41,8 @@ function someOfEach(): object[] {
       event('sport_bet_placed', { ...money(800), bet_id: `${who}-6`, ...sport }),
       event('sport_bet_voided', { bet_id: `${who}-6` }),
       event('sport_bet_placed', { ...money(900), bet_id: `${who}-7`, ...sport }),
-      event('session_start', {}),
-      event('login', {}),
+      event('session_start', money(5)),
+      event('login', money(5)),
     ];
   });
 }

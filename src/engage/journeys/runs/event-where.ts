@@ -1,6 +1,7 @@
 import type { PlayerEvent } from '../../../ingest/events/envelope.ts';
 import { amountOf, claimOf } from '../../../ledger/money/ledger.ts';
 import type { Where } from '../graph/shapes.ts';
+import { isMoneyProperty, type MoneyProperty } from '../../../segments/language/fields.ts';
 import { ownValue, UNRATED, verdictOf } from '../graph/where.ts';
 
 /** What filters read of an event. */
@@ -21,15 +22,19 @@ export function verdictOn(where: Where, event: JudgedEvent): boolean | undefined
 function valueOf(event: JudgedEvent, property: string): unknown {
   const { base_amount, base_payout, properties } = event;
   const sent = ownValue(properties, property);
-  if (property !== 'amount' && property !== 'payout') return sent;
+  if (!isMoneyProperty(property)) return sent;
   const base = property === 'amount' ? base_amount : base_payout;
   if (base !== null) return base;
   const amount = amountOf(sent);
-  return amount !== undefined && amount > 0n && isInLedger(event) ? UNRATED : (amount ?? sent);
+  if (amount === undefined || amount === 0n) return amount ?? sent;
+  if (isPending(event, property)) return UNRATED;
+  // The fold has converted what it could: as a number, an amount of another currency would be compared with base money.
+  const currency = ownValue(properties, 'currency');
+  return typeof currency === 'string' && currency !== '' ? undefined : amount;
 }
 
-/** Whether the amounts of the event are money that the ledger has: without a rate they are pending there. */
-function isInLedger({ event, properties, received_at }: JudgedEvent): boolean {
+/** Whether the ledger has the amount, as money whose rate may still come. */
+function isPending({ event, properties, received_at }: JudgedEvent, property: MoneyProperty): boolean {
   const claim = claimOf(event, properties, received_at);
-  return claim !== undefined && claim.currency !== null;
+  return claim !== undefined && claim.currency !== null && claim[property] !== null;
 }

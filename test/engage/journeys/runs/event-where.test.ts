@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest';
+import { verdictOn } from '../../../../src/engage/journeys/runs/event-where.ts';
+import type { Where } from '../../../../src/engage/journeys/graph/shapes.ts';
+
+const over: Where = [
+  { property: 'amount', comparison: { negated: false, positive: { op: 'gt', value: 500 } } },
+] as unknown as Where;
+
+const verdict = (event: string, properties: Record<string, unknown>, base_amount: bigint | null = null) =>
+  verdictOn(over, { event, properties, base_amount, base_payout: null, received_at: 0 });
+
+it('compares an amount in the base currency alone', () => {
+  expect(verdict('bonus_claimed', { amount: 6_000 })).toBe(true);
+  expect(verdict('bonus_claimed', { amount: 6_000, currency: 'KRW' }, 400n)).toBe(false);
+  // Of this no rate was known: it is neither base money nor will it be.
+  expect(verdict('bonus_claimed', { amount: 6_000, currency: 'KRW' })).toBe(false);
+  const deposit = { amount: 6_000, currency: 'KRW', transaction_id: 't' };
+  expect(verdict('deposit_confirmed', deposit)).toBeUndefined();
+  expect(verdict('deposit_confirmed', deposit, 600n)).toBe(true);
+});
+
+it('waits for no rate of an amount that the ledger does not have', () => {
+  const where: Where = [
+    { property: 'payout', comparison: { negated: false, positive: { op: 'gt', value: 500 } } },
+  ] as unknown as Where;
+  const properties = { bet_id: 'b', amount: 10, payout: 6_000, currency: 'KRW' };
+  const bet = { event: 'bet_placed', properties, base_amount: 1n, base_payout: null, received_at: 0 };
+  expect(verdictOn(where, bet)).toBe(false);
+});
