@@ -304,6 +304,20 @@ describe('the builder', () => {
     expect((json ?? '').replaceAll(/\s/g, '')).toBe(odd);
   });
 
+  test('saves every digit of a number beyond 2^53', async () => {
+    const id = await client.make([depositedOver(0)], { name: newName() });
+    const page = await front.open(`segments/${id}/edit`);
+    await page.getByRole('button', { name: 'Edit as JSON' }).click();
+    const dialog = page.getByRole('dialog');
+    const condition = `{"type":"trait","field":"custom_attributes.no","op":"eq","value":76561198000000001}`;
+    await dialog.getByRole('textbox').fill(`{"operator":"AND","conditions":[${condition}]}`);
+    await dialog.getByRole('button', { name: 'Apply' }).click();
+    await sizeIs(page, '0 players');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await saved(page);
+    expect((await client.api('GET', `/v1/segments/${id}`)).text).toContain(':76561198000000001}');
+  });
+
   test('takes no amount before it is known in which unit', async () => {
     const id = await client.make([depositedOver(1250)], { name: newName() });
     const page = await front.open('segments');

@@ -16,12 +16,10 @@ const mark = `int:${crypto.getRandomValues(new BigUint64Array(2)).join(':')}:`;
 const MARKED = new RegExp(`"${mark}(-?\\d+)"`, 'g');
 
 /**
- * JSON that people have written, as the service reads it. It parses bodies into doubles, so a number with more digits is
- * rounded there; the client would send it as a string of digits, as amounts are, and that is another value in a condition.
+ * A body with what people have written, as its text, which the client sends as it is: a number keeps all its digits. By
+ * itself the client writes one that a double cannot hold as a string of digits, as amounts are; in a condition that is
+ * another value.
  */
-export function asDoubles(value: unknown): unknown {
-  if (typeof value === 'bigint') return Number(value);
-  if (Array.isArray(value)) return value.map(asDoubles);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, asDoubles(one)]));
+export function asWritten<Body>(body: Body): Body {
+  return writeExactly(body) as Body;
 }

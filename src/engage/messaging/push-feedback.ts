@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { groupByEvent, type PlayerEvent } from '../../ingest/events/envelope.ts';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
-import { isUuid } from '../../platform/ids.ts';
+import { isUuid, NIL_ID } from '../../platform/ids.ts';
 import { limitTransaction } from '../../platform/postgres/limits.ts';
 import type { Platform } from '../../wiring/platform.ts';
 import { applyReceipts } from './callbacks/callback-queries.ts';
@@ -59,6 +59,8 @@ export class PushReceipts {
   readonly #deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
   /** Tenants whose receipts are being written. */
   readonly #running = new Map<string, Promise<void>>();
+  /** The tenant that was looked at last: the next turn begins behind it, so that busy tenants hold up no other. */
+  #after = NIL_ID;
   /** Until when a tenant rests, in milliseconds of the process's monotonic clock. */
   readonly #resting = new BoundedCache<string, number>({ max: MAX_TENANTS });
 
@@ -68,12 +70,17 @@ export class PushReceipts {
 
   /** Begins to write receipts of tenants that have some, then pauses; false when none has. */
   async turn(stop: AbortSignal): Promise<boolean> {
-    const tenants = await selectTenantsWithReceipts(this.#deps.postgres.service, MAX_TENANTS);
+    const began_at = this.#after;
+    const tenants = await selectTenantsWithReceipts(this.#deps.postgres.service, began_at, MAX_TENANTS);
     for (const tenant_id of tenants) {
       if (this.#running.size >= MAX_RUNNING) break;
+      this.#after = tenant_id;
       const rests = (this.#resting.get(tenant_id) ?? 0) > performance.now();
       if (!rests && !this.#running.has(tenant_id)) this.#run(tenant_id);
     }
+    // There are none behind it: the next turn begins with the first tenant again.
+    if (this.#after === (tenants.at(-1) ?? began_at)) this.#after = NIL_ID;
+    if (tenants.length === 0 && began_at !== NIL_ID) return true;
     if (tenants.length === 0 && this.#running.size === 0) return false;
     const pause = sleep(PAUSE_MS, undefined, { signal: stop }).catch(() => undefined);
     await Promise.race([...this.#running.values(), pause]);

@@ -1,5 +1,4 @@
 import { plainArray } from '../../platform/postgres/arrays.ts';
-import { NIL_ID } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { Receipt } from './callbacks/callback.ts';
@@ -25,13 +24,13 @@ export async function insertReceipts(
 /** Returns a row while a report waits to be written. */
 export const receiptWork: WorkQuery = (sql) => sql`select from push_receipts limit 1`;
 
-/** Tenants with reports that wait. The query hops from one tenant to the next in the primary key. */
-export async function selectTenantsWithReceipts(sql: Tx, limit: number): Promise<string[]> {
+/** Tenants after `after` with reports that wait. The query hops from one tenant to the next in the primary key. */
+export async function selectTenantsWithReceipts(sql: Tx, after: string, limit: number): Promise<string[]> {
   const next = (beyond: ReturnType<typeof sql>) => sql`
     select r.tenant_id from push_receipts r where r.tenant_id > ${beyond} order by r.tenant_id limit 1`;
   const rows = await sql<{ tenant_id: string }[]>`
     with recursive hop as (
-      (${next(sql`${NIL_ID}::uuid`)})
+      (${next(sql`${after}::uuid`)})
       union all
       select n.* from hop cross join lateral (${next(sql`hop.tenant_id`)}) n
     )

@@ -1,6 +1,7 @@
 import type { Gauge } from 'prom-client';
 import type { Logger } from '../logger.ts';
 import { startPolling } from '../poll-loop.ts';
+import { withinTime } from '../time-limit.ts';
 import { emittedTo } from './passed-ends.ts';
 import type { Db } from '../postgres/port.ts';
 import {
@@ -14,6 +15,8 @@ import type { ConsumeOptions, EventLog, LogConsumer, TopicState } from './port.t
 
 /** How often a consumer compares its positions with the log, and looks again after a refusal. */
 const CHECK_MS = 5_000;
+/** For each question to the log. A consumer that is closed waits for the question that is open. */
+const ANSWER_MS = 10_000;
 
 /** A consumer's positions do not fit its log; `message` says which command to use. */
 export class PositionsRefused extends Error {
@@ -104,20 +107,20 @@ export interface ComparedPositions {
   refusal: string | undefined;
 }
 
-/** Compares a consumer's positions with its log as it is now. */
+/** Compares a consumer's positions with its log as it is now. Rejects when the log does not answer in time. */
 export async function comparePositions(
   { eventLog, sql }: Engines,
   owner: PositionOwner,
 ): Promise<ComparedPositions> {
   // Read before the log's ends: a position read after them could be ahead of them.
   const stored = await readPositions(sql, owner);
-  const lags = await eventLog.lag(owner.topic, owner.group);
+  const lags = await withinTime(ANSWER_MS, eventLog.lag(owner.topic, owner.group));
   const committed = new Map(lags.map(({ partition, next_offset }) => [partition, next_offset]));
   const emitted = new Map(
     [...committed.keys()].map((partition) => [partition, emittedTo(stored, partition, committed)]),
   );
   // A record that is applied and perhaps not emitted is needed, too: so it is missed where the start is.
-  const log = await eventLog.describe(owner.topic, emitted);
+  const log = await withinTime(ANSWER_MS, eventLog.describe(owner.topic, emitted));
   const starts = new Map<number, bigint>();
   for (const [partition, { first }] of log.partitions) {
     const start = emitted.get(partition) ?? emittedTo(stored, partition, committed);

@@ -261,3 +261,21 @@ it('leaves out no offset, whatever becomes of appends', async () => {
   expect(refused).toBeGreaterThan(0);
   expect(row?.records).toBe(row?.end);
 });
+
+it('does not wait for a log that gives no answer', async () => {
+  const silent = vi.fn(() => new Promise<never>(() => undefined));
+  const described = { ...eventLog, lag: () => Promise.resolve([]), describe: silent };
+  for (const of_silence of [{ ...eventLog, lag: silent }, described]) {
+    silent.mockClear();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const compared = comparePositions({ eventLog: of_silence, sql }, OWNERS.fold).catch(String);
+      // The driver of Postgres answers by real events in between.
+      while (silent.mock.calls.length === 0) await new Promise(setImmediate);
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(await compared).toContain('no answer in 10000 ms');
+    } finally {
+      vi.useRealTimers();
+    }
+  }
+});

@@ -1,4 +1,5 @@
 import { useState } from 'react';
+import { parseExactly, writeExactly } from '../../api/json.ts';
 import { usePlace } from '../../api/place.tsx';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
@@ -88,7 +89,7 @@ function Letter({ letter, onClose }: { letter: DeadLetter; onClose: () => void }
 /** Indented when it is JSON; whatever else it is, as it came. */
 function readable(value: string): string {
   try {
-    return JSON.stringify(JSON.parse(value), null, 2);
+    return writeExactly(parseExactly(value), 2);
   } catch {
     return value;
   }

@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { asDoubles, parseExactly } from '../../api/json.ts';
+import { asWritten, parseExactly } from '../../api/json.ts';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
@@ -78,7 +78,7 @@ export function Trigger({ journey, onClose }: ActProps) {
   const start = () => {
     if (player === undefined || read === undefined) return;
     const body = { player_id: player, ...(read === null ? {} : { context: read }) };
-    act.mutate({ inputs: [id, body], idempotency_key: key });
+    act.mutate({ inputs: [id, asWritten(body)], idempotency_key: key });
   };
   return (
     <Dialog
@@ -152,7 +152,7 @@ export function Trigger({ journey, onClose }: ActProps) {
 export function contextOf(text: string): Written | null | undefined {
   if (text.trim() === '') return null;
   try {
-    const value = asDoubles(parseExactly(text));
+    const value = parseExactly(text);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;

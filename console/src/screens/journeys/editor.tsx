@@ -2,7 +2,7 @@ import type { CreateJourneyBody, PatchJourneyBody } from '@player-engagement/cli
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import type { Answer } from '../../api/client.ts';
-import { asDoubles, writeExactly } from '../../api/json.ts';
+import { asWritten, writeExactly } from '../../api/json.ts';
 import { newActionKey, useSave } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
@@ -71,7 +71,7 @@ export function Editor({ journey }: EditorProps) {
     // An active journey is not changed under its runs: what is saved waits until it is published.
     const query = journey?.data.status === 'active' ? { draft: 'true' } : {};
     // The API judges what the editor says.
-    const body = asDoubles(Object.fromEntries(parts.map((part) => [part, draft[part]])));
+    const body: unknown = asWritten(Object.fromEntries(parts.map((part) => [part, draft[part]])));
     const content = writeExactly([over, body]);
     if (action.current?.content !== content) action.current = { content, key: newActionKey() };
     save.mutate(

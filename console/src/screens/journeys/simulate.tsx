@@ -1,6 +1,7 @@
 import type { JourneySimulation, SimulateJourneyBody } from '@player-engagement/client';
 import { useState } from 'react';
 import { ask } from '../../api/client.ts';
+import { asWritten } from '../../api/json.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useMutation } from '@tanstack/react-query';
 import { maskText } from '../../../../src/console/events/masking.ts';
@@ -35,7 +36,8 @@ export function Simulate({ journey, onClose }: ActProps) {
   const read = contextOf(payload);
   // It changes nothing, so nothing that the page shows is asked again.
   const asked = useMutation({
-    mutationFn: (body: SimulateJourneyBody) => ask('journeys.simulate', [id, body], { project: place }),
+    mutationFn: (body: SimulateJourneyBody) =>
+      ask('journeys.simulate', [id, asWritten(body)], { project: place }),
   });
   const run = () =>
     asked.mutate({

@@ -1,5 +1,5 @@
 import type { CreateSegmentBody, PatchSegmentBody } from '@player-engagement/client';
-import { asDoubles, writeExactly } from '../../api/json.ts';
+import { asWritten, writeExactly } from '../../api/json.ts';
 import type { SegmentRecord, Strategy } from './queries.ts';
 import { newGroup, nodeOf, writtenOf, type Node } from './tree.ts';
 
@@ -89,16 +89,10 @@ function sorted(value: unknown): unknown {
 
 /** The body of `POST /v1/segments`: without an interval where there is none. */
 export function creationOf({ refresh_interval_minutes, ...rest }: Fields): CreateSegmentBody {
-  const body = { ...rest, definition: sentDefinition(rest) };
-  return refresh_interval_minutes === null ? body : { ...body, refresh_interval_minutes };
+  return asWritten(refresh_interval_minutes === null ? rest : { ...rest, refresh_interval_minutes });
 }
 
 /** The body of `PATCH /v1/segments/:id`: the fields that differ. */
 export function patchOf(fields: Fields, changes: readonly (keyof Fields)[]): PatchSegmentBody {
-  const sent = { ...fields, definition: sentDefinition(fields) };
-  return Object.fromEntries(changes.map((key) => [key, sent[key]]));
-}
-
-function sentDefinition({ definition }: Pick<Fields, 'definition'>): SegmentRecord['definition'] {
-  return asDoubles(definition) as SegmentRecord['definition'];
+  return asWritten(Object.fromEntries(changes.map((key) => [key, fields[key]])));
 }

@@ -2,7 +2,7 @@ import type { Segment, SegmentPreview } from '@player-engagement/client';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { everyOf } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';
-import { asDoubles, parseExactly } from '../../api/json.ts';
+import { asWritten, parseExactly } from '../../api/json.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useList, useRead, useWholeList } from '../../api/queries.ts';
 
@@ -80,8 +80,8 @@ export function usePreview(
   return useQuery({
     queryKey: ['segment preview', place.project_id, counts, json],
     queryFn: ({ signal }) => {
-      const definition = asDoubles(parseExactly(json ?? '')) as Segment['definition'];
-      return ask('segments.preview', [{ definition, ...counts }], { project: place, signal });
+      const definition = parseExactly(json ?? '') as Segment['definition'];
+      return ask('segments.preview', [asWritten({ definition, ...counts })], { project: place, signal });
     },
     enabled: json !== undefined,
     placeholderData: keepPreviousData,

@@ -26,11 +26,11 @@ function valueOf(event: JudgedEvent, property: string): unknown {
   const base = property === 'amount' ? base_amount : base_payout;
   if (base !== null) return base;
   const amount = amountOf(sent);
-  if (amount === undefined || amount === 0n) return amount ?? sent;
-  if (isPending(event, property)) return UNRATED;
+  if (amount === 0n) return amount;
+  if (amount !== undefined && isPending(event, property)) return UNRATED;
   // The fold has converted what it could: as a number, an amount of another currency would be compared with base money.
   const currency = ownValue(properties, 'currency');
-  return typeof currency === 'string' && currency !== '' ? undefined : amount;
+  return typeof currency === 'string' && currency !== '' ? undefined : (amount ?? sent);
 }
 
 /** Whether the ledger has the amount, as money whose rate may still come. */

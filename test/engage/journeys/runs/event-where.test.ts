@@ -14,6 +14,8 @@ it('compares an amount in the base currency alone', () => {
   expect(verdict('bonus_claimed', { amount: 6_000, currency: 'KRW' }, 400n)).toBe(false);
   // Of this no rate was known: it is neither base money nor will it be.
   expect(verdict('bonus_claimed', { amount: 6_000, currency: 'KRW' })).toBe(false);
+  expect(verdict('bonus_claimed', { amount: 6_000.5, currency: 'KRW' })).toBe(false);
+  expect(verdict('bonus_claimed', { amount: 6_000.5 })).toBe(true);
   const deposit = { amount: 6_000, currency: 'KRW', transaction_id: 't' };
   expect(verdict('deposit_confirmed', deposit)).toBeUndefined();
   expect(verdict('deposit_confirmed', deposit, 600n)).toBe(true);

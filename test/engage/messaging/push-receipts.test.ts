@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { insertReceipts } from '../../../src/engage/messaging/push-receipt-queries.ts';
+import { PushReceipts } from '../../../src/engage/messaging/push-feedback.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
+import { connectPool } from '../../../src/platform/postgres/pool.ts';
+import type { Db } from '../../../src/platform/postgres/port.ts';
+import type { Platform } from '../../../src/wiring/platform.ts';
+import type { TestPostgres } from '../../engines/shared-postgres.ts';
+import { openTestPostgres } from '../../engines/wiring.ts';
+
+let server: TestPostgres;
+let sql: Db;
+beforeAll(async () => {
+  server = await openTestPostgres({ prepared: true });
+  sql = connectPool(server.url);
+});
+afterAll(async () => {
+  await sql?.end({ timeout: 5 });
+  await server?.close();
+});
+
+const TENANTS = Array.from({ length: 9 }, (_, i) => `00000000-0000-4000-8000-00000000000${i + 1}`);
+
+it('takes tenants in turn, whatever the busy ones among them add meanwhile', async () => {
+  const report = (tenant_id: string) => {
+    const [project_id, player_id, send_id] = [tenant_id, crypto.randomUUID(), crypto.randomUUID()];
+    return { tenant_id, project_id, player_id, send_id, step: 'opened' as const, at_ms: 0 };
+  };
+  await insertReceipts(sql, TENANTS.map(report));
+  const platform = { postgres: { service: sql }, clock: systemClock, logger: createLogger('silent') };
+  const receipts = new PushReceipts(platform as unknown as Platform);
+  const busy = TENANTS.slice(0, 5);
+  // Each turn writes those of four tenants; the turn that has come to the end begins none.
+  for (let turn = 0; turn < 4; turn++) {
+    await receipts.turn(new AbortController().signal);
+    await receipts.close();
+    await insertReceipts(sql, busy.map(report));
+  }
+  const left = await sql<{ tenant_id: string }[]>`select distinct tenant_id from push_receipts order by 1`;
+  expect(left.map(({ tenant_id }) => tenant_id)).toEqual(busy);
+});
