@@ -13,6 +13,8 @@ import { foundInClickHouse, foundInPostgres, newMarkers, plantRows, type Planted
 
 /** People who are erased together. */
 const PEOPLE = runs(20, { quick: 3, nightly: 1_000 });
+/** For all of them. */
+const LONGEST_MS = 60_000 + PEOPLE * 2_000;
 
 let service: TestService;
 beforeAll(async () => {
@@ -46,10 +48,11 @@ async function erase(player_id: string): Promise<void> {
 }
 
 async function erased(player_id: string): Promise<Record<string, unknown>> {
-  return until(`player ${player_id} is erased`, async (saw) => {
+  const isDone = async (saw: <T>(seen: T) => T) => {
     const [row] = saw((await api('GET', `/v1/erasures?player_id=${player_id}`)).data as unknown as Rows);
     return row?.['status'] === 'done' ? row : undefined;
-  });
+  };
+  return until(`player ${player_id} is erased`, isDone, LONGEST_MS);
 }
 
 /** The events of a person, with texts in every property. */
@@ -110,7 +113,7 @@ describe('erasures of people', () => {
     expect(new Set(copied.map((row) => row.split(':')[0])).size).toBe(3);
     for (const { player_id } of people) await erase(player_id);
     for (const { player_id } of people) erasure = await erased(player_id);
-  });
+  }, 2 * LONGEST_MS);
 
   it('leave nothing of them in Postgres and ClickHouse', async () => {
     expect(await foundInPostgres(service.platform, markers.texts)).toEqual([]);
