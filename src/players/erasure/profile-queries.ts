@@ -54,14 +54,14 @@ export interface Bars {
 
 /**
  * Live players of the tenant, others than these, who have one of these addresses, or had it when another player was merged
- * into them, and do not have all these bars yet: who got them is not found again. Found by the indexes of the addresses.
+ * into them, and do not have all these bars yet: a page in the order of their ids. Found by the indexes of the addresses.
  */
 export async function selectSharers(
   tx: Tx,
   { tenant_id, player_ids }: Pick<ErasedPerson, 'tenant_id' | 'player_ids'>,
   addresses: readonly SpelledAddress[],
   { is_excluded, is_banned, cooldown_until }: Bars,
-  limit: number,
+  { after, limit }: { after: string; limit: number },
 ): Promise<PlayerRef[]> {
   const lacks = tx`(${is_excluded} and not p.self_excluded or ${is_banned} and p.status <> 'banned'
     or coalesce(p.cooldown_until, '-infinity') < ${cooldown_until}::timestamptz)`;
@@ -71,7 +71,7 @@ export async function selectSharers(
     cross join lateral (
       select * from players p where p.player_id = h.player_id and p.tenant_id = ${tenant_id}
         and p.project_id = h.project_id and p.deleted_at is null and ${lacks} offset 0) p
-    where not p.player_id = any(${plainArray(player_ids)}::text::uuid[])
+    where p.player_id > ${after} and not p.player_id = any(${plainArray(player_ids)}::text::uuid[])
     order by p.player_id limit ${limit}`;
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.ts';
+import { NIL_ID } from '../../platform/ids.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts, WriteConflict } from '../../platform/postgres/retry.ts';
 import { isPast, takeTransactionId } from '../../platform/postgres/transaction-queries.ts';
@@ -124,13 +125,19 @@ async function protectSharers(
     is_banned: own.some(({ protection }) => protection === 'ban'),
     cooldown_until: own.find(({ protection }) => protection === 'cooldown')?.until ?? null,
   };
-  for (let found = SHARERS_AT_ONCE; found === SHARERS_AT_ONCE;) {
-    found = await postgres.service.begin(async (tx) => {
-      const sharers = await selectSharers(tx, person, addresses, bars, SHARERS_AT_ONCE);
+  // By position: a break may end meanwhile, and who lacks it then goes on to lack it.
+  for (let after: string | undefined = NIL_ID; after !== undefined;) {
+    const position: string = after;
+    const sharers = await postgres.service.begin(async (tx) => {
+      const found = await selectSharers(tx, person, addresses, bars, {
+        after: position,
+        limit: SHARERS_AT_ONCE,
+      });
       const now = new Date(clock.now_ms());
-      for (const sharer of sharers) await giveProtections(tx, sharer, own, now);
-      return sharers.length;
+      for (const sharer of found) await giveProtections(tx, sharer, own, now);
+      return found;
     });
+    after = sharers.length < SHARERS_AT_ONCE ? undefined : sharers.at(-1)?.player_id;
   }
 }
 

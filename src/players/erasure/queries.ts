@@ -100,10 +100,11 @@ export function listErasures(
     order by requested_at desc, erasure_id desc limit ${limit}`;
 }
 
-/** Erasures that are to be done, those first that were confirmed first. */
+/** Erasures that are to be done, those first that were confirmed first. Those that failed come behind all others. */
 export async function selectRunning(sql: Tx, limit: number): Promise<ErasureRow[]> {
   return sql<ErasureRow[]>`
-    select ${columns(sql)} from erasures where status = 'running' order by confirmed_at limit ${limit}`;
+    select ${columns(sql)} from erasures where status = 'running'
+    order by last_error is not null, confirmed_at limit ${limit}`;
 }
 
 /** The ids of the players that were merged into this one. */

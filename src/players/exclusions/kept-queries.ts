@@ -109,14 +109,19 @@ export async function selectKept(
       where k.tenant_id = ${tenant_id} and k.address_hash = decode(h.hash, 'hex') offset 0) k`;
 }
 
-/** Keeps protections under hashes of addresses. Of the same kind under one hash the older one stays. Idempotent. */
+/**
+ * Keeps protections under hashes of addresses. Of the same kind under one hash the older one stays, also where two are
+ * given: players that were merged may have had the same address. Idempotent.
+ */
 export async function insertKept(tx: Tx, tenant_id: string, kept: readonly KeptProtection[]): Promise<void> {
   const rows = kept.map(({ address_hash, ...rest }) => ({ ...rest, hash: address_hash.toString('hex') }));
   await tx`
     insert into kept_protections as k (tenant_id, address_hash, protection, since, until, reason)
-    select ${tenant_id}, decode(r.hash, 'hex'), r.protection, r.since, r.until, r.reason
+    select ${tenant_id}, decode(r.hash, 'hex'), r.protection, min(r.since), max(r.until),
+      (array_agg(r.reason order by r.since))[1]
     from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
       as r (hash text, protection text, since timestamptz, until timestamptz, reason text)
+    group by r.hash, r.protection
     on conflict (tenant_id, address_hash, protection) do update
     set since = least(k.since, excluded.since), until = greatest(k.until, excluded.until)`;
 }

@@ -107,6 +107,18 @@ describe('what protects a person', () => {
     expect(await statusOf(other)).toBe('self_excluded');
   });
 
+  it('is kept once of an address that a merged player had as well', async () => {
+    const email = emailOf('twice');
+    const anonymous_id = randomUUID();
+    await identify({ anonymous_id, traits: { email } });
+    const external_id = randomUUID();
+    const player_id = await identify({ external_id, traits: { email: emailOf('own') } });
+    expect(await identify({ external_id, anonymous_id })).toBe(player_id);
+    await patch(player_id, { status: 'banned', email });
+    await erase(player_id);
+    expect(await statusOf(await register({ email }))).toBe('banned');
+  });
+
   it('is a suppression of an address that somebody else has too, and goes with the last one', async () => {
     const email = emailOf('shared');
     const [one, two] = [await register({ email }), await register({ email: email.toUpperCase() })];
