@@ -117,6 +117,9 @@ if (EFFORT === 'nightly') console.log(`TEST_SEED=${SEED} repeats what this run d
 
 export default defineConfig({
   test: {
+    // The projects have a server of Vite each: what one has compiled, the others read. The names of the files are hashes of
+    // their source and of the settings.
+    experimental: { fsModuleCache: true, fsModuleCachePath: '.cache/modules' },
     sequence: { sequencer: LongestFirst },
     projects: projectsOf(EFFORT).map((test) => ({ test })),
   },
