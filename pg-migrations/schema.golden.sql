@@ -1773,10 +1773,12 @@ create table public.player_merges (
   aliased_at timestamp with time zone,
   rewritten_at timestamp with time zone,
   changed_xid xid8 not null default pg_current_xact_id(),
+  is_erased boolean not null default false,
   constraint player_merges_pkey PRIMARY KEY (player_id, tenant_id, project_id)
 );
 CREATE INDEX player_merges_by_change ON public.player_merges USING btree (changed_xid, player_id);
 CREATE INDEX player_merges_by_survivor ON public.player_merges USING btree (into_player_id, tenant_id, project_id);
+CREATE INDEX player_merges_erased ON public.player_merges USING btree (player_id) WHERE is_erased;
 CREATE INDEX player_merges_in_clickhouse ON public.player_merges USING btree (merged_at) WHERE (rewritten_at IS NULL);
 -- row-level security of public.player_merges: enabled, forced
 create policy every_tenant on player_merges for all to engagement_service using (true);

@@ -161,6 +161,9 @@ export async function wipeProfile(tx: Tx, person: ErasedPerson, now: Date): Prom
     from wiped w
     where t.tenant_id = w.tenant_id and t.project_id = w.project_id and t.player_id = w.player_id`;
   await tx`
+    update player_merges set is_erased = true
+    where into_player_id = ${player_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
+  await tx`
     delete from merged_addresses
     where player_id = ${player_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
   await tx`

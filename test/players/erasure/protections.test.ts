@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { applyAll } from '../../../src/engage/messaging/callbacks/apply.ts';
 import type { Callback } from '../../../src/engage/messaging/callbacks/callback.ts';
+import { encodePlayerEvent } from '../../../src/ingest/events/envelope.ts';
+import { withoutErased } from '../../../src/ledger/fold/erased-lines.ts';
 import { insertTriggerEvents } from '../../../src/engage/triggers/trigger-queries.ts';
 import { insertChunk } from '../../../src/players/export/queries.ts';
 import { call, sendBatch, type Answer } from '../../engines/http-client.ts';
@@ -110,13 +112,24 @@ describe('what protects a person', () => {
   it('is kept once of an address that a merged player had as well', async () => {
     const email = emailOf('twice');
     const anonymous_id = randomUUID();
-    await identify({ anonymous_id, traits: { email } });
+    const merged_id = await identify({ anonymous_id, traits: { email } });
     const external_id = randomUUID();
     const player_id = await identify({ external_id, traits: { email: emailOf('own') } });
     expect(await identify({ external_id, anonymous_id })).toBe(player_id);
     await patch(player_id, { status: 'banned', email });
     await erase(player_id);
     expect(await statusOf(await register({ email }))).toBe('banned');
+    // Its lines on the log, from before the merge, have the merged player's id.
+    const { tenant_id, project_id, platform } = service;
+    const of_event = {
+      event: 'page_view',
+      ingestion_id: randomUUID(),
+      event_index: 0,
+      properties: { email },
+    };
+    const of_time = { occurred_at: 0, received_at: 0, base_amount: null, base_payout: null };
+    const line = encodePlayerEvent({ tenant_id, project_id, player_id: merged_id, ...of_event, ...of_time });
+    expect((await withoutErased(platform.postgres.service, [line])).join()).not.toContain(email);
   });
 
   it('is a suppression of an address that somebody else has too, and goes with the last one', async () => {
