@@ -11,9 +11,9 @@ import { decideGrants, grantIdOf, grantsOf, type GrantingRun } from './grants.ts
 import { applyEffects, eventIdOf, type RunEffect } from './effects.ts';
 import { answerKey, NO_ANSWERS, readFacts, type Answers } from './facts.ts';
 import { selectJourneyStates, type JourneyState } from './facts-queries.ts';
-import { versionKey, type RunningRow, type RunRef } from './run-row.ts';
+import { placeBehind, placeOfStart, versionKey, type RunningRow, type RunRef } from './run-row.ts';
 import type { Advanced, Facts, Rest, Step } from './shapes.ts';
-import type { WaitStarts } from './wait-starts.ts';
+import type { WaitStart, WaitStarts } from './wait-starts.ts';
 import {
   deleteWaits,
   insertSteps,
@@ -323,6 +323,7 @@ function move(
       seq,
       entered_at_ms: null,
       due_at_ms: null,
+      woken_by: null,
       outcome: outcome ?? null,
       error_code: error_code ?? null,
       cancelled_by: null,
@@ -339,6 +340,7 @@ function move(
     seq: rest.seq,
     entered_at_ms: stays ? (run.entered_at?.getTime() ?? now_ms) : now_ms,
     due_at_ms: rest.due_at_ms,
+    woken_by: rest.kind === 'rate' ? keptBehind(run) : null,
     outcome: null,
     error_code: null,
     cancelled_by: null,
@@ -347,9 +349,18 @@ function move(
   if (wait !== undefined) writes.waits.push(wait);
 }
 
+/** A wait for a rate is none of the journey: the run keeps from where its next wait counts, and what a branch must see. */
+function keptBehind(run: RunningRow): MovedRun['woken_by'] {
+  const place = placeOfWait(run);
+  return place === undefined
+    ? null
+    : { kind: 'rate', behind: { ...place, from_offset: String(place.from_offset) } };
+}
+
 const NOT_RESTING = {
   entered_at_ms: null,
   due_at_ms: null,
+  woken_by: null,
   outcome: null,
   error_code: null,
   cancelled_by: null,
@@ -365,17 +376,14 @@ function waitOf(
   starts: WaitStarts | undefined,
 ): NewWait | 'without start' {
   const wait = { ...refOf(run), event, seq, player_id: run.player_id };
-  const { partition, log_id, from_offset, woken_by } = run;
-  if (woken_by?.kind === 'event' && woken_by.behind !== undefined) {
-    const { behind } = woken_by;
-    return { ...wait, ...behind, from_offset: BigInt(behind.from_offset) };
-  }
+  const place = placeOfWait(run) ?? starts?.of(run);
+  return place === undefined ? 'without start' : { ...wait, ...place };
+}
+
+/** From where a wait counts that the run enters on this walk; undefined: from the present end of the log. */
+function placeOfWait(run: RunningRow): WaitStart | undefined {
   const is_first_walk = run.entered_at === null && run.seq === 1;
-  if (is_first_walk && partition !== null && log_id !== null && from_offset !== null) {
-    return { ...wait, partition, log_id, from_offset };
-  }
-  if (starts === undefined) return 'without start';
-  return { ...wait, ...starts.of(run) };
+  return placeBehind(run) ?? (is_first_walk ? placeOfStart(run) : undefined);
 }
 
 /** Written out, as all rows of which a batch has thousands: a spread object takes several times as long and as much memory. */

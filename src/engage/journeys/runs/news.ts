@@ -10,7 +10,7 @@ import {
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { mergedPartition } from './merge-queries.ts';
 import { readMirroredChange, selectLastChange, type PlayerChange } from './news-queries.ts';
-import type { RunningRow } from './run-row.ts';
+import { placeBehind, placeOfStart, type RunningRow } from './run-row.ts';
 
 /** How long a group of runs waits; one that waits longer asks again when its timer is due. */
 const WAIT_MS = 2_000;
@@ -153,13 +153,8 @@ function keyOf({ run, key }: NewsAsker): string {
 }
 
 /** Where on the log the event ends that woke the run, or else started it; undefined: it knows no place. */
-function placeOf({ woken_by, partition, log_id, from_offset }: RunningRow) {
-  if (woken_by?.kind === 'event' && woken_by.behind !== undefined) {
-    const { behind } = woken_by;
-    return { ...behind, from_offset: BigInt(behind.from_offset) };
-  }
-  if (partition === null || log_id === null || from_offset === null) return undefined;
-  return { partition, log_id, from_offset };
+function placeOf(run: RunningRow) {
+  return placeBehind(run) ?? placeOfStart(run);
 }
 
 /** Positions in another log than the run's can never pass its event: nothing is known of that log any more. */

@@ -1,5 +1,6 @@
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import type { RunContext, WokenBy } from './shapes.ts';
+import type { WaitStart } from './wait-starts.ts';
 
 /** The key of a run. */
 export interface RunRef extends ProjectRef {
@@ -33,6 +34,23 @@ export interface RunningRow extends RunRef {
   partition: number | null;
   log_id: string | null;
   from_offset: bigint | null;
+}
+
+/** The place on the log behind the event that woke the run, and after which it has waited for nothing but rates; undefined: none has. */
+export function placeBehind({ woken_by }: Pick<RunningRow, 'woken_by'>): WaitStart | undefined {
+  if (woken_by === null || woken_by.kind === 'delivery' || woken_by.behind === undefined) return undefined;
+  const { partition, log_id, from_offset } = woken_by.behind;
+  return { partition, log_id, from_offset: BigInt(from_offset) };
+}
+
+/** The place on the log behind the event that started the run; undefined: times decide. */
+export function placeOfStart({
+  partition,
+  log_id,
+  from_offset,
+}: Pick<RunningRow, 'partition' | 'log_id' | 'from_offset'>): WaitStart | undefined {
+  if (partition === null || log_id === null || from_offset === null) return undefined;
+  return { partition, log_id, from_offset };
 }
 
 /** The key of a version of a journey. */

@@ -28,7 +28,7 @@ export interface RunState {
   /** When its rest at the node ends. */
   due_at_ms: number;
   context: RunContext;
-  /** What ended the rest before its time: an awaited event, or the outcome of the webhook. */
+  /** What ended the rest before its time (an awaited event, or the outcome of the webhook), or what is behind a wait for a rate. */
   woken_by: WokenBy | undefined;
 }
 
@@ -40,9 +40,13 @@ export interface EventPlace {
   from_offset: string;
 }
 
-/** `behind`: the first place after the event; what the run waits for next counts from there. */
+/**
+ * `behind`: the first place after the event that started or woke the run; what the run waits for next counts from there.
+ * `rate`: nothing has ended a rest. The run waits for a rate, or has waited for one, and keeps the place meanwhile.
+ */
 export type WokenBy =
   | { kind: 'event'; behind?: EventPlace }
+  | { kind: 'rate'; behind: EventPlace }
   | { kind: 'delivery'; outcome: 'delivered' | 'exhausted'; error_code: string | undefined };
 
 /** What `advance` may ask about the run's player, templates and so on. */
@@ -115,6 +119,8 @@ export type Effect =
 /** Where the run rests. Every rest but the end has a time at which the run goes on in any case. */
 export type Rest =
   | { kind: 'timer'; node_id: string; seq: number; due_at_ms: number }
+  /** It looks then whether the rate of an amount is known. */
+  | { kind: 'rate'; node_id: string; seq: number; due_at_ms: number }
   | { kind: 'event'; node_id: string; seq: number; event: string; due_at_ms: number }
   | { kind: 'delivery'; node_id: string; seq: number; due_at_ms: number }
   | {

@@ -28,7 +28,7 @@ export type Turn =
   /** The run stays at the node. */
   | {
       kind: 'rest';
-      until: { kind: 'timer' } | { kind: 'event'; event: string } | { kind: 'delivery' };
+      until: { kind: 'timer' } | { kind: 'rate' } | { kind: 'event'; event: string } | { kind: 'delivery' };
       due_at_ms: number;
       effect?: Effect;
     }
@@ -196,7 +196,7 @@ function awaitRate({ id }: Node, seq: number, run: RunState, now_ms: number): Tu
   if (waited_ms >= LONGEST_RATE_WAIT_MS) return undefined;
   const pause_ms = Math.min(Math.max(Math.floor(waited_ms / 4), FIRST_LOOK_MS), LONGEST_LOOK_MS);
   const due_at_ms = Math.min(now_ms + pause_ms, since_ms + LONGEST_RATE_WAIT_MS);
-  return { kind: 'rest', until: { kind: 'timer' }, due_at_ms };
+  return { kind: 'rest', until: { kind: 'rate' }, due_at_ms };
 }
 
 /** The same player takes the same branch in every version, while the weights stay. */

@@ -2,6 +2,7 @@ import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { RunOutcome, RunRef, RunStatus } from './run-row.ts';
 import type { Timer } from './claim-queries.ts';
+import type { WokenBy } from './shapes.ts';
 
 /** A node of a run that is done. `ref`: the message, the webhook's event or the grant of the step. */
 export interface StepRow extends RunRef {
@@ -48,6 +49,8 @@ export interface MovedRun extends RunRef {
   entered_at_ms: number | null;
   /** Null: the run has ended. */
   due_at_ms: number | null;
+  /** What is behind a wait for a rate; null: it rests otherwise, or has ended. */
+  woken_by: Extract<WokenBy, { kind: 'rate' }> | null;
   outcome: RunOutcome | null;
   error_code: string | null;
   cancelled_by: string | null;
@@ -58,7 +61,7 @@ export async function updateRuns(tx: Tx, rows: readonly MovedRun[], now: Date): 
   if (rows.length === 0) return;
   await tx`
     update journey_runs r set
-      status = m.status, node_id = m.node_id, seq = m.seq, woken_by = null, outcome = m.outcome,
+      status = m.status, node_id = m.node_id, seq = m.seq, woken_by = m.woken_by::jsonb, outcome = m.outcome,
       entered_at = 'epoch'::timestamptz + m.entered_ms * interval '1 millisecond',
       due_at = 'epoch'::timestamptz + m.due_ms * interval '1 millisecond',
       error_code = m.error_code, cancelled_by = m.cancelled_by,
@@ -68,9 +71,12 @@ export async function updateRuns(tx: Tx, rows: readonly MovedRun[], now: Date): 
       ${plainArray(rows.map((r) => r.run_id))}::text::uuid[], ${plainArray(rows.map((r) => r.status))}::text::text[],
       ${textArray(rows.map((r) => r.node_id))}::text::text[], ${plainArray(rows.map((r) => r.seq))}::text::integer[],
       ${plainArray(rows.map((r) => r.entered_at_ms))}::text::bigint[],
-      ${plainArray(rows.map((r) => r.due_at_ms))}::text::bigint[], ${plainArray(rows.map((r) => r.outcome))}::text::text[],
-      ${textArray(rows.map((r) => r.error_code))}::text::text[], ${textArray(rows.map((r) => r.cancelled_by))}::text::text[]
-    ) as m (tenant_id, project_id, run_id, status, node_id, seq, entered_ms, due_ms, outcome, error_code, cancelled_by)
+      ${plainArray(rows.map((r) => r.due_at_ms))}::text::bigint[],
+      ${textArray(rows.map((r) => r.woken_by && JSON.stringify(r.woken_by)))}::text::text[],
+      ${plainArray(rows.map((r) => r.outcome))}::text::text[], ${textArray(rows.map((r) => r.error_code))}::text::text[],
+      ${textArray(rows.map((r) => r.cancelled_by))}::text::text[]
+    ) as m (tenant_id, project_id, run_id, status, node_id, seq, entered_ms, due_ms, woken_by, outcome, error_code,
+      cancelled_by)
     cross join lateral (${runOf(tx)}) found
     where r.ctid = found.ctid`;
 }

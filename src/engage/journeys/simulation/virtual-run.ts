@@ -115,10 +115,9 @@ function restEnd(
   now_ms: number,
   webhooks: VirtualStart['webhooks'],
 ): RestEnd {
-  const node = graph.nodes.get(rest.node_id);
   // No rate comes while it is simulated: the run waits for as long as it may.
-  if (node?.type === 'branch' || node?.type === 'grant_bonus')
-    return { at_ms: now_ms + LONGEST_RATE_WAIT_MS };
+  if (rest.kind === 'rate') return { at_ms: now_ms + LONGEST_RATE_WAIT_MS };
+  const node = graph.nodes.get(rest.node_id);
   if (rest.kind !== 'delivery' || node?.type !== 'call_webhook') return { at_ms: rest.due_at_ms };
   const answer = Object.hasOwn(webhooks, node.id) ? webhooks[node.id] : undefined;
   return deliveryEnd(node, answer ?? { status: 200 }, now_ms);

@@ -233,6 +233,80 @@ describe('while no rate is known', () => {
     expect(stepsOf(await ended(runs, journey_id))[0]).toEqual(['b', 'completed', 'else', null]);
   });
 
+  it.each(['started', 'woke'])(
+    'what follows the event that %s the run is not lost while it waits',
+    async (how) => {
+      const own = await service.newTenant('EUR');
+      const runs = runFixture(service, own);
+      const waitFor = (id: string, event: string, next: string) => ({
+        id,
+        type: 'wait_for_event',
+        event,
+        timeout_ms: 3_600_000,
+        next,
+        timeout_next: 'late',
+      });
+      const path = how === 'started' ? 'trigger_payload.amount' : 'events.e.amount';
+      const condition = { where: { [path]: { gte: 5_000 } } };
+      const branch = { id: 'b', type: 'branch', branches: [{ condition, next: 'late' }], else_next: 'then' };
+      const nodes = [branch, waitFor('then', 'custom_then', 'end'), end(), end('late')];
+      const journey_id =
+        how === 'started'
+          ? await runs.journey(nodes, { kind: 'event', event: 'deposit_confirmed' })
+          : await runs.journey([waitFor('e', 'deposit_confirmed', 'b'), ...nodes]);
+      const [player_id = ''] = await runs.client.players(1);
+      if (how === 'woke') await runs.reached(journey_id, await runs.start(journey_id, player_id), 'e');
+      await post(own, [
+        { event: 'deposit_confirmed', player_id, properties: deposit('SEK', 11_000) },
+        { event: 'custom_then', player_id, properties: {} },
+      ]);
+      const { run_id } = await runOf(runs, journey_id, 'stands at the branch', ({ history }) =>
+        history.some(({ node_id, entered_at }) => node_id === 'b' && entered_at !== null),
+      );
+      // It has looked again, without a rate.
+      const [first] = await runs.sql<
+        { due_at: Date }[]
+      >`select due_at from journey_runs where run_id = ${run_id}`;
+      await until('the run has looked again', async (saw) => {
+        const [now] = await runs.sql<
+          { due_at: Date }[]
+        >`select due_at from journey_runs where run_id = ${run_id}`;
+        return saw(now?.due_at.getTime() ?? 0) > (first?.due_at.getTime() ?? 0);
+      });
+      await rate(own, 'EUR', 'SEK', '11', '2026-01-01');
+      await runs.reached(journey_id, run_id, 'completed');
+      const run = await runs.run(journey_id, run_id);
+      expect(stepsOf(run).slice(-3)).toEqual([
+        ['b', 'completed', 'else', null],
+        ['then', 'completed', 'event', null],
+        ['end', 'completed', 'ended', null],
+      ]);
+    },
+  );
+
+  it('a lost bet, whose amount the ledger does not have, passes filters at once; its bonus fails after a day', async () => {
+    const own = await service.newTenant('EUR');
+    const [runs, grants] = [runFixture(service, own), grantsFixture(service, own)];
+    const template_id = await grants.template({ type: 'deposit_match', config: MATCH });
+    const where = { amount: { gte: 11_000 } };
+    const trigger = { kind: 'event', event: 'bet_lost', where };
+    const journey_id = await runs.journey([grant(template_id), end()], trigger);
+    const player_id = await grants.player();
+    const properties = { bet_id: randomUUID(), amount: 11_000, currency: 'SEK' };
+    await post(own, [{ event: 'bet_lost', player_id, properties }]);
+    const { run_id } = await runOf(runs, journey_id, 'stands at the bonus', ({ history }) =>
+      history.some(({ node_id, entered_at }) => node_id === 'g' && entered_at !== null),
+    );
+    expect(
+      await runs.sql`select from unrated_events where tenant_id = ${own.tenant_id}`,
+      'it waits for no rate',
+    ).toEqual([]);
+    await runs.sql`update journey_runs set entered_at = entered_at - interval '1 day' where run_id = ${run_id}`;
+    const run = await runs.reached(journey_id, run_id, 'failed');
+    expect(stepsOf(run)[0]).toEqual(['g', 'failed', 'failed', 'FX_RATE_NOT_FOUND']);
+    expect(run.error_code).toBe('FX_RATE_NOT_FOUND');
+  });
+
   it('a filter holds for no amount of it; the rate then decides, once', async () => {
     const own = await service.newTenant('EUR');
     const runs = runFixture(service, own);

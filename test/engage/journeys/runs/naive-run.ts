@@ -347,7 +347,7 @@ function lookingAgain(node: WrittenNode, run: NaiveRun, now_ms: number): Naive {
   const quarter_ms = Math.floor(waited_ms / 4);
   const pause_ms = quarter_ms < 2_000 ? 2_000 : quarter_ms > 300_000 ? 300_000 : quarter_ms;
   const end_ms = now_ms - waited_ms + DAY_MS;
-  return { stay: 'timer', due_at_ms: now_ms + pause_ms < end_ms ? now_ms + pause_ms : end_ms };
+  return { stay: 'rate', due_at_ms: now_ms + pause_ms < end_ms ? now_ms + pause_ms : end_ms };
 }
 
 function clauseHolds({ property, op, value }: WrittenClause, context: unknown, now_ms: number): boolean {
