@@ -2315,7 +2315,7 @@ create table public.unrated_events (
   event_index smallint not null,
   partition integer not null,
   log_offset bigint not null,
-  log_id text not null,
+  log_id text,
   value text not null,
   held_at timestamp with time zone not null,
   is_rated boolean not null default false,

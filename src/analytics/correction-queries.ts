@@ -82,13 +82,15 @@ export interface Correction {
   event_index: number;
   base_amount: bigint | null;
   base_payout: bigint | null;
+  /** Whether a rate has converted them; 0 needs none. */
+  is_rated: boolean;
 }
 
 /** The oldest corrections in the order in which the rows were restated. */
 export async function readCorrections(sql: Tx, limit: number): Promise<Correction[]> {
   return sql<Correction[]>`
     select c.correction_id, c.tenant_id, c.project_id, l.event, epoch_ms(l.occurred_at) as occurred_ms, l.ingestion_id,
-      l.event_index, l.base_amount, l.base_payout
+      l.event_index, l.base_amount, l.base_payout, l.rate is not null as is_rated
     from (select * from event_corrections order by correction_id limit ${limit}) c
     join projects p using (tenant_id, project_id)
     cross join lateral (

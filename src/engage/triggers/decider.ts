@@ -5,6 +5,8 @@ import { ApiError } from '../../errors.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../wiring/platform.ts';
+import { groupedBy } from '../../bonuses/wagering/grouped-by.ts';
+import { projectRefOf } from '../../tenants/project-ref.ts';
 import type { Decision, FiringEvent, TriggerKind } from './kind.ts';
 import { ListenerTurns } from './listener-turns.ts';
 import {
@@ -21,6 +23,7 @@ import {
   type WaitingListener,
 } from './trigger-queries.ts';
 import { parseExact } from '../../platform/exact-json.ts';
+import { keepUnrated } from './unrated.ts';
 
 type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metrics'>;
 
@@ -33,6 +36,12 @@ const LONGEST_WAIT_MS = 24 * 3_600_000;
 const FAILED_KEPT_MS = 30 * LONGEST_WAIT_MS;
 /** The pause of an event after a failed attempt doubles up to this. */
 const LONGEST_PAUSE_S = 30;
+/**
+ * Why an event waits for its rate, and for how long at most it is not looked at meanwhile: its listener may have changed
+ * again. The rate itself wakes it.
+ */
+const WITHOUT_RATE = 'FX_RATE_NOT_FOUND: no rate is known for an amount that decides it';
+const RATE_PAUSE_S = 300;
 /**
  * How often decided events are removed and the metrics set, how often late events are looked for, how many at once. While
  * there are more to remove, every turn removes so many.
@@ -122,19 +131,25 @@ export class TriggerDecider {
     const { postgres, clock, metrics } = this.#deps;
     const merged = claimed.filter(({ is_merged }) => is_merged);
     if (merged.length > 0) await moveToSurvivors(postgres.service, listener, merged.map(keyOf));
-    const events = claimed.filter(({ is_merged }) => !is_merged);
+    const judged = claimed.filter(({ is_merged }) => !is_merged).map((one) => judgedBy(decision, one));
+    await this.#leaveToRates(listener, judged.filter(isUndecided));
+    const events = judged.filter((one) => !isUndecided(one));
     if (events.length === 0) return;
-    const player_ids = [...new Set(events.map(({ player_id }) => player_id))];
-    const matching = await decision.judge(player_ids);
-    const outcomes = events.map(({ player_id }) => (matching.has(player_id) ? 'fired' : 'refused'));
+    const accepted = events.filter(({ is_accepted }) => is_accepted);
+    const player_ids = [...new Set(accepted.map(({ player_id }) => player_id))];
+    const matching = player_ids.length === 0 ? new Set() : await decision.judge(player_ids);
+    const fires = ({ is_accepted, player_id }: JudgedEvent) =>
+      is_accepted === true && matching.has(player_id);
+    const outcomes = events.map((one) => (fires(one) ? 'fired' : 'refused'));
     const settled = await retryConflicts(() =>
       postgres.service.begin(async (tx) => {
-        await holdPlayers(tx, listener, player_ids);
+        await holdPlayers(
+          tx,
+          events.map(({ player_id }) => ({ ...projectRefOf(listener), player_id })),
+        );
         const now = new Date(clock.now_ms());
         const keys = await settleTriggerEvents(tx, listener, events.map(keyOf), outcomes, now);
-        const firing = events.filter(
-          ({ event_key, player_id }) => keys.has(event_key) && matching.has(player_id),
-        );
+        const firing = events.filter((one) => keys.has(one.event_key) && fires(one));
         const committed = firing.length > 0 ? await decision.fire(tx, firing.map(firingOf)) : undefined;
         return { fired: firing.length, refused: keys.size - firing.length, committed };
       }),
@@ -142,6 +157,26 @@ export class TriggerDecider {
     settled.committed?.();
     for (const outcome of ['fired', 'refused'] as const) {
       metrics.triggerEvents.inc({ outcome }, settled[outcome]);
+    }
+  }
+
+  /**
+   * Leaves events to their rates on which the listener depends now, though it did not when they were recorded: they are kept
+   * as those that have just come. What gives a kept event its amounts gives them to the waiting one.
+   */
+  async #leaveToRates(listener: WaitingListener, events: readonly JudgedEvent[]): Promise<void> {
+    const { postgres, clock } = this.#deps;
+    if (events.length === 0) return;
+    // First: the rate, whenever it comes, ends the pause.
+    await postponeTriggerEvents(postgres.service, listener, events.map(keyOf), WITHOUT_RATE, RATE_PAUSE_S);
+    const now = new Date(clock.now_ms());
+    for (const of_place of groupedBy(events, ({ partition, log_id }) => `${partition} ${log_id}`).values()) {
+      const [first] = of_place;
+      if (first === undefined) continue;
+      const kept = of_place.map(({ value, log_offset, event }) => {
+        return { record: { offset: log_offset, value }, event };
+      });
+      await keepUnrated(postgres.service, first, kept, now);
     }
   }
 
@@ -213,9 +248,21 @@ export class TriggerDecider {
 
 const keyOf = ({ event_key }: ClaimedEvent) => event_key;
 
-function firingOf(claimed: ClaimedEvent): FiringEvent {
-  const { value, event_key, player_id, partition, log_offset, log_id } = claimed;
-  return { event_key, player_id, event: parseExact(value) as PlayerEvent, partition, log_offset, log_id };
+/** A claimed event, and whether the listener takes it; undefined: that depends on an amount without a rate. */
+interface JudgedEvent extends ClaimedEvent {
+  event: PlayerEvent;
+  is_accepted: boolean | undefined;
+}
+
+function judgedBy({ accepts }: Decision, claimed: ClaimedEvent): JudgedEvent {
+  const event = parseExact(claimed.value) as PlayerEvent;
+  return { ...claimed, event, is_accepted: accepts === undefined ? true : accepts(event) };
+}
+
+const isUndecided = ({ is_accepted }: JudgedEvent) => is_accepted === undefined;
+
+function firingOf({ event_key, player_id, event, partition, log_offset, log_id }: JudgedEvent): FiringEvent {
+  return { event_key, player_id, event, partition, log_offset, log_id };
 }
 
 /** The reason of a failure for operators and editors: without the text of foreign errors, which may quote rows. */

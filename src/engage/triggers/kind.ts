@@ -45,6 +45,11 @@ export interface Decision {
    */
   reads_clickhouse: boolean;
   /**
+   * Whether the event may fire it as it is now, as {@link Listener.accepts} for one that was recorded before; absent: every
+   * one. Undefined: the event waits for its rate.
+   */
+  accepts?: (event: PlayerEvent) => boolean | undefined;
+  /**
    * Which of these players it is fired for. Called outside any transaction, so that it may take its time. What it
    * rejects with is stored and tried again later.
    */

@@ -27,12 +27,16 @@ const MAX_CHARS = 8 * 1024 * 1024;
  * force. Returns how many were recorded.
  *
  * `log_id`: the log in which the records have their offsets, given for events that are looked at again because their rates
- * are known. They are not kept again: an amount that has no rate now gets none. Absent: the present log.
+ * are known; null: nobody knows it. They are not kept again: an amount that has no rate now gets none. Absent: the present log.
  */
 export async function recordTriggerEvents(
   { postgres, clock, eventLog }: Pick<Platform, 'postgres' | 'clock' | 'eventLog'>,
   kinds: readonly TriggerKind[],
-  { partition, records, log_id: own_log }: Pick<LogBatch, 'partition' | 'records'> & { log_id?: string },
+  {
+    partition,
+    records,
+    log_id: own_log,
+  }: Pick<LogBatch, 'partition' | 'records'> & { log_id?: string | null },
 ): Promise<number> {
   const { byTrigger, projects } = grouped(records);
   if (projects.length === 0) return 0;
@@ -74,7 +78,7 @@ export async function recordTriggerEvents(
     }
   }
   if (found.length === 0 && undecided.size === 0) return 0;
-  const log_id = own_log ?? (await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS));
+  const log_id = own_log === undefined ? await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS) : own_log;
   if (own_log === undefined) {
     await keepUnrated(postgres.service, { log_id, partition }, undecided.values(), new Date(now_ms));
   }

@@ -4,6 +4,7 @@ import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
+import type { PlayerRef } from '../../players/player-ref.ts';
 import type { ListenerKind, ListenerRef } from './kind.ts';
 
 // Without statistics the planner takes the index of waiting events and the primary key for equally good, and may read all
@@ -19,7 +20,7 @@ export interface NewTriggerEvent extends ListenerRef {
   /** The event's position on `player-events`, and the id of that log. */
   partition: number;
   log_offset: bigint;
-  log_id: string;
+  log_id: string | null;
   value: string;
   keep_until: Date;
 }
@@ -191,18 +192,40 @@ function named(sql: Tx, { tenant_id, project_id, listener_id }: ListenerRef) {
     offset 0`;
 }
 
-/** Locks players until the transaction ends: they are not merged or deleted meanwhile. */
-export async function holdPlayers(
-  tx: Tx,
-  { tenant_id, project_id }: ProjectRef,
-  player_ids: readonly string[],
-): Promise<void> {
+/**
+ * Locks players, or who they were merged into, until the transaction ends: they are not merged, deleted or erased meanwhile.
+ */
+export async function holdPlayers(tx: Tx, players: readonly PlayerRef[]): Promise<void> {
   await tx`
-    select from (select distinct player_id from unnest(${plainArray(player_ids)}::text::uuid[]) as r (player_id)
+    select from (
+      select distinct g.tenant_id, g.project_id, coalesce(m.into_player_id, g.player_id) as player_id
+      from unnest(
+        ${plainArray(players.map((p) => p.tenant_id))}::text::uuid[],
+        ${plainArray(players.map((p) => p.project_id))}::text::uuid[],
+        ${plainArray(players.map((p) => p.player_id))}::text::uuid[]) as g (tenant_id, project_id, player_id)
+      left join lateral (
+        select m.into_player_id from player_merges m
+        where m.tenant_id = g.tenant_id and m.project_id = g.project_id and m.player_id = g.player_id offset 0) m on true
       order by player_id) r
     cross join lateral (
       select from players p
-      where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = r.player_id for share) p`;
+      where p.player_id = r.player_id and p.tenant_id = r.tenant_id and p.project_id = r.project_id for share) p`;
+}
+
+/**
+ * Gives waiting events of a project, whatever they may fire, the values with the amounts that their rates give; they are due now.
+ */
+export async function rateTriggerEvents(
+  sql: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  events: readonly { event_key: string; value: string }[],
+): Promise<void> {
+  await sql`
+    update trigger_events e set value = r.value, claimed_until = null, last_error = null
+    from unnest(
+      ${textArray(events.map(({ event_key }) => event_key))}::text::text[],
+      ${textArray(events.map(({ value }) => value))}::text::text[]) as r (event_key, value)
+    where e.tenant_id = ${tenant_id} and e.project_id = ${project_id} and e.event_key = r.event_key and e.outcome is null`;
 }
 
 /**

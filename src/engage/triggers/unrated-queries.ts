@@ -9,29 +9,43 @@ export type EventRef = Pick<PlayerEvent, 'tenant_id' | 'project_id' | 'ingestion
 
 /** An event on `player-events` that a filter cannot decide about, because no rate is known for its amounts. */
 export interface UnratedEvent extends EventRef {
+  player_id: string;
   partition: number;
   log_offset: bigint;
-  log_id: string;
+  /** Null: it is not known. */
+  log_id: string | null;
   value: string;
   /** The id under which the ledger has the event. */
   reference: string;
 }
 
 /**
- * Keeps the events, each given once, in the order of their keys. One that is kept already stays as it is, but is held since
- * another time: what looks at it at this moment does not remove it.
+ * Keeps the events, each given once, in the order of their keys, except those of a person who was forgotten. One that is kept
+ * already stays as it is, but is held since another time: what looks at it at this moment does not remove it. The caller holds
+ * the players.
  */
 export async function insertUnrated(tx: Tx, events: readonly UnratedEvent[], now: Date): Promise<void> {
   await tx`
     insert into unrated_events as u (tenant_id, project_id, ingestion_id, event_index, partition, log_offset, log_id, value,
       held_at)
-    select e.*, ${now}::timestamptz from unnest(
+    select e.tenant_id, e.project_id, e.ingestion_id, e.event_index, e.partition, e.log_offset, e.log_id, e.value,
+      ${now}::timestamptz
+    from unnest(
       ${plainArray(events.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(events.map((e) => e.project_id))}::text::uuid[],
       ${plainArray(events.map((e) => e.ingestion_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.event_index))}::text::smallint[],
+      ${plainArray(events.map((e) => e.event_index))}::text::smallint[], ${plainArray(events.map((e) => e.player_id))}::text::uuid[],
       ${plainArray(events.map((e) => e.partition))}::text::integer[],
       ${plainArray(events.map((e) => e.log_offset))}::text::bigint[], ${textArray(events.map((e) => e.log_id))}::text::text[],
-      ${textArray(events.map((e) => e.value))}::text::text[]) as e
+      ${textArray(events.map((e) => e.value))}::text::text[]
+    ) with ordinality as e (tenant_id, project_id, ingestion_id, event_index, player_id, partition, log_offset, log_id, value,
+      place)
+    left join lateral (
+      select m.into_player_id from player_merges m
+      where m.tenant_id = e.tenant_id and m.project_id = e.project_id and m.player_id = e.player_id offset 0) m on true
+    where not exists (
+      select from players p where p.player_id = coalesce(m.into_player_id, e.player_id) and p.tenant_id = e.tenant_id
+        and p.project_id = e.project_id and p.erased_at is not null)
+    order by e.place
     on conflict (tenant_id, project_id, ingestion_id, event_index) do update
     set held_at = greatest(u.held_at + interval '1 microsecond', excluded.held_at)`;
 }
@@ -58,22 +72,22 @@ export async function rateFromLedger(tx: Tx, events: readonly UnratedEvent[]): P
       and u.event_index = e.event_index and not u.is_rated`;
 }
 
-/** Gives kept events the amounts that were restated. */
+/** Gives kept events the amounts that were restated, or takes them where there is no rate any more. */
 export async function rateEvents(
   tx: Tx,
-  restated: readonly (EventRef & Pick<PlayerEvent, 'base_amount' | 'base_payout'>)[],
+  restated: readonly (EventRef & Pick<PlayerEvent, 'base_amount' | 'base_payout'> & { is_rated: boolean })[],
 ): Promise<void> {
-  const rated = restated.filter(({ base_amount, base_payout }) => (base_amount ?? base_payout) !== null);
-  if (rated.length === 0) return;
+  if (restated.length === 0) return;
   await tx`
-    update unrated_events u set is_rated = true, base_amount = e.base_amount, base_payout = e.base_payout
+    update unrated_events u set is_rated = e.is_rated, base_amount = e.base_amount, base_payout = e.base_payout
     from unnest(
-      ${plainArray(rated.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(rated.map((e) => e.project_id))}::text::uuid[],
-      ${plainArray(rated.map((e) => e.ingestion_id))}::text::uuid[],
-      ${plainArray(rated.map((e) => e.event_index))}::text::smallint[],
-      ${plainArray(rated.map((e) => e.base_amount))}::text::bigint[],
-      ${plainArray(rated.map((e) => e.base_payout))}::text::bigint[]
-    ) as e (tenant_id, project_id, ingestion_id, event_index, base_amount, base_payout)
+      ${plainArray(restated.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(restated.map((e) => e.project_id))}::text::uuid[],
+      ${plainArray(restated.map((e) => e.ingestion_id))}::text::uuid[],
+      ${plainArray(restated.map((e) => e.event_index))}::text::smallint[],
+      ${plainArray(restated.map((e) => e.base_amount))}::text::bigint[],
+      ${plainArray(restated.map((e) => e.base_payout))}::text::bigint[],
+      ${plainArray(restated.map((e) => e.is_rated))}::text::boolean[]
+    ) as e (tenant_id, project_id, ingestion_id, event_index, base_amount, base_payout, is_rated)
     where u.tenant_id = e.tenant_id and u.project_id = e.project_id and u.ingestion_id = e.ingestion_id
       and u.event_index = e.event_index`;
 }
@@ -82,7 +96,7 @@ export async function rateEvents(
 export const ratedWork: WorkQuery = (sql) => sql`select from unrated_events where is_rated limit 1`;
 
 /** A kept event whose amounts are known now. */
-export interface RatedEvent extends Omit<UnratedEvent, 'reference'> {
+export interface RatedEvent extends Omit<UnratedEvent, 'reference' | 'player_id'> {
   base_amount: bigint | null;
   base_payout: bigint | null;
   /** Since when it is held, to the microsecond, as Postgres writes it. */

@@ -5,6 +5,8 @@ import type { Callback } from '../../../src/engage/messaging/callbacks/callback.
 import { encodePlayerEvent } from '../../../src/ingest/events/envelope.ts';
 import { withoutErased } from '../../../src/ledger/fold/erased-lines.ts';
 import { insertTriggerEvents } from '../../../src/engage/triggers/trigger-queries.ts';
+import { keepUnrated } from '../../../src/engage/triggers/unrated.ts';
+import { encodePlayerEvent, type PlayerEvent } from '../../../src/ingest/events/envelope.ts';
 import { insertChunk } from '../../../src/players/export/queries.ts';
 import { call, sendBatch, type Answer } from '../../engines/http-client.ts';
 import type { TestService } from '../../engines/service.ts';
@@ -234,6 +236,46 @@ describe('an erasure', () => {
     };
     await insertTriggerEvents(sql, [event], new Date());
     expect(await sql`select from trigger_events where player_id = ${player_id}`).toHaveLength(0);
+  });
+
+  it('is not undone by an event that is kept for its rate, also while the person is being erased', async () => {
+    const { tenant_id, project_id } = service;
+    const sql = service.platform.postgres.service;
+    const keep = (player_id: string) => {
+      const event: PlayerEvent = {
+        tenant_id,
+        project_id,
+        event: 'deposit_confirmed',
+        player_id,
+        occurred_at: Date.now(),
+        received_at: Date.now(),
+        ingestion_id: randomUUID(),
+        event_index: 0,
+        base_amount: null,
+        base_payout: null,
+        properties: { amount: 5, currency: 'KRW', transaction_id: randomUUID(), payment_method: 'card' },
+      };
+      const record = { offset: 0n, value: encodePlayerEvent(event) };
+      return keepUnrated(sql, { log_id: 'log', partition: 0 }, [{ record, event }], new Date());
+    };
+    const kept = (player_id: string) =>
+      sql`select from unrated_events where value::jsonb ->> 'player_id' = ${player_id}`;
+    const player_id = await register({});
+    await keep(player_id);
+    expect(await kept(player_id)).toHaveLength(1);
+    await erase(player_id);
+    await keep(player_id);
+    expect(await kept(player_id)).toEqual([]);
+    // An erasure that is not committed yet: what comes meanwhile waits for it.
+    const other = await register({});
+    const keeping = await sql.begin(async (tx) => {
+      await tx`update players set erased_at = now() where player_id = ${other}`;
+      const begun = keep(other);
+      await Promise.race([statementWaits(sql, tx), begun]);
+      return { begun };
+    });
+    await keeping.begun;
+    expect(await kept(other)).toEqual([]);
   });
 
   it('takes an export that is being made: no chunk is added to one that is gone', async () => {

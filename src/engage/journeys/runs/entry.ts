@@ -1,6 +1,7 @@
 import { bucketOf } from '../../../platform/bucket.ts';
 import { newId } from '../../../platform/ids.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import { projectRefOf } from '../../../tenants/project-ref.ts';
 import { holdPlayers } from '../../triggers/trigger-queries.ts';
 import type { Definition } from '../graph/shapes.ts';
 import {
@@ -62,7 +63,10 @@ export async function enter(tx: Tx, entry: Entry, entrants: readonly Entrant[]):
   const min_interval_ms = is_forced ? undefined : re_entry.min_interval_ms;
   const most = is_forced ? undefined : max_entries_per_hour;
   // A merge that has begun ends first, and one that begins later finds these runs.
-  await holdPlayers(tx, version, [...new Set(entrants.map(({ player_id }) => player_id))]);
+  await holdPlayers(
+    tx,
+    entrants.map(({ player_id }) => ({ ...projectRefOf(version), player_id })),
+  );
   if (min_interval_ms !== undefined || most !== undefined) await lockEntry(tx, version);
   const room = await roomFor(tx, entry, most);
   const wanted = min_interval_ms === undefined ? entrants : firstOfEach(entrants);

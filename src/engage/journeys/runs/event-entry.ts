@@ -47,6 +47,7 @@ export function journeyTriggers(deps: Deps): TriggerKind {
       if (live === undefined) return undefined;
       return {
         reads_clickhouse: asksClickHouse(live.definition),
+        accepts: (event) => satisfies(listener.listener_id, live.definition, event),
         judge: (player_ids) => Promise.resolve(new Set(player_ids)),
         fire: (tx, events) => fire(deps, definitions, tx, ref, events),
       };
@@ -77,8 +78,8 @@ async function readLive(
 }
 
 /**
- * Whether the event is one of the trigger's; undefined: no rate is known for an amount that decides it. What became of a message of the journey does not start a run of it: that
- * would send the next message, without end.
+ * Whether the event is one of the trigger's; undefined: no rate is known for an amount that decides it. What became of a
+ * message of the journey does not start a run of it: that would send the next message, without end.
  */
 function satisfies(journey_id: string, { trigger }: Definition, event: PlayerEvent): boolean | undefined {
   if (trigger.kind !== 'event' || trigger.event !== event.event) return false;
@@ -103,8 +104,12 @@ async function fire(
   const live = await readLive(tx, definitions, ref);
   if (live === undefined) return undefined;
   const { version, definition } = live;
+  const verdicts = new Map(events.map((one) => [one, satisfies(ref.journey_id, definition, one.event)]));
+  // Of a version that was published since: the next attempt leaves the event to its rate.
+  if ([...verdicts.values()].includes(undefined))
+    throw new Error('the trigger depends on an amount without a rate');
   const entrants = events
-    .filter(({ event }) => satisfies(ref.journey_id, definition, event) === true)
+    .filter((one) => verdicts.get(one) === true)
     .map((firing): Entrant => {
       const { player_id, event_key, event } = firing;
       const { event: name, ingestion_id } = event;

@@ -4,6 +4,7 @@ import type { LogRecord } from '../../../platform/event-log/port.ts';
 import { NIL_ID } from '../../../platform/ids.ts';
 import { projectRefOf, type ProjectRef } from '../../../tenants/project-ref.ts';
 import { recordTriggerEvents } from '../../triggers/record.ts';
+import { rateTriggerEvents } from '../../triggers/trigger-queries.ts';
 import { deleteUnrated, pruneUnrated, selectRated, type RatedEvent } from '../../triggers/unrated-queries.ts';
 import { journeyTriggers } from './event-entry.ts';
 import type { Matcher, MatcherDeps } from './matcher.ts';
@@ -63,6 +64,14 @@ export class RatedEvents {
 
   /** The events of one project. */
   async #look(rated: readonly RatedEvent[]): Promise<void> {
+    const [project] = rated;
+    if (project === undefined) return;
+    const waiting = rated.map((one) => ({
+      event_key: `${one.ingestion_id}:${one.event_index}`,
+      value: recordOf(one).value,
+    }));
+    // Of what was recorded before: it counts even where its listener would not record it any more.
+    await rateTriggerEvents(this.#deps.postgres.service, project, waiting);
     const places = groupedBy(rated, ({ log_id, partition }) => `${partition} ${log_id}`);
     for (const events of places.values()) {
       const [first] = events;
@@ -70,7 +79,8 @@ export class RatedEvents {
       const { partition, log_id } = first;
       const records = events.map(recordOf).toSorted((a, b) => (a.offset < b.offset ? -1 : 1));
       await recordTriggerEvents(this.#deps, [this.#triggers], { partition, records, log_id });
-      await this.#matcher.lookAgain({ partition, log_id }, records);
+      // Without its log it is one that was recorded: the matcher has seen it at its place.
+      if (log_id !== null) await this.#matcher.lookAgain({ partition, log_id }, records);
     }
   }
 

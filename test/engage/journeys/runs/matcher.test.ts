@@ -7,7 +7,10 @@ import { RatedEvents } from '../../../../src/engage/journeys/runs/rated-events.t
 import { folded, startTestService, type TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
 import { keepUnrated } from '../../../../src/engage/triggers/unrated.ts';
-import { deleteUnrated, selectRated } from '../../../../src/engage/triggers/unrated-queries.ts';
+import { TriggerDecider } from '../../../../src/engage/triggers/decider.ts';
+import { recordTriggerEvents } from '../../../../src/engage/triggers/record.ts';
+import { journeyTriggers } from '../../../../src/engage/journeys/runs/event-entry.ts';
+import { deleteUnrated, rateEvents, selectRated } from '../../../../src/engage/triggers/unrated-queries.ts';
 import { encodePlayerEvent, type PlayerEvent } from '../../../../src/ingest/events/envelope.ts';
 import { NIL_ID } from '../../../../src/platform/ids.ts';
 import { triggerFixture } from '../../triggers/trigger-fixture.ts';
@@ -229,6 +232,118 @@ it('an event whose rate comes late wakes the runs behind its first page, and the
   expect(await on.sql`select from journey_match_rests`).toEqual([]);
 });
 
+/** A journey that deposits start, and one of them on the log, recorded before the journey compares its amount. */
+async function recordedBeforeFilter(gte: number) {
+  const { platform } = service;
+  const player_id = await triggerFixture(service).person();
+  const trigger = { kind: 'event', event: 'deposit_confirmed' };
+  const journey_id = await on.journey([end()], trigger);
+  const kinds = [journeyTriggers(platform)];
+  const decider = new TriggerDecider(platform, kinds);
+  const paid = { amount: 60_000, currency: 'KRW', transaction_id: randomUUID(), payment_method: 'card' };
+  const from = [...(await platform.eventLog.endOffsets('player-events')).values()][0] ?? 0n;
+  await triggerFixture(service).event(player_id, 'deposit_confirmed', paid);
+  await folded(platform);
+  await until('the event is on the log', async (saw) =>
+    [...saw(await platform.eventLog.endOffsets('player-events')).values()].some((last) => last > from),
+  );
+  let recorded = 0;
+  for await (const { records } of platform.eventLog.read('player-events', 0, from, 1n << 62n))
+    recorded += await recordTriggerEvents(platform, kinds, { partition: 0, records });
+  expect(recorded).toBe(1);
+  const changed = await on.client.api('PATCH', `/v1/journeys/${journey_id}`, {
+    trigger: { ...trigger, where: { amount: { gte } } },
+  });
+  expect(changed.status, JSON.stringify(changed.error)).toBe(200);
+  /** Until everything that may be decided now is. */
+  const decide = async () => {
+    await until('nothing is due', async (saw) => {
+      await decider.turn(new AbortController().signal);
+      const due = await on.sql`
+        select from trigger_events
+        where listener_id = ${journey_id} and decided_at is null and (claimed_until is null or last_error is null)`;
+      return saw(due).length === 0;
+    });
+    await decider.close();
+  };
+  const rated = new RatedEvents(platform, new Matcher(platform));
+  return {
+    journey_id,
+    rated,
+    decide,
+    /** As event-rewriter does when the rate comes. */
+    async rate() {
+      const { transaction_id } = paid;
+      await on.sql`update ledger set base_amount = 4000, rate = 0.0667 where reference = ${transaction_id}`;
+      await on.sql`update unrated_events set is_rated = true, base_amount = 4000 where value like ${`%${transaction_id}%`}`;
+    },
+    recorded: () => on.sql`select outcome, last_error from trigger_events where listener_id = ${journey_id}`,
+    held: () => on.sql`select is_rated from unrated_events where value like ${`%${paid.transaction_id}%`}`,
+    runs: () => on.sql`select version from journey_runs where journey_id = ${journey_id}`,
+  };
+}
+
+const WAITING = { outcome: null, last_error: expect.stringContaining('FX_RATE_NOT_FOUND') as string };
+
+it.each([
+  [4_000, [{ version: 2 }], 'fired'],
+  [4_001, [], 'refused'],
+])(
+  'an event recorded before its journey compares amounts waits for its rate: of %i',
+  async (gte, runs, outcome) => {
+    const one = await recordedBeforeFilter(gte);
+    await one.decide();
+    expect([await one.recorded(), await one.held(), await one.runs()]).toEqual([
+      [WAITING],
+      [{ is_rated: false }],
+      [],
+    ]);
+    await one.rate();
+    await one.rated.turn();
+    await one.decide();
+    expect([await one.recorded(), await one.held(), await one.runs()]).toEqual([
+      [{ outcome, last_error: null }],
+      [],
+      runs,
+    ]);
+  },
+);
+
+it('an event whose rate came before it is decided anew is decided by its rate', async () => {
+  const one = await recordedBeforeFilter(4_000);
+  await one.rate();
+  await one.decide();
+  expect([await one.recorded(), await one.held()]).toEqual([[WAITING], [{ is_rated: true }]]);
+  await one.rated.turn();
+  await one.decide();
+  expect([await one.recorded(), await one.held(), await one.runs()]).toEqual([
+    [{ outcome: 'fired', last_error: null }],
+    [],
+    [{ version: 2 }],
+  ]);
+});
+
+it('an event whose rate does not come within a day is given up with the reason, and one of no known log waits, too', async () => {
+  const one = await recordedBeforeFilter(4_000);
+  await on.sql`update trigger_events set log_id = null, log_offset = -1 where listener_id = ${one.journey_id}`;
+  await one.decide();
+  expect([await one.recorded(), await one.held()]).toEqual([[WAITING], [{ is_rated: false }]]);
+  await on.sql`
+    update trigger_events set recorded_at = recorded_at - interval '1 day' where listener_id = ${one.journey_id}`;
+  const later = new TriggerDecider(service.platform, [journeyTriggers(service.platform)]);
+  await later.turn(new AbortController().signal);
+  await later.close();
+  expect(await one.recorded()).toEqual([{ ...WAITING, outcome: 'failed' }]);
+  // The rate comes after that.
+  await one.rate();
+  await one.rated.turn();
+  expect([await one.recorded(), await one.held(), await one.runs()]).toEqual([
+    [{ ...WAITING, outcome: 'failed' }],
+    [],
+    [],
+  ]);
+});
+
 it('an event that is kept again while it is looked at is looked at again', async () => {
   const { tenant_id, project_id, platform } = service;
   const sql = platform.postgres.service;
@@ -270,6 +385,42 @@ it('an event that is kept again while it is looked at is looked at again', async
   expect(second).toHaveLength(1);
   await deleteUnrated(sql, second);
   expect(await look()).toEqual([]);
+});
+
+it('an event whose stake has no rate is not rated by its payout of 0, nor by a rate that went', async () => {
+  const { tenant_id, project_id, platform } = service;
+  const sql = platform.postgres.service;
+  const ref = { tenant_id, project_id, ingestion_id: randomUUID(), event_index: 0 };
+  const event: PlayerEvent = {
+    ...ref,
+    event: 'bet_settled',
+    player_id: NIL_ID,
+    occurred_at: Date.now(),
+    received_at: Date.now(),
+    base_amount: null,
+    base_payout: 0n,
+    properties: {
+      bet_id: 'no payout',
+      amount: 60_000,
+      payout: 0,
+      currency: 'KRW',
+      game_id: 'g',
+      outcome: 'lost',
+    },
+  };
+  const record = { offset: 7n, value: encodePlayerEvent(event) };
+  await keepUnrated(sql, { log_id: 'a log', partition: 0 }, [{ record, event }], new Date());
+  const nothing = { tenant_id: NIL_ID, project_id: NIL_ID };
+  const restate = async (base_amount: bigint | null, is_rated: boolean) => {
+    await rateEvents(sql, [{ ...ref, base_amount, base_payout: 0n, is_rated }]);
+    return selectRated(sql, nothing, { projects: 10, limit: 10 });
+  };
+  expect(await restate(null, false)).toEqual([]);
+  expect(await restate(4_000n, true)).toMatchObject([{ base_amount: 4_000n, base_payout: 0n }]);
+  // The rate was removed before the event was looked at: it waits for the next one.
+  expect(await restate(null, false)).toEqual([]);
+  await deleteUnrated(sql, await restate(4_100n, true));
+  expect(await sql`select from unrated_events where project_id = ${project_id}`).toEqual([]);
 });
 
 it('events whose further runs cannot be looked at wait for a pause, and no longer than they count', async () => {
