@@ -16,6 +16,7 @@ import {
   verdictSql,
   type Gate,
 } from './gate-queries.ts';
+import { renewUnsubscriptionsSql } from './suppression-queries.ts';
 
 /**
  * Messages that wait to be sent, and the provider that sends them: those of a campaign, or those of a journey that go
@@ -373,16 +374,24 @@ export async function recordResults(
     ) r
     where m.ctid = r.ctid`;
   // Before the results are written, which ends the claim.
+  const suppressing = tx`
+    select o.channel, suppressed_address(o.recipient) as address, g.suppresses as reason, g.provider_code as detail,
+      ${now}::timestamptz as at
+    from ${given} cross join lateral (${found}) o
+    where g.suppresses is not null and suppressed_address(o.recipient) <> ''`;
+  const renewed = renewUnsubscriptionsSql(
+    tx,
+    tx`${tenant_id}::uuid`,
+    tx`select * from (${suppressing}) s where s.reason = 'unsubscribe'`,
+  );
   const suppressed = tx`
     insert into suppressions (tenant_id, channel, address, reason, detail, created_at)
-    select distinct on (o.channel, left(lower(o.recipient), 600))
-      ${tenant_id}::uuid, o.channel, left(lower(o.recipient), 600), g.suppresses, g.provider_code, ${now}::timestamptz
-    from ${given} cross join lateral (${found}) o
-    where g.suppresses is not null and o.recipient is not null
-    order by o.channel, left(lower(o.recipient), 600), g.suppresses desc
+    select distinct on (s.channel, s.address) ${tenant_id}::uuid, s.channel, s.address, s.reason, s.detail, s.at
+    from (${suppressing}) s
+    order by s.channel, s.address, s.reason desc
     on conflict do nothing`;
   const has_any = results.some(({ suppresses }) => suppresses !== null);
-  await Promise.all([locked, ...(has_any ? [suppressed] : []), written]);
+  await Promise.all([locked, ...(has_any ? [renewed, suppressed] : []), written]);
 }
 
 /** The most messages that {@link giveUpLate} looks at. */

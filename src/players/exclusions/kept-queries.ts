@@ -165,7 +165,7 @@ export async function suppressAgain(
   const { channel, text, reason, since } = suppressed;
   const insert = () => tx`
     insert into suppressions (tenant_id, channel, address, reason, created_at)
-    values (${tenant_id}, ${channel}, lower(${text}), ${reason}, ${since})
+    values (${tenant_id}, ${channel}, suppressed_address(${text}), ${reason}, ${since})
     on conflict do nothing`;
   await insert();
   const is_same =

@@ -1,5 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { liftUnsubscriptions, suppress } from '../../../src/engage/messaging/suppression-queries.ts';
+import { until } from '../../engines/until.ts';
 import type { Tenant } from '../../http/api-fixture.ts';
 import {
   at,
@@ -127,6 +129,36 @@ describe('SendGrid', () => {
     expect(await suppressed()).toEqual([]);
   });
 
+  it('counts an unsubscription by a link or a form from the last time on, in whichever order the reports come', async () => {
+    const { tenant_id } = tenant;
+    const sql = callbacks.api.platform.postgres;
+    const off = (second: number) =>
+      sql.asTenant(tenant_id, (tx) =>
+        suppress(
+          tx,
+          { tenant_id, channel: 'email', address: 'Mailto:a@Example.com' },
+          'unsubscribe',
+          at(second),
+        ),
+      );
+    const on = (second: number) => tell(event('group_resubscribe', 'a@example.com', second));
+    expect(await off(10)).toBe(true);
+    expect(await off(40)).toBe(false);
+    // Between the two, and reported late.
+    expect(await on(30)).toBe(0);
+    // Before the last one, and applied late: the time of the last one stays.
+    expect(await off(20)).toBe(false);
+    expect(await on(35)).toBe(0);
+    expect(await suppressed()).toEqual(['a@example.com unsubscribe']);
+    expect(await on(45)).toBe(1);
+    expect(await suppressed()).toEqual([]);
+    // A callback renews it likewise, however the address is written.
+    await off(50);
+    await tell(event('group_unsubscribe', ' A@example.com\u200b', 70));
+    expect(await on(60)).toBe(0);
+    expect(await on(80)).toBe(1);
+  });
+
   it('an open by a machine is no open, but counted by itself', async () => {
     const campaign_id = await callbacks.campaign(tenant);
     const opens = async () => {
@@ -212,6 +244,33 @@ describe('Twilio', () => {
       expect(await suppressed()).toEqual([]);
     },
   );
+
+  it('a number that stops again counts from then on', async () => {
+    const { tenant_id } = tenant;
+    const sql = callbacks.api.platform.postgres;
+    const lift = (at_ms: number) =>
+      sql.asTenant(tenant_id, (tx) =>
+        liftUnsubscriptions(tx, tenant_id, 'sms', [{ address: '+35699000001', at_ms }]),
+      );
+    const started_ms = Date.now();
+    expect(await tell(reply('STOP'))).toBe(1);
+    const between_ms = Date.now() + 1;
+    await until('the clock goes on', () => Promise.resolve(Date.now() > between_ms));
+    expect(await tell(reply('STOP', { From: '0035699000001' }))).toBe(0);
+    expect(await lift(started_ms)).toBe(0);
+    expect(await lift(between_ms)).toBe(0);
+    const again_ms = Date.now() + 1;
+    await until('the clock goes on', () => Promise.resolve(Date.now() > again_ms));
+    const send_id = await callbacks.message(tenant, twilio, {
+      channel: 'sms',
+      recipient: 'tel:+35699000001',
+    });
+    const refused = { MessageSid: 'SM9', MessageStatus: 'undelivered', ErrorCode: '21610' };
+    expect(await tell(refused, `&send_id=${send_id}`)).toBe(1);
+    expect(await lift(again_ms)).toBe(0);
+    expect(await suppressed()).toEqual(['+35699000001 unsubscribe']);
+    expect(await lift(Date.now())).toBe(1);
+  });
 
   it('what Twilio itself made of a reply counts before its words', async () => {
     expect(await tell(reply('ARRET', { OptOutType: 'STOP' }))).toBe(1);

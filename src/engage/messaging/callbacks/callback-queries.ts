@@ -2,6 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { SEND_STATUSES } from '../../../analytics/message-status.ts';
+import { renewUnsubscriptionsSql } from '../suppression-queries.ts';
 import type { Callback, Receipt } from './callback.ts';
 
 type Fragment = PendingQuery<Row[]>;
@@ -116,32 +117,35 @@ async function apply(
   return rows[0]?.applied ?? 0;
 }
 
-/** CTEs `to_suppress`: the addresses that reports suppress; `suppressed`: those that were not suppressed before. */
+/**
+ * CTEs `to_suppress`: the addresses that reports suppress; `renewed`: unsubscriptions that were there, and count from the last
+ * one on, so that a resubscription before it that is reported late lifts nothing; `suppressed`: the addresses that were not
+ * suppressed before.
+ */
 function suppressedOf(tx: Tx, tenant_id: string, now: Date): Fragment {
+  const unsubscribed = tx`select channel, address, at from to_suppress where reason = 'unsubscribe'`;
   return tx`to_suppress as (
-      select send_id, channel, recipient as address, reason, reason_at as at
-      from reported where reason is not null and recipient is not null
-      union all
-      select null, 'email', lower(address), reason, at
-      from given
-      where reason in ('complaint', 'unsubscribe') and address like '%_@_%'
-        and n not in (select n from found where recipient is not null)
+      select r.*, suppressed_address(r.reported) as address
+      from (
+        select send_id, channel, recipient as reported, reason, reason_at as at from reported where reason is not null
+        union all
+        select null, 'email', address, reason, at
+        from given
+        where reason in ('complaint', 'unsubscribe') and address like '%_@_%'
+          and n not in (select n from found where recipient is not null)) r
+      where suppressed_address(r.reported) <> ''
+    ), renewed as (
+      ${renewUnsubscriptionsSql(tx, tx`${tenant_id}::uuid`, unsubscribed)} returning x.suppression_id
     ), suppressed as (
       insert into suppressions (tenant_id, channel, address, reason, created_at)
       select distinct on (channel, address) ${tenant_id}::uuid, channel, address, reason,
         case when reason = 'unsubscribe' then at else ${now}::timestamptz end
       from to_suppress
+      -- What is counted first runs first.
+      where (select count(*) from renewed) >= 0
       order by channel, address, reason, at desc
       on conflict do nothing
       returning channel, address
-    ), renewed as (
-      -- The last unsubscription counts: a resubscription before it that is reported late lifts nothing.
-      update suppressions x set created_at = t.at
-      from (
-        select address, max(at) as at from to_suppress
-        where channel = 'email' and reason = 'unsubscribe' group by address) t
-      where x.tenant_id = ${tenant_id} and x.channel = 'email' and x.address = t.address
-        and x.address = any(array(select address from to_suppress)) and x.reason = 'unsubscribe' and x.created_at < t.at
     )`;
 }
 
