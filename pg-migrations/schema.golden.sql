@@ -305,6 +305,12 @@ begin
   end case;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.suppressed_address(address text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN "left"(lower(plain_address(address)), 600);
+
 create table event_log.group_positions (
   group_name text not null,
   topic_id smallint not null,
@@ -1542,7 +1548,7 @@ create table public.merged_addresses (
   player_id uuid not null,
   channel text not null,
   address_key text not null,
-  constraint merged_addresses_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
+  constraint merged_addresses_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text, 'external_id'::text]))),
   constraint merged_addresses_pkey PRIMARY KEY (address_key, channel, player_id, tenant_id, project_id)
 );
 CREATE INDEX merged_addresses_of_player ON public.merged_addresses USING btree (player_id, tenant_id, project_id);

@@ -24,7 +24,7 @@ export async function readSnapshot(tx: Tx, request: SnapshotRequest): Promise<Sn
   const erased = new Set<string>();
   const [projects, , , ledger, conversions] = await Promise.all([
     readProjects(tx, request.projects),
-    readAnonymous(tx, request.anonymous, players),
+    readAnonymous(tx, request.anonymous, players, erased),
     readPlayers(tx, request.players, players, erased),
     readLedger(tx, request.references),
     readConversions(tx, request.conversions),
@@ -96,17 +96,28 @@ async function readAnonymous(
   tx: Tx,
   ids: SnapshotRequest['anonymous'],
   into: Map<string, string>,
+  erased: Set<string>,
 ): Promise<void> {
   if (ids.length === 0) return;
   const rows = (await tx`
-    select i.project_id, i.anonymous_id, i.player_id
+    select i.project_id, i.anonymous_id, i.player_id, i.is_erased
     from unnest(${plainArray(ids.map((r) => r.tenant_id))}::text::uuid[],
       ${plainArray(ids.map((r) => r.project_id))}::text::uuid[],
       ${textArray(ids.map((r) => r.id))}::text::text[]) as r (tenant_id, project_id, anonymous_id)
     cross join lateral (
-      select * from player_identities i where i.tenant_id = r.tenant_id and i.project_id = r.project_id
-        and i.anonymous_id = r.anonymous_id offset 0) i`.values()) as unknown as [string, string, string][];
-  for (const [project_id, id, player_id] of rows) into.set(anonymousIdentityKey(project_id, id), player_id);
+      select i.*, exists (select from players s where s.player_id = i.player_id and s.tenant_id = i.tenant_id
+        and s.project_id = i.project_id and s.erased_at is not null) as is_erased
+      from player_identities i where i.tenant_id = r.tenant_id and i.project_id = r.project_id
+        and i.anonymous_id = r.anonymous_id offset 0) i`.values()) as unknown as [
+    string,
+    string,
+    string,
+    boolean,
+  ][];
+  for (const [project_id, id, player_id, is_erased] of rows) {
+    into.set(anonymousIdentityKey(project_id, id), player_id);
+    if (is_erased) erased.add(player_id);
+  }
 }
 
 async function readPlayers(

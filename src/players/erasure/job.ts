@@ -1,4 +1,4 @@
-import { waitUntilCaughtUp, waitUntilFolded } from '../../analytics/caught-up.ts';
+import { NotCaughtUp, waitUntilCaughtUp } from '../../analytics/caught-up.ts';
 import { REWRITER_LOCK } from '../../analytics/correction-queries.ts';
 import { removeAnswersNaming } from '../../http/erase-queries.ts';
 import type { CronEntry, NewJob } from '../../platform/jobs/port.ts';
@@ -8,7 +8,7 @@ import type { ErasedPerson, Eraser, PlayerDependent } from '../dependents.ts';
 import { selectSurvivor } from '../profile/queries.ts';
 import { eraseEvents } from './events-queries.ts';
 import { eraseAuditOf } from './profile-queries.ts';
-import { eraseProfile, InUse, refOf } from './profile.ts';
+import { eraseProfile, forgetProfile, InUse, refOf } from './profile.ts';
 import { noteSteps, selectMergedIds, selectRunning, type ErasureRow } from './queries.ts';
 import type { ErasureStep } from './schema.ts';
 
@@ -57,11 +57,11 @@ interface Open {
 }
 
 /**
- * The task `erase-players`. First Postgres is emptied person by person, each when the fold has passed the
- * present end of the log; then what was on its way comes to rest: events in the
+ * The task `erase-players`. First Postgres is emptied person by person. Then what was on its way comes to rest: events in the
  * log are folded and in ClickHouse, mirrors have copied the emptied rows. Then ClickHouse is rewritten, for all people at
- * once, and Postgres is looked at again. Each step may be repeated. Rejects when an erasure is not done, so that the job is
- * tried again; the others are done nevertheless.
+ * once, and Postgres is looked at again: an exclusion that was folded meanwhile is kept, and the last links to the person go.
+ * Each step may be repeated. Rejects when an erasure is not done, so that the job is tried again; the others are done
+ * nevertheless.
  */
 export async function runEraseJob(deps: EraseDeps, stop: AbortSignal): Promise<void> {
   for (;;) {
@@ -70,16 +70,19 @@ export async function runEraseJob(deps: EraseDeps, stop: AbortSignal): Promise<v
     const emptied: Open[] = [];
     for (const row of rows) {
       stop.throwIfAborted();
-      // An exclusion that was accepted before has to be in the row: what protects a person is read from it.
-      await waitUntilFolded(deps, CATCH_UP_MS, stop);
       const open = await openErasure(deps, row);
-      if (await attempt(deps, open, () => emptyPostgres(deps, open))) emptied.push(open);
+      if (await attempt(deps, stop, [open], () => emptyPostgres(deps, open, eraseProfile)))
+        emptied.push(open);
     }
-    if (emptied.length > 0) await emptyClickHouse(deps, emptied, stop);
     let done = 0;
-    for (const open of emptied) {
-      stop.throwIfAborted();
-      if (await attempt(deps, open, () => conclude(deps, open))) done++;
+    if (
+      emptied.length > 0 &&
+      (await attempt(deps, stop, emptied, () => emptyClickHouse(deps, emptied, stop)))
+    ) {
+      for (const open of emptied) {
+        stop.throwIfAborted();
+        if (await attempt(deps, stop, [open], () => conclude(deps, open))) done++;
+      }
     }
     if (done < rows.length) throw new Error(`${rows.length - done} erasures are not done yet`);
     if (rows.length < MAX_PEOPLE) return;
@@ -97,36 +100,42 @@ async function openErasure({ postgres }: EraseDeps, row: ErasureRow): Promise<Op
   return { row, person, steps: new Map(steps.map((step) => [step.step, step])) };
 }
 
-/** Runs a part of an erasure, and notes its steps or why it failed; false when it failed. */
+/** Runs a part of these erasures, and notes their steps, or why it failed; false when it failed. Rejects when `stop` ended it. */
 async function attempt(
   deps: EraseDeps,
-  { row, steps }: Open,
+  stop: AbortSignal,
+  open: readonly Open[],
   work: () => Promise<Date | null>,
 ): Promise<boolean> {
   const { postgres, logger } = deps;
-  const note = (last_error: string | null, completed_at: Date | null) =>
-    noteSteps(postgres.service, row, { steps: [...steps.values()], last_error, completed_at });
+  const note = async (last_error: string | null, completed_at: Date | null) => {
+    for (const { row, steps } of open)
+      await noteSteps(postgres.service, row, { steps: [...steps.values()], last_error, completed_at });
+  };
   try {
     await note(null, await work());
     return true;
   } catch (error) {
-    const { erasure_id } = row;
-    logger.warn({ err: error, erasure_id }, 'an erasure goes on later');
-    await note(
-      error instanceof InUse ? error.message : 'a step failed; the log of the service says why',
-      null,
-    );
+    if (stop.aborted) throw error;
+    const erasure_ids = open.map(({ row }) => row.erasure_id);
+    logger.warn({ err: error, erasure_ids }, 'an erasure goes on later');
+    const is_clear = error instanceof InUse || error instanceof NotCaughtUp;
+    await note(is_clear ? error.message : 'a step failed; the log of the service says why', null);
     return false;
   }
 }
 
-async function emptyPostgres(deps: EraseDeps, { person, steps }: Open): Promise<null> {
+async function emptyPostgres(
+  deps: EraseDeps,
+  { person, steps }: Open,
+  ofProfile: (deps: EraseDeps, person: ErasedPerson) => Promise<number>,
+): Promise<null> {
   const { postgres, clock, erasers } = deps;
   const did = (step: string, rows: number) => {
     const before = steps.get(step)?.rows ?? 0;
     steps.set(step, { step, rows: before + rows, done_at: new Date(clock.now_ms()).toISOString() });
   };
-  did('profile', await eraseProfile(deps, person));
+  did('profile', await ofProfile(deps, person));
   const own: Eraser[] = [
     { step: 'audit_log', erase: eraseAuditOf },
     {
@@ -143,7 +152,7 @@ async function emptyPostgres(deps: EraseDeps, { person, steps }: Open): Promise<
   return null;
 }
 
-async function emptyClickHouse(deps: EraseDeps, open: readonly Open[], stop: AbortSignal): Promise<void> {
+async function emptyClickHouse(deps: EraseDeps, open: readonly Open[], stop: AbortSignal): Promise<null> {
   const { postgres, clickhouse, clock } = deps;
   await waitUntilCaughtUp(deps, CATCH_UP_MS);
   stop.throwIfAborted();
@@ -155,12 +164,13 @@ async function emptyClickHouse(deps: EraseDeps, open: readonly Open[], stop: Abo
   });
   const done_at = new Date(clock.now_ms()).toISOString();
   for (const { steps } of open) steps.set('clickhouse', { step: 'clickhouse', rows: 0, done_at });
+  return null;
 }
 
 /** Erases what was written meanwhile; rejects while something of the person is in use. */
 async function conclude(deps: EraseDeps, open: Open): Promise<Date> {
   const { postgres, clock, erasers } = deps;
-  await emptyPostgres(deps, open);
+  await emptyPostgres(deps, open, forgetProfile);
   for (const eraser of erasers) {
     const rows = (await eraser.inUse?.(postgres.service, open.person)) ?? 0;
     if (rows > 0) throw new InUse(`${rows} rows of the step ${eraser.step} are still being worked on`);

@@ -10,6 +10,7 @@ import {
   spelledSql,
   type SpelledAddress,
 } from '../exclusions/kept-queries.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { ErasedPerson } from '../dependents.ts';
 import type { PlayerRef } from '../player-ref.ts';
 
@@ -54,11 +55,12 @@ export interface Bars {
 
 /**
  * Live players of the tenant, others than these, who have one of these addresses, or had it when another player was merged
- * into them, and do not have all these bars yet: a page in the order of their ids. Found by the indexes of the addresses.
+ * into them, or who have one of these external_ids in the project, and do not have all these bars yet: a page in the order of
+ * their ids. Found by the indexes of the addresses.
  */
 export async function selectSharers(
   tx: Tx,
-  { tenant_id, player_ids }: Pick<ErasedPerson, 'tenant_id' | 'player_ids'>,
+  { tenant_id, project_id, player_ids }: ErasedPerson,
   addresses: readonly SpelledAddress[],
   { is_excluded, is_banned, cooldown_until }: Bars,
   { after, limit }: { after: string; limit: number },
@@ -67,7 +69,9 @@ export async function selectSharers(
     or coalesce(p.cooldown_until, '-infinity') < ${cooldown_until}::timestamptz)`;
   return tx<PlayerRef[]>`
     select distinct p.tenant_id, p.project_id, p.player_id
-    from (${holdersOf(tx, tenant_id, addresses)}) h
+    from (
+      select project_id, player_id from (${holdersOf(tx, tenant_id, addresses)}) o
+      union all ${namesakesOf(tx, { tenant_id, project_id }, addresses)}) h
     cross join lateral (
       select * from players p where p.player_id = h.player_id and p.tenant_id = ${tenant_id}
         and p.project_id = h.project_id and p.deleted_at is null and ${lacks} offset 0) p
@@ -85,6 +89,20 @@ function holdersOf(tx: Tx, tenant_id: string, addresses: readonly SpelledAddress
       cross join lateral (${holdersSql(tx, to, MAX_HOLDERS)}) o`;
   });
   return rest.reduce((all, one) => tx`${all} union all ${one}`, first ?? tx``);
+}
+
+/** The players of these external_ids, which an emptied row has given free: rows of `project_id` and `player_id`. */
+function namesakesOf(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  addresses: readonly SpelledAddress[],
+): PendingQuery<Row[]> {
+  const ids = addresses.filter(({ kind }) => kind === 'external_id').map(({ spelled }) => spelled);
+  return tx`select n.project_id, n.player_id
+    from unnest(${textArray(ids)}::text::text[]) as w (external_id)
+    cross join lateral (
+      select p.project_id, p.player_id from players p
+      where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.external_id = w.external_id offset 0) n`;
 }
 
 /** Suppressions of these addresses, each with the address that it is of. */
@@ -132,7 +150,10 @@ export async function deleteSuppressions(
   return count;
 }
 
-/** The addresses of players that were merged into the person's, as they are compared. */
+/**
+ * The addresses that the player does not have itself, as they are compared: of players that were merged into it, and, once its
+ * row is empty, its own.
+ */
 export async function selectMergedAddresses(
   tx: Tx,
   { tenant_id, project_id, player_id }: PlayerRef,
@@ -142,13 +163,28 @@ export async function selectMergedAddresses(
       address_key as text, address_key as spelled
     from merged_addresses
     where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${player_id}
-    limit ${MAX_MERGED_ADDRESSES}`;
+    order by channel, address_key limit ${MAX_MERGED_ADDRESSES}`;
 }
 
-/** Empties the row of a person, and removes what links anonymous ids and addresses to it. The status, totals and times stay. */
-export async function wipeProfile(tx: Tx, person: ErasedPerson, now: Date): Promise<void> {
+/**
+ * Empties the row of a person. The status, totals and times stay; the addresses stay apart until {@link forgetIds}, and with
+ * them the links of anonymous ids: an exclusion that was accepted before is applied to this row later.
+ */
+export async function wipeProfile(
+  tx: Tx,
+  person: ErasedPerson,
+  addresses: readonly SpelledAddress[],
+  now: Date,
+): Promise<void> {
   const { tenant_id, project_id, player_ids } = person;
   const [player_id = ''] = player_ids;
+  const channels = addresses.map(({ kind }) => CHANNEL_OF[kind] ?? kind);
+  await tx`
+    insert into merged_addresses (tenant_id, project_id, player_id, channel, address_key)
+    select ${tenant_id}, ${project_id}, ${player_id}, a.channel, a.spelled
+    from unnest(${textArray(channels)}::text::text[],
+      ${textArray(addresses.map(({ spelled }) => spelled))}::text::text[]) as a (channel, spelled)
+    on conflict do nothing`;
   await tx`
     with wiped as (
       update players set
@@ -163,13 +199,20 @@ export async function wipeProfile(tx: Tx, person: ErasedPerson, now: Date): Prom
   await tx`
     update player_merges set is_erased = true
     where into_player_id = ${player_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
-  await tx`
+}
+
+/** Removes what still links anonymous ids and addresses to a person; returns how many rows it has removed. */
+export async function forgetIds(tx: Tx, person: ErasedPerson): Promise<number> {
+  const { tenant_id, project_id, player_ids } = person;
+  const [player_id = ''] = player_ids;
+  const addresses = await tx`
     delete from merged_addresses
     where player_id = ${player_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
-  await tx`
+  const identities = await tx`
     delete from player_identities
     where player_id = any(${plainArray(player_ids)}::text::uuid[]) and tenant_id = ${tenant_id}
       and project_id = ${project_id}`;
+  return addresses.count + identities.count;
 }
 
 /** Erases what the audit log says of the player itself; returns how many rows were changed, `limit` at most. */

@@ -18,6 +18,7 @@ import { softDeletePlayer } from '../profile/queries.ts';
 import {
   deleteSuppressions,
   eraseAuditOfAddresses,
+  forgetIds,
   lockProtected,
   selectMergedAddresses,
   selectSharers,
@@ -65,16 +66,53 @@ interface Found {
  * by the address, because nothing is emptied until the transactions of both have ended. Rejects with {@link InUse} when they
  * do not end.
  */
-export async function eraseProfile(deps: Deps, person: ErasedPerson): Promise<number> {
-  return retryConflicts(async () => {
-    const found = await deps.postgres.service.begin((tx) => keep(deps, tx, person));
-    if (found.player.erased_at !== null) return 0;
-    if (found.kept.length > 0) {
-      await othersEnd(deps);
-      await protectSharers(deps, person, found);
+export function eraseProfile(deps: Deps, person: ErasedPerson): Promise<number> {
+  return erase(deps, person, async (tx, { player, addresses, suppressed }) => {
+    if (player.erased_at !== null) return 0;
+    const now = new Date(deps.clock.now_ms());
+    const lifted = await deleteSuppressions(tx, person, suppressed);
+    if (player.deleted_at === null) {
+      const ref = refOf(person);
+      await softDeletePlayer(tx, ref, now);
+      for (const dependent of deps.dependents) await dependent.onDelete?.(tx, ref, now);
     }
-    const audited = await eraseAudit(deps, person, found);
-    return audited + (await deps.postgres.service.begin((tx) => wipe(deps, tx, person, found)));
+    await wipeProfile(tx, person, addresses, now);
+    return 1 + lifted;
+  });
+}
+
+/**
+ * Removes what still links the addresses and the anonymous ids to a player whose row {@link eraseProfile} has emptied. To be
+ * called when everything is folded that was accepted before the row was empty: what protects the player by then is kept in
+ * the same way as before. Returns how many rows were changed. Idempotent. Rejects with {@link InUse} as `eraseProfile` does.
+ */
+export function forgetProfile(deps: Deps, person: ErasedPerson): Promise<number> {
+  return erase(deps, person, async (tx, { suppressed }) => {
+    const lifted = await deleteSuppressions(tx, person, suppressed);
+    return lifted + (await forgetIds(tx, person));
+  });
+}
+
+/** Keeps what protects the person, and then runs `remove` with the player locked, if nothing else protects it by then. */
+async function erase(
+  deps: Deps,
+  person: ErasedPerson,
+  remove: (tx: Tx, found: Found) => Promise<number>,
+): Promise<number> {
+  const { service } = deps.postgres;
+  return retryConflicts(async () => {
+    const before = await service.begin((tx) => keep(deps, tx, person));
+    if (before.kept.length > 0) {
+      await othersEnd(deps);
+      await protectSharers(deps, person, before);
+    }
+    const audited = await eraseAudit(deps, person, before);
+    const removed = await service.begin(async (tx) => {
+      const found = await keep(deps, tx, person);
+      if (textOf(found) !== textOf(before)) throw new WriteConflict('what protects the player was changed');
+      return remove(tx, found);
+    });
+    return audited + removed;
   });
 }
 
@@ -100,7 +138,7 @@ async function keep({ clock, erasure_key }: Deps, tx: Tx, person: ErasedPerson):
     ...rest,
     address_hash: addressHash(erasure_key, ref, address),
   }));
-  if (player.erased_at === null) await insertKept(tx, person.tenant_id, hashed);
+  await insertKept(tx, person.tenant_id, hashed);
   return { player, addresses, suppressed, kept, own };
 }
 
@@ -151,23 +189,9 @@ async function eraseAudit({ postgres }: Deps, person: ErasedPerson, { addresses 
   }
 }
 
-/** Empties the row; rejects with WriteConflict when the player got another address or protection since `before`. */
-async function wipe(deps: Deps, tx: Tx, person: ErasedPerson, before: Found): Promise<number> {
-  const { clock, dependents } = deps;
-  const ref = refOf(person);
-  const { player, suppressed, kept } = await keep(deps, tx, person);
-  if (player.erased_at !== null) return 0;
-  const all = ({ kept: of }: Pick<Found, 'kept'>) =>
-    JSON.stringify(of.map((one) => JSON.stringify(one)).toSorted());
-  if (all({ kept }) !== all(before)) throw new WriteConflict('what protects the player was changed');
-  const now = new Date(clock.now_ms());
-  const lifted = await deleteSuppressions(tx, person, suppressed);
-  if (player.deleted_at === null) {
-    await softDeletePlayer(tx, ref, now);
-    for (const dependent of dependents) await dependent.onDelete?.(tx, ref, now);
-  }
-  await wipeProfile(tx, person, now);
-  return 1 + lifted;
+/** What is kept, as a text: equal for the same protections of the same addresses. */
+function textOf({ kept, addresses }: Found): string {
+  return JSON.stringify([kept, addresses].map((of) => of.map((one) => JSON.stringify(one)).toSorted()));
 }
 
 /** The key of the person's player. */

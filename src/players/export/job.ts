@@ -11,6 +11,7 @@ import { OWN_FILES } from './own-queries.ts';
 import {
   concludeExport,
   insertChunk,
+  noteExportError,
   removeExpired,
   removeOtherChunks,
   selectQueued,
@@ -70,7 +71,11 @@ export async function runExportJob(deps: ExportDeps, payload: unknown, stop: Abo
       logger.info({ export_id: ref.export_id }, error.message);
       return;
     }
-    if (!(error instanceof TooLarge)) throw error;
+    if (!(error instanceof TooLarge)) {
+      const message = 'an attempt failed; the log of the service says why';
+      if (!stop.aborted) await noteExportError(postgres.service, ref, message);
+      throw error;
+    }
     made = { status: 'failed', run_id: null, files: [], bytes: 0n, chunks: 0, last_error: error.message };
   }
   const now_ms = clock.now_ms();

@@ -106,6 +106,13 @@ export function selectChunk(
     where tenant_id = ${tenant_id} and export_id = ${export_id} and run_id = ${run_id} and chunk_no = ${chunk_no}`;
 }
 
+/** Notes why an export that is still queued was not made yet. */
+export async function noteExportError(sql: Tx, ref: ExportRef, last_error: string): Promise<void> {
+  await sql`
+    update player_exports set last_error = ${last_error}
+    where tenant_id = ${ref.tenant_id} and export_id = ${ref.export_id} and status = 'queued'`;
+}
+
 /** Notes that the file is whole, or why it is none; false when the export is not queued any more. */
 export async function concludeExport(
   sql: Tx,

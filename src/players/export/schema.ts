@@ -17,7 +17,7 @@ export const playerExport = z.object({
     .array(z.object({ name: z.string(), rows: z.int() }))
     .describe('The files in the zip, each with one JSON object per line'),
   bytes: int64.describe('The size of the zip'),
-  last_error: z.string().nullable(),
+  last_error: z.string().nullable().describe('Why it is tried again, or has failed'),
 });
 
 nameSchemas({ PlayerExport: playerExport });

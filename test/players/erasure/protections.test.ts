@@ -6,6 +6,7 @@ import { encodePlayerEvent, type PlayerEvent } from '../../../src/ingest/events/
 import { withoutErased } from '../../../src/ledger/fold/erased-lines.ts';
 import { insertTriggerEvents } from '../../../src/engage/triggers/trigger-queries.ts';
 import { keepUnrated } from '../../../src/engage/triggers/unrated.ts';
+import { runEraseJob } from '../../../src/players/erasure/job.ts';
 import { insertChunk } from '../../../src/players/export/queries.ts';
 import { call, sendBatch, type Answer } from '../../engines/http-client.ts';
 import type { TestService } from '../../engines/service.ts';
@@ -85,6 +86,87 @@ describe('what protects a person', () => {
     expect(await statusOf(await register({ email }))).toBe('self_excluded');
   });
 
+  const NAMED_BY = ['player_id', 'anonymous_id'] as const;
+  const until_ms = Date.parse('2099-01-01T00:00:00Z');
+  const BARS = [
+    ['self_exclusion_set', {}, { status: 'self_excluded', cooldown_until: null }],
+    ['cooldown_entered', { until: new Date(until_ms).toISOString() }, { cooldown_until: new Date(until_ms) }],
+  ] as const;
+  it.each(NAMED_BY.flatMap((named_by) => BARS.map((bar) => [named_by, ...bar] as const)))(
+    'is what is accepted while the row is being emptied, and folded after that: by %s, %s',
+    async (named_by, event, properties, barred) => {
+      const [email, anonymous_id, external_id] = [emailOf('late'), randomUUID(), randomUUID()];
+      const push_token = `Token-${anonymous_id}`;
+      const player_id = await identify({ external_id, anonymous_id, traits: { email, push_token } });
+      const suppression = await api('POST', '/v1/suppressions', { channel: 'email', address: email });
+      expect(suppression.status, suppression.text).toBe(201);
+      const token = await ask(player_id);
+      const { service: sql } = service.platform.postgres;
+      const keptAndErased = async () => {
+        const [row] = await sql<{ kept: number; is_erased: boolean }[]>`
+          select p.erased_at is not null as is_erased, (
+            select count(*)::integer from kept_protections k where k.tenant_id = ${service.tenant_id}) as kept
+          from players p where p.player_id = ${player_id}`;
+        return row;
+      };
+      const kept = (await keptAndErased())?.kept ?? 0;
+      const between: string[] = [];
+      await sql.begin(async (fold) => {
+        await sql.begin(async (other) => {
+          // The erasure waits for every transaction that has written.
+          await other`select pg_current_xact_id()`;
+          await confirm(player_id, token);
+          await until('protections are kept', async (saw) => (saw(await keptAndErased())?.kept ?? 0) > kept);
+          await fold`select from fold_positions for update`;
+          const named = named_by === 'player_id' ? { player_id } : { anonymous_id };
+          const sent = await sendBatch(service, service, [{ event, ...named, properties }]);
+          expect(sent.data['accepted'], sent.text).toBe(1);
+          await statementWaits(sql, fold);
+        });
+        await until('the row is empty', async (saw) => saw(await keptAndErased())?.is_erased === true);
+        between.push(await register({ email }), await identify({ external_id }));
+      });
+      await done(player_id);
+      const after = [await register({ email }), await register({ push_token: push_token.toLowerCase() })];
+      for (const registered of [...between, ...after])
+        expect(
+          await sql`select status, cooldown_until from players where player_id = ${registered}`,
+        ).toMatchObject([barred]);
+      expect(between).not.toContain(player_id);
+      expect(await sql`select from merged_addresses where player_id = ${player_id}`).toHaveLength(0);
+      expect(await sql`select from player_identities where player_id = ${player_id}`).toHaveLength(0);
+    },
+  );
+
+  it('comes with a push token that a journey sets', async () => {
+    const push_token = `token-${randomUUID()}`;
+    const excluded = await register({ push_token });
+    await patch(excluded, { status: 'self_excluded' });
+    await erase(excluded);
+    const graph = {
+      start_node_id: 'set',
+      nodes: [
+        { id: 'set', type: 'update_player', set: { traits: { push_token } }, next: 'end' },
+        { id: 'end', type: 'end' },
+      ],
+    };
+    const event = `custom_${randomUUID().replaceAll('-', '_')}`;
+    const trigger = { kind: 'event', event };
+    const made = await api('POST', '/v1/journeys', { name: 'token', trigger, graph });
+    expect(made.status, made.text).toBe(201);
+    const activated = await api('POST', `/v1/journeys/${String(made.data['id'])}/activate`);
+    expect(activated.status, activated.text).toBe(200);
+    const player_id = await register({});
+    await sendBatch(service, service, [{ event, player_id, properties: {} }]);
+    const { data } = await until('the journey has set the token', async (saw) => {
+      const read = await api('GET', `/v1/players/${player_id}`);
+      return (saw(read.data['custom_attributes']) as Record<string, unknown>)['push_token'] === push_token
+        ? read
+        : undefined;
+    });
+    expect(data['status']).toBe('self_excluded');
+  });
+
   it('is given to those who have the address, and to those who get it while the erasure runs', async () => {
     const [email, phone] = [emailOf('race'), `+35699${Math.floor(Math.random() * 1e8)}`];
     const player_id = await register({ email, phone });
@@ -160,6 +242,36 @@ describe('what protects a person', () => {
 });
 
 describe('an erasure', () => {
+  it('says why it goes on later when the processors do not catch up', async () => {
+    const { platform } = service;
+    const failing = {
+      ...platform,
+      clickhouse: Object.create(platform.clickhouse, {
+        rewrite: { value: () => Promise.reject(new Error('ClickHouse is away')) },
+      }) as typeof platform.clickhouse,
+      dependents: [],
+      erasers: [],
+      erasure_key: Buffer.alloc(32),
+    };
+    const other = await register({});
+    const sql = platform.postgres.service;
+    await sql`
+      insert into erasures (tenant_id, erasure_id, project_id, player_id, status, reason, basis, requested_by, requested_at,
+        confirm_before, confirmed_by, confirmed_at)
+      values (${service.tenant_id}, ${randomUUID()}, ${service.project_id}, ${other}, 'running', 'asked', 'GDPR', 'u', now(),
+        now(), 'u', now())`;
+    await expect(runEraseJob(failing, new AbortController().signal)).rejects.toThrow(/not done yet/);
+    const [row] = await sql`select status, last_error from erasures where player_id = ${other}`;
+    expect(row).toMatchObject({
+      status: 'running',
+      last_error: expect.stringMatching(/a step failed/) as string,
+    });
+    await runEraseJob({ ...failing, clickhouse: platform.clickhouse }, new AbortController().signal);
+    expect(await sql`select status, last_error from erasures where player_id = ${other}`).toMatchObject([
+      { status: 'done', last_error: null },
+    ]);
+  });
+
   it('is of the survivor when the player is merged before the job comes', async () => {
     const [device, external_id] = [randomUUID(), randomUUID()];
     const email = emailOf('merged');
