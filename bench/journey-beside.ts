@@ -35,7 +35,7 @@ export async function benchBesideJourneys(service: TestService): Promise<Result[
     await startJourney(service, nodes, { trigger: { kind: 'event', event, where } });
   }
   const keys = { current: '00'.repeat(32), previous: undefined };
-  const runner = await startJourneyRunner(platform, notifications);
+  const runner = await startJourneyRunner({ ...platform, erasure_key: Buffer.alloc(32) }, notifications);
   const messenger = await startMessenger(platform, notifications, {
     credentials_keys: keys,
     link_key: Buffer.alloc(32),

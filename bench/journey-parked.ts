@@ -26,6 +26,7 @@ const BATCH = 5_000;
 const AWAITED = 'custom_awaited';
 const WOKEN = 20_000;
 const IDLE_MS = 15_000;
+const erasure_key = Buffer.alloc(32);
 
 /**
  * What a million runs that wait cost: events that runs wait for, a service without work, and runs that move, against
@@ -47,8 +48,8 @@ export async function benchParked(service: TestService): Promise<Result[]> {
       ...(await matching(service, owner)),
       await idle(service, owner),
       await moving(
-        await prepareMoves(service, platform, owner, MOVED),
-        await prepareMoves(few, { ...platform, postgres: few_postgres }, few_owner, MOVED),
+        await prepareMoves(service, { ...platform, erasure_key }, owner, MOVED),
+        await prepareMoves(few, { ...platform, erasure_key, postgres: few_postgres }, few_owner, MOVED),
       ),
     ];
   } finally {
@@ -156,7 +157,7 @@ async function idle(service: TestService, owner: Db): Promise<Result> {
   };
   const without = await rateOf();
   const runner = await startJourneyRunner(
-    { ...platform, eventLog: withoutConsumers(platform.eventLog) },
+    { ...platform, erasure_key, eventLog: withoutConsumers(platform.eventLog) },
     notifications,
   );
   const deliverer = await startWebhookDeliverer(platform, notifications, keys);

@@ -26,8 +26,10 @@ export async function benchJourneys(service: TestService): Promise<Result[]> {
   }
 }
 
+const erasure_key = Buffer.alloc(32);
+
 async function advancing(service: TestService, owner: Db): Promise<Result[]> {
-  const moves = await prepareMoves(service, service.platform, owner, RUNS);
+  const moves = await prepareMoves(service, { ...service.platform, erasure_key }, owner, RUNS);
   const pairs = await alternate(
     ROUNDS,
     () => moves.ours(),
@@ -56,7 +58,7 @@ async function fairness(service: TestService, owner: Db): Promise<Result[]> {
   await makeDue(owner, [...big, ...small]);
   const claims_ms: number[] = [];
   for (let round = 0; round < ROUNDS; round++) claims_ms.push(await timeOfClaim(service));
-  const runner = new JourneyRunner(service.platform);
+  const runner = new JourneyRunner({ ...service.platform, erasure_key });
   const started_ms = performance.now();
   let batches = 0;
   while (await isAnyDue(owner, projects)) {

@@ -88,9 +88,10 @@ const PROCESSORS: readonly Processor[] = [
   {
     role: 'journey-runner',
     name: 'journey-runner',
-    async start({ platform, notifications }) {
+    async start({ config, platform, notifications }) {
       const { startJourneyRunner } = await import('../../processors/journey-runner/index.ts');
-      return startJourneyRunner(platform, notifications);
+      const erasure_key = await loadErasureKey(config);
+      return startJourneyRunner({ ...platform, erasure_key }, notifications);
     },
   },
   {

@@ -3,13 +3,14 @@ import { auditOf, type AuditChange } from '../../http/audit.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import { newAddresses, protectAgain } from '../exclusions/kept.ts';
+import { addressesIn, newAddresses, protectAgain } from '../exclusions/kept.ts';
 import { recordExclusions } from '../exclusions/record-queries.ts';
 import { playerAuditOf, playerVersionOf, type PlayerRow } from './player-json.ts';
 import { MAX_ATTRIBUTES_BYTES, isEmptyPatch, splitAttributes, type ProfilePatch } from './profile-patch.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import {
+  lockLivePlayers,
   lockPlayer,
   patchAttributes,
   patchPlayer,
@@ -117,10 +118,28 @@ export async function applyPatch(tx: Tx, ref: PlayerRef, patch: ProfilePatch, no
 
 /**
  * Changes custom attributes of many players, each named once, as a PATCH of each would; deleted players stay as they
- * are. VALIDATION_ERROR when the attributes of one grow too large.
+ * are. A push token of an excluded person who was erased excludes the player. VALIDATION_ERROR when the attributes of one
+ * grow too large.
  */
-export async function applyAttributes(tx: Tx, patches: readonly AttributePatch[], now: Date): Promise<void> {
-  if (patches.length > 0) requireSize(await patchAttributes(tx, patches, now));
+export async function applyAttributes(
+  tx: Tx,
+  erasure_key: Buffer,
+  patches: readonly AttributePatch[],
+  now: Date,
+): Promise<void> {
+  if (patches.length === 0) return;
+  const addressed = patches
+    .map((patch) => ({ patch, written: { columns: {}, attributes: patch.attributes } }))
+    .filter(({ written }) => addressesIn(written).length > 0);
+  // Sent together, run in this order.
+  const [, found, bytes] = await Promise.all([
+    addressed.length === 0 ? undefined : lockLivePlayers(tx, patches),
+    Promise.all(addressed.map(({ patch, written }) => newAddresses(tx, patch, written))),
+    patchAttributes(tx, patches, now),
+  ]);
+  requireSize(bytes);
+  for (const [i, { patch }] of addressed.entries())
+    await protectAgain(tx, erasure_key, patch, found[i] ?? [], now);
 }
 
 function requireSize(bytes = 0): void {

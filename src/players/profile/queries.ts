@@ -1,4 +1,4 @@
-import type { PendingQuery } from 'postgres';
+import type { PendingQuery, Row } from 'postgres';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -188,6 +188,23 @@ export async function patchPlayer(
 /** A change of a player's custom attributes, and nothing else. */
 export type AttributePatch = PlayerRef & Pick<ProfilePatch, 'attributes' | 'removed_attributes'>;
 
+/** Locks those of the players that are not deleted, in the order of their ids. */
+export async function lockLivePlayers(tx: Tx, players: readonly PlayerRef[]): Promise<void> {
+  await tx`
+    select from (
+      select * from unnest(
+        ${plainArray(players.map((p) => p.tenant_id))}::text::uuid[], ${plainArray(players.map((p) => p.project_id))}::text::uuid[],
+        ${plainArray(players.map((p) => p.player_id))}::text::uuid[]
+      ) as o (tenant_id, project_id, player_id) order by o.player_id) g
+    cross join lateral (select from players p where ${isLive(tx)} for no key update) p`;
+}
+
+/** Whether `p` is the player that `g` names, and not deleted. */
+function isLive(tx: Tx): PendingQuery<Row[]> {
+  return tx`p.player_id = g.player_id and p.tenant_id = g.tenant_id and p.project_id = g.project_id
+    and p.deleted_at is null`;
+}
+
 /**
  * Locks players in the order of their ids and applies a patch to each that is not deleted, as {@link patchPlayer} does;
  * each player is named once. Returns the size of the largest custom attributes after the change, in bytes of JSON.
@@ -203,18 +220,14 @@ export async function patchAttributes(
       ${textArray(patches.map((p) => exactJson(p.attributes)))}::text::text[],
       ${textArray(patches.map((p) => textArray(p.removed_attributes)))}::text::text[]
     ) as g (tenant_id, project_id, player_id, attributes, removed)`;
-  const isGiven = tx`p.player_id = g.player_id and p.tenant_id = g.tenant_id and p.project_id = g.project_id
-    and p.deleted_at is null`;
   // A statement of its own locks first, so that the next one sees what other transactions have changed.
   const [, rows] = await Promise.all([
-    tx`
-      select from (select * from ${given} order by g.player_id) g
-      cross join lateral (select from players p where ${isGiven} for no key update) p`,
+    lockLivePlayers(tx, patches),
     tx<{ bytes: number | null }[]>`
       with wanted as (
         select f.ctid, (f.custom_attributes || g.attributes::jsonb) - g.removed::text[] as custom_attributes
         from ${given}
-        cross join lateral (select p.ctid, p.custom_attributes from players p where ${isGiven} offset 0) f
+        cross join lateral (select p.ctid, p.custom_attributes from players p where ${isLive(tx)} offset 0) f
       ), changed as (
         update players p set custom_attributes = w.custom_attributes, updated_at = ${now}
         from wanted w where p.ctid = w.ctid and p.custom_attributes is distinct from w.custom_attributes

@@ -73,6 +73,8 @@ export interface BatchContext {
   starts: WaitStarts | undefined;
   /** By `answerKey`. */
   answers: ReadonlyMap<string, Answers> | undefined;
+  /** The key under which protections of erased people are kept. */
+  erasure_key: Buffer;
 }
 
 /** What a batch would write cannot be put into statements; some run of it is at fault. */
@@ -129,7 +131,7 @@ function newBatch(claimed: number, now_ms: number): Batch {
 export async function advanceClaimed(
   tx: Tx,
   timers: readonly Timer[],
-  { definitions, clock, starts, answers }: BatchContext,
+  { definitions, clock, starts, answers, erasure_key }: BatchContext,
 ): Promise<BatchResult> {
   const runs = timers.length === 0 ? [] : await lockRuns(tx, timers);
   const batch = newBatch(timers.length, clock.now_ms());
@@ -164,7 +166,11 @@ export async function advanceClaimed(
   await moveGranting(tx, clock, batch);
   batch.waiting = batch.writes.waits.length;
   batch.writes.timers.push(...batch.left);
-  await write(tx, batch.writes, new Date(batch.now_ms));
+  const now = new Date(batch.now_ms);
+  const effects = batch.writes.effects;
+  await orUnwritable(
+    Promise.all([...write(tx, batch.writes, now), applyEffects(tx, erasure_key, effects, now)]),
+  );
   await cancelQueued(tx, batch.writes.runs);
   return batch;
 }
@@ -247,7 +253,7 @@ export async function failClaimed(
   const { writes, now_ms } = newBatch(timers.length, clock.now_ms());
   for (const run of runs) fail(writes, run, versions.get(versionKey(run)), now_ms, error_code);
   // Whatever is wrong with its data, a run can fail: otherwise it would stop its batch for ever.
-  await write(tx, writes, new Date(now_ms), true);
+  await orUnwritable(Promise.all(write(tx, writes, new Date(now_ms), true)));
   return runs.length;
 }
 
@@ -462,19 +468,16 @@ function cancel(writes: Writes, run: RunningRow, version: LoadedVersion | undefi
   });
 }
 
-/** Locks come in the order runs (held already), waits, and what only these transactions lock. */
-async function write(tx: Tx, writes: Writes, now: Date, keeps_steps = false): Promise<void> {
-  await orUnwritable(
-    Promise.all([
-      updateRuns(tx, writes.runs, now),
-      deleteWaits(tx, writes.woken),
-      insertWaits(tx, writes.waits, now),
-      insertSteps(tx, writes.steps, keeps_steps),
-      postponeRuns(tx, writes.postponed),
-      insertTimers(tx, writes.timers),
-      applyEffects(tx, writes.effects, now),
-    ]),
-  );
+/** Writes everything but the effects. Locks come in the order runs (held already), waits, and what only these transactions lock. */
+function write(tx: Tx, writes: Writes, now: Date, keeps_steps = false): Promise<void>[] {
+  return [
+    updateRuns(tx, writes.runs, now),
+    deleteWaits(tx, writes.woken),
+    insertWaits(tx, writes.waits, now),
+    insertSteps(tx, writes.steps, keeps_steps),
+    postponeRuns(tx, writes.postponed),
+    insertTimers(tx, writes.timers),
+  ];
 }
 
 async function orUnwritable<T>(writing: Promise<T>): Promise<T> {

@@ -22,7 +22,12 @@ export function eventIdOf({ run_id }: RunRef, node_id: string): string {
 }
 
 /** Writes what the steps of a batch do, in the transaction that moves their runs. */
-export async function applyEffects(tx: Tx, effects: readonly RunEffect[], now: Date): Promise<void> {
+export async function applyEffects(
+  tx: Tx,
+  erasure_key: Buffer,
+  effects: readonly RunEffect[],
+  now: Date,
+): Promise<void> {
   const sends = [];
   const deliveries: NewDelivery[] = [];
   const updates: { run: RunningRow; node: UpdatePlayerNode }[] = [];
@@ -69,7 +74,7 @@ export async function applyEffects(tx: Tx, effects: readonly RunEffect[], now: D
   await Promise.all([
     insertJourneySends(tx, sends, now),
     insertDeliveries(tx, deliveries).then(() => rejoinDeliveries(tx, deliveries, now)),
-    updatePlayers(tx, updates, now),
+    updatePlayers(tx, erasure_key, updates, now),
   ]);
 }
 
@@ -79,6 +84,7 @@ export async function applyEffects(tx: Tx, effects: readonly RunEffect[], now: D
  */
 async function updatePlayers(
   tx: Tx,
+  erasure_key: Buffer,
   updates: readonly { run: RunningRow; node: UpdatePlayerNode }[],
   now: Date,
 ): Promise<void> {
@@ -93,5 +99,5 @@ async function updatePlayers(
     ...ref,
     ...splitAttributes(traits),
   }));
-  await applyAttributes(tx, patches, now);
+  await applyAttributes(tx, erasure_key, patches, now);
 }

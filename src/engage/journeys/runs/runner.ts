@@ -30,11 +30,13 @@ import { answerQuestions } from './questions.ts';
 import { StartNotes, StartsMissing } from './wait-starts.ts';
 import { noteJourneyError } from './journey-queries.ts';
 
-/** The parts of the platform that a runner uses. */
-export type RunnerDeps = Pick<
+/** The parts of the platform that a runner uses, and the key under which protections of erased people are kept. */
+export interface RunnerDeps extends Pick<
   Platform,
   'postgres' | 'clickhouse' | 'eventLog' | 'clock' | 'logger' | 'metrics'
->;
+> {
+  erasure_key: Buffer;
+}
 
 /** While more is due than fits into a batch, so many projects share one. */
 const PROJECTS = 10;
@@ -181,12 +183,12 @@ export class JourneyRunner {
   }
 
   async #transaction(claim: Claim, answers: ReadonlyMap<string, Answers> | undefined): Promise<BatchResult> {
-    const { postgres, clock, metrics } = this.#deps;
+    const { postgres, clock, metrics, erasure_key } = this.#deps;
     const done = metrics.journeyBatchSeconds.startTimer();
     const result = await retryConflicts(async () => {
       const starts = await this.#starts.take();
       return postgres.service.begin(async (tx) => {
-        const context = { definitions: this.#definitions, clock, starts, answers };
+        const context = { definitions: this.#definitions, clock, starts, answers, erasure_key };
         const [timers] = await Promise.all([claim(tx), keepPlans(tx)]);
         const advanced = await advanceClaimed(tx, timers, context);
         if (advanced.without_start > 0 && this.#starts.need()) throw new StartsMissing();

@@ -405,7 +405,15 @@ export class Stage {
 
   #depsOf({ postgres, eventLog }: Fragile): Deps {
     const { clock, metrics, logger } = this.service.platform;
-    return { postgres, eventLog, clock, metrics, logger, clickhouse: CLICKHOUSE };
+    return {
+      postgres,
+      eventLog,
+      clock,
+      metrics,
+      logger,
+      clickhouse: CLICKHOUSE,
+      erasure_key: Buffer.alloc(32),
+    };
   }
 
   async #found(): Promise<void> {

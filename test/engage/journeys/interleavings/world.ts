@@ -124,6 +124,7 @@ export class World {
       metrics,
       clickhouse: CLICKHOUSE,
       logger: createLogger('fatal'),
+      erasure_key: Buffer.alloc(32),
     };
     const [runner, matcher] = [new JourneyRunner(deps), new Matcher(deps)];
     let has_waiting = false;

@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 const runnerOf = (changed: Partial<RunnerDeps> = {}) =>
-  new JourneyRunner({ ...service.platform, ...changed });
+  new JourneyRunner({ ...service.platform, erasure_key: Buffer.alloc(32), ...changed });
 
 const dueNow = async () => {
   const [row] = await on.sql<{ due: number }[]>`

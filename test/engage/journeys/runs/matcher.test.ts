@@ -36,6 +36,8 @@ const AWAITING = {
   timeout_next: 'late',
 };
 
+const erasure_key = Buffer.alloc(32);
+
 it('an event that is looked up before its run waits visibly is not lost', async () => {
   const tell = triggerFixture(service);
   const { platform } = service;
@@ -62,7 +64,7 @@ it('an event that is looked up before its run waits visibly is not lost', async 
       };
     },
   });
-  const runner = new JourneyRunner({ ...platform, eventLog });
+  const runner = new JourneyRunner({ ...platform, erasure_key, eventLog });
   const [run_id = ''] = await on.begin(journey_id, [player_id], 'e');
   await runner.turn();
   expect(await on.run(journey_id, run_id)).toMatchObject({ status: 'running', current_node_id: 'e' });
@@ -106,7 +108,7 @@ it('an event that comes a second time wakes and ends no run that began after the
   };
   const first = await after(tellBoth, 2);
   const [run_id = ''] = await on.begin(journey_id, [player_id], 'e');
-  const runner = new JourneyRunner(service.platform);
+  const runner = new JourneyRunner({ ...service.platform, erasure_key });
   await until(async () => {
     await runner.turn();
     return (await on.sql`select from journey_waits where run_id = ${run_id} and seq > 0`).length === 1;
@@ -153,7 +155,7 @@ it('an event wakes or ends a page of a player’s runs before the next event, an
   const settings = { exit_on: [{ event: 'custom_done' }] };
   const journey_id = await on.journey([AWAITING, end('came'), end('late')], undefined, settings);
   const run_ids = await on.begin(journey_id, [player_id, player_id, player_id], 'e');
-  const runner = new JourneyRunner(platform);
+  const runner = new JourneyRunner({ ...platform, erasure_key });
   while ((await on.sql`select from journey_waits where run_id in ${on.sql(run_ids)}`).length < 3)
     await runner.turn();
   await runner.close();
@@ -201,7 +203,7 @@ it('an event whose rate comes late wakes the runs behind its first page, and the
   const of_great = [await begin(great), await begin(great)];
   const of_small = [await begin(small), await begin(small)];
   const run_ids = [...of_great, ...of_small];
-  const runner = new JourneyRunner(platform);
+  const runner = new JourneyRunner({ ...platform, erasure_key });
   while ((await on.sql`select from journey_waits where run_id in ${on.sql(run_ids)}`).length < run_ids.length)
     await runner.turn();
   await runner.close();

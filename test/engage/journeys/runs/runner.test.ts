@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 const runnerOf = (changed: Partial<RunnerDeps> = {}) =>
-  new JourneyRunner({ ...service.platform, ...changed });
+  new JourneyRunner({ ...service.platform, erasure_key: Buffer.alloc(32), ...changed });
 
 /** Takes turns until nothing is due. */
 async function drain(...runners: readonly JourneyRunner[]): Promise<void> {
