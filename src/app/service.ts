@@ -155,7 +155,14 @@ async function openParts(
   if (front === undefined || !roles.has('api')) return { readiness, front, api: undefined };
   const internal_secret = await loadInternalSecret(config);
   const { openAuthenticators } = await import('../auth/authenticators.ts');
-  const auth = await openAuthenticators({ ...keys, api_keys: front.api_keys, internal_secret });
+  const { createAuditWriter } = await import('../tenants/audit/write.ts');
+  const { firstCallAcceptance } = await import('../tenants/members/first-call.ts');
+  const auth = await openAuthenticators({
+    ...keys,
+    api_keys: front.api_keys,
+    internal_secret,
+    acceptOnly: firstCallAcceptance(platform, createAuditWriter(clock)),
+  });
   const secrets = await loadMessagingSecrets(config, platform);
   const platforms = await openBonusPlatforms();
   return {

@@ -13,7 +13,7 @@ import { openDevIssuer, type DevIssuer } from './dev-issuer.ts';
 import { createInternalSecretCheck, type CheckInternalSecret } from './internal-secret.ts';
 import type { KeyUses } from './key-uses.ts';
 import { ProjectResolver } from './project.ts';
-import { SessionAuthenticator } from './session.ts';
+import { SessionAuthenticator, type AcceptOnly } from './session.ts';
 import { createTokenVerifier, remoteIssuer, type TrustedIssuer } from './token-verifier.ts';
 
 /** The checks of the API host's callers. `dev_issuer` is undefined when an identity provider is configured. */
@@ -44,6 +44,7 @@ interface OpenOptions {
   /** Shared with the intake when both run in this process. */
   api_keys: ApiKeyAuthenticator;
   internal_secret: string;
+  acceptOnly: AcceptOnly;
 }
 
 interface OpenKeysOptions {
@@ -77,7 +78,7 @@ export async function openApiKeys(
  * service may not sign its own sessions.
  */
 export async function openAuthenticators(options: OpenOptions): Promise<Authenticators> {
-  const { config, clock, sql, notifications, api_keys, internal_secret } = options;
+  const { config, clock, sql, notifications, api_keys, internal_secret, acceptOnly } = options;
   const { dev_issuer, trusted } = await openIssuer(config, clock);
   const access_changes = new AccessChanges();
   const console_sessions = await ConsoleSessions.open({
@@ -91,6 +92,7 @@ export async function openAuthenticators(options: OpenOptions): Promise<Authenti
     browsers: console_sessions,
     clock,
     sql: shareOf(sql, MEMBERSHIP_LOOKUPS),
+    acceptOnly,
     access_changes,
   });
   await sessions.follow(notifications);

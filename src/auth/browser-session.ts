@@ -12,8 +12,9 @@ export interface BrowserSessions {
   userOf(id: string): Maybe<string | undefined>;
 }
 
-/** The parts of a request that decide whether its cookie counts. */
+/** The parts of a request that decide whether its cookie counts, and its id. */
 export interface BrowserRequest {
+  id: string;
   method: string;
   headers: {
     readonly authorization?: string | undefined;

@@ -71,14 +71,6 @@ export async function findMemberships(sql: Tx, user_id: string): Promise<Members
     order by created_at, tenant_id`;
 }
 
-/** Accepts the only invitation of a user; nothing happens when there is another membership or invitation by now. */
-export async function acceptOnly(sql: Tx, { tenant_id, user_id }: { tenant_id: string; user_id: string }) {
-  await sql`
-    update memberships m set accepted_at = now()
-    where m.tenant_id = ${tenant_id} and m.user_id = ${user_id} and m.accepted_at is null
-      and not exists (select from memberships o where o.user_id = m.user_id and o.tenant_id <> m.tenant_id)`;
-}
-
 /** Whether the project belongs to the tenant. */
 export async function projectExists(sql: Tx, tenant_id: string, project_id: string): Promise<boolean> {
   const rows = await sql`

@@ -8,7 +8,7 @@ import type { AccessChanges } from './access-changes.ts';
 import { bearerToken } from './bearer.ts';
 import { browserUser, type BrowserRequest, type BrowserSessions } from './browser-session.ts';
 import { andThen, type Maybe } from './maybe.ts';
-import { acceptOnly, findMemberships } from './queries.ts';
+import { findMemberships } from './queries.ts';
 import type { Role } from './roles.ts';
 import type { VerifiedToken, VerifyToken } from './token-verifier.ts';
 
@@ -43,12 +43,22 @@ interface CachedMemberships {
   expires_at_ms: number;
 }
 
+/**
+ * Accepts the invitation of a tenant if it is the only one of a user who is in no tenant; otherwise nothing happens.
+ * `request_id`: of the call that accepts it.
+ */
+export type AcceptOnly = (
+  invitation: { tenant_id: string; user_id: string },
+  request_id: string,
+) => Promise<void>;
+
 interface SessionAuthenticatorOptions {
   verify: VerifyToken;
   browsers: BrowserSessions;
   clock: Clock;
   /** The service role. */
   sql: Db;
+  acceptOnly: AcceptOnly;
   /** Called with each change of memberships. */
   access_changes: AccessChanges;
 }
@@ -83,7 +93,7 @@ export class SessionAuthenticator {
    */
   authenticate(request: BrowserRequest, tenant_header: string | undefined): Maybe<SessionPrincipal> {
     return andThen(this.#user(request), (user_id) =>
-      andThen(this.#standing(user_id), (standing) => choose(standing, tenant_header)),
+      andThen(this.#standing(user_id, request), (standing) => choose(standing, tenant_header)),
     );
   }
 
@@ -93,7 +103,7 @@ export class SessionAuthenticator {
    */
   authenticateUser(request: BrowserRequest): Maybe<UserPrincipal> {
     return andThen(this.#user(request), (user_id) =>
-      andThen(this.#standing(user_id), (standing) => ({ user_id, ...standing })),
+      andThen(this.#standing(user_id, request), (standing) => ({ user_id, ...standing })),
     );
   }
 
@@ -139,23 +149,23 @@ export class SessionAuthenticator {
     return user_id;
   }
 
-  #standing(user_id: string): Maybe<Standing> {
+  #standing(user_id: string, { id }: BrowserRequest): Maybe<Standing> {
     const cached = this.#memberships.get(user_id);
     if (cached !== undefined && cached.expires_at_ms > this.#options.clock.now_ms()) return cached.standing;
-    return this.#fetch(user_id);
+    return this.#fetch(user_id, id);
   }
 
   /**
    * A user of no tenant accepts the only invitation by coming: that is a new colleague. Everybody else is asked, because
    * who is in two tenants has to name one in each call, and no admin alone may bring that about.
    */
-  async #fetch(user_id: string): Promise<Standing> {
+  async #fetch(user_id: string, request_id: string): Promise<Standing> {
     const epoch = this.#epoch;
-    const { sql, clock } = this.#options;
+    const { sql, clock, acceptOnly } = this.#options;
     let rows = await findMemberships(sql, user_id);
     const [only, second] = rows;
     if (only?.is_accepted === false && second === undefined) {
-      await acceptOnly(sql, { tenant_id: only.tenant_id, user_id });
+      await acceptOnly({ tenant_id: only.tenant_id, user_id }, request_id);
       rows = await findMemberships(sql, user_id);
     }
     const principalsOf = (is_wanted: boolean) =>

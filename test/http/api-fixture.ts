@@ -11,6 +11,8 @@ import { loadCredentialsKeys } from '../../src/engage/providers/credentials.ts';
 import { loadErasureKey } from '../../src/players/exclusions/erasure-key.ts';
 import { Readiness } from '../../src/http/readiness.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
+import { createAuditWriter } from '../../src/tenants/audit/write.ts';
+import { firstCallAcceptance } from '../../src/tenants/members/first-call.ts';
 import { openTenantCapabilities } from '../../src/tenants/config/capability-cache.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
 import { callApp, type Answer, type Call } from '../engines/http-client.ts';
@@ -87,7 +89,12 @@ async function openDeps(
   const notifications = openNotifications(sql, logger);
   const shared = { config, clock, logger, metrics, rateLimiter, sql, notifications };
   const api_keys = await openApiKeys(shared);
-  const auth = await openAuthenticators({ ...shared, api_keys, internal_secret: INTERNAL_SECRET });
+  const auth = await openAuthenticators({
+    ...shared,
+    api_keys,
+    internal_secret: INTERNAL_SECRET,
+    acceptOnly: firstCallAcceptance(platform, createAuditWriter(clock)),
+  });
   const capabilities = await openTenantCapabilities(shared);
   const credentials_keys = await loadCredentialsKeys(config);
   const link_key = await loadLinkKey(sql, credentials_keys, logger);

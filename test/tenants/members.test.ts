@@ -53,7 +53,7 @@ describe('members', () => {
     expect((await owner.api('DELETE', `/v1/members?user_id=${user_id}`)).status).toBe(200);
     expect((await as.api('GET', '/v1/players')).code).toBe('FORBIDDEN');
     const log = await owner.api<{ action: string }[]>('GET', `/v1/audit-log?resource_id=${user_id}`);
-    expect(log.data.map(({ action }) => action)).toEqual(['delete', 'update', 'create']);
+    expect(log.data.map(({ action }) => action)).toEqual(['delete', 'update', 'update', 'create']);
   });
 
   it('a user is a member once, and only a member is changed', async () => {
@@ -162,6 +162,17 @@ describe('invitations', () => {
     expect((await as.api('GET', '/v1/players')).status).toBe(200);
     expect(await shownTo(owner, user_id)).toMatchObject({ status: 'active', role: 'editor' });
     expect(await invitationsOf(as)).toEqual([]);
+    const log = await owner.api('GET', `/v1/audit-log?resource_id=${user_id}`);
+    expect(log.data).toMatchObject([
+      {
+        action: 'update',
+        actor: { user_id, role: 'editor' },
+        before: { status: 'invited' },
+        after: { status: 'active' },
+        request_id: expect.stringMatching(/./) as string,
+      },
+      { action: 'create', after: { status: 'invited' } },
+    ]);
   });
 
   it('a member of another operator is asked, and neither operator learns of the other', async () => {
@@ -198,7 +209,7 @@ describe('invitations', () => {
       { action: 'create', after: { status: 'invited' } },
     ]);
     const own = await owner.api<{ action: string }[]>('GET', `/v1/audit-log?resource_id=${user_id}`);
-    expect(own.data.map(({ action }) => action)).toEqual(['create']);
+    expect(own.data.map(({ action }) => action)).toEqual(['update', 'create']);
   });
 
   it('is declined by the user, or withdrawn by the operator', async () => {

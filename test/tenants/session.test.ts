@@ -89,6 +89,7 @@ describe('GET /v1/session', () => {
 
   test('is limited in its rate like other calls of the user', async () => {
     const limited = await fixture.auth.sessions.authenticateUser({
+      id: 'request',
       method: 'GET',
       headers: { authorization: `Bearer ${tenant.session}` },
     });

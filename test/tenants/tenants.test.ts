@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiKeys, openAuthenticators } from '../../src/auth/authenticators.ts';
+import { createAuditWriter } from '../../src/tenants/audit/write.ts';
+import { firstCallAcceptance } from '../../src/tenants/members/first-call.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import type { Answer } from '../engines/http-client.ts';
 import { INTERNAL_SECRET, openFixture, type Fixture } from '../http/api-fixture.ts';
@@ -126,12 +128,17 @@ describe('removing a membership', () => {
       notifications: deps.notifications,
     };
     const api_keys = await openApiKeys(shared);
-    const { sessions } = await openAuthenticators({ ...shared, api_keys, internal_secret: INTERNAL_SECRET });
+    const { sessions } = await openAuthenticators({
+      ...shared,
+      api_keys,
+      internal_secret: INTERNAL_SECRET,
+      acceptOnly: firstCallAcceptance(platform, createAuditWriter(platform.clock)),
+    });
     const elsewhere = async (tenant_id: string) => {
       try {
         return (
           await sessions.authenticate(
-            { method: 'GET', headers: { authorization: `Bearer ${session}` } },
+            { id: 'request', method: 'GET', headers: { authorization: `Bearer ${session}` } },
             tenant_id,
           )
         ).role;

@@ -66,6 +66,23 @@ export async function acceptMember(
     update memberships set accepted_at = ${accepted_at} where tenant_id = ${tenant_id} and user_id = ${user_id}`;
 }
 
+/**
+ * Accepts the only invitation of a user in any tenant; undefined when it is accepted, or there is another membership or
+ * invitation, by now.
+ */
+export async function acceptOnly(
+  sql: Tx,
+  { tenant_id, user_id }: { tenant_id: string; user_id: string },
+  accepted_at: Date,
+): Promise<MemberRow | undefined> {
+  const [row] = await sql<MemberRow[]>`
+    update memberships m set accepted_at = ${accepted_at}
+    where m.tenant_id = ${tenant_id} and m.user_id = ${user_id} and m.accepted_at is null
+      and not exists (select from memberships o where o.user_id = m.user_id and o.tenant_id <> m.tenant_id)
+    returning m.user_id, m.role, m.created_at, m.accepted_at`;
+  return row;
+}
+
 /** Gives a member another role. */
 export async function updateMember(
   tx: Tx,

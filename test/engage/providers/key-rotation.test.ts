@@ -6,6 +6,8 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildApiApp } from '../../../src/app/api-app.ts';
 import { openAuthenticators } from '../../../src/auth/authenticators.ts';
+import { createAuditWriter } from '../../../src/tenants/audit/write.ts';
+import { firstCallAcceptance } from '../../../src/tenants/members/first-call.ts';
 import { readConfig } from '../../../src/config.ts';
 import { loadLinkKey } from '../../../src/engage/messaging/link-key.ts';
 import { unsubscribeHeaders } from '../../../src/engage/messaging/unsubscribe-link.ts';
@@ -62,6 +64,7 @@ async function restart(environment: Record<string, string>): Promise<FastifyInst
     notifications: deps.notifications,
     api_keys: deps.auth.api_keys,
     internal_secret: config.internal_secret ?? '',
+    acceptOnly: firstCallAcceptance(platform, createAuditWriter(platform.clock)),
   });
   const app = buildApiApp(platform, config, { ...deps, auth, credentials_keys, link_key });
   apps.push(app);
