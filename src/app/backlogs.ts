@@ -13,6 +13,7 @@ import { readDueDeliveries } from '../engage/webhooks/claim-queries.ts';
 import { readTierRequests } from '../players/tiers/job-queries.ts';
 import { readPendingConversions, readRateChangesToApply } from '../ledger/fx/backlog-queries.ts';
 import {
+  exposeAge,
   exposeBacklogs,
   MAX_COUNTED,
   sinceLastEmpty,
@@ -25,6 +26,7 @@ import { GROUPS, TOPICS } from '../platform/event-log/topics.ts';
 import { limitTransaction } from '../platform/postgres/limits.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { readChangesToPublish, readEntriesToEvaluate } from '../segments/backlog-queries.ts';
+import { oldestOpenErasure } from '../players/erasure/queries.ts';
 import { readDueCalls, readLateCalls } from '../players/kyc/call-queries.ts';
 import { readToPublish } from '../players/kyc/queries.ts';
 import type { Platform } from '../wiring/platform.ts';
@@ -91,11 +93,9 @@ export function exposeWaiting(
   const consumers = CONSUMERS.filter(({ role }) => roles.has(role));
   const lags = exposeConsumerLag({ registry, eventLog, logger, ages, consumers });
   const queues = QUEUES.filter(({ role }) => roles.has(role));
+  const options = { registry, clock, logger, limits };
   exposeBacklogs({
-    registry,
-    clock,
-    logger,
-    limits,
+    ...options,
     sources: [
       ...consumers.map(({ group }) => ({
         queue: group,
@@ -104,6 +104,13 @@ export function exposeWaiting(
       ...queues.map((queue) => sourceOf(platform, queue, limits)),
     ],
   });
+  if (roles.has('scheduler')) {
+    exposeAge(options, {
+      name: 'erasure_oldest_open_seconds',
+      help: 'How long ago the oldest erasure was asked for that is confirmed and not done',
+      read: () => readBriefly(platform, limits, (tx) => oldestOpenErasure(tx)),
+    });
+  }
 }
 
 /**
@@ -135,16 +142,23 @@ export async function readTenantBacklogs(
 }
 
 function sourceOf(
-  { postgres, clock }: Platform,
+  platform: Platform,
   { queue, read, has_rough_times }: Queue,
-  { query_ms }: ScrapeLimits,
+  limits: ScrapeLimits,
 ): BacklogSource {
-  const readBriefly = () =>
-    postgres.service.begin(async (tx) => {
-      await limitTransaction(tx, query_ms);
-      return read(tx, MAX_COUNTED);
-    });
-  return { queue, read: has_rough_times === true ? sinceLastEmpty(clock, readBriefly) : readBriefly };
+  const readNow = () => readBriefly(platform, limits, (tx) => read(tx, MAX_COUNTED));
+  return { queue, read: has_rough_times === true ? sinceLastEmpty(platform.clock, readNow) : readNow };
+}
+
+function readBriefly<T>(
+  { postgres }: Platform,
+  { query_ms }: ScrapeLimits,
+  read: (tx: Tx) => Promise<T>,
+) {
+  return postgres.service.begin(async (tx) => {
+    await limitTransaction(tx, query_ms);
+    return read(tx);
+  });
 }
 
 function backlogOf(lags: readonly ConsumerLag[], group: string, ages: RecordAges, now_ms: number): Backlog {

@@ -60,6 +60,37 @@ export function exposeBacklogs({ registry, clock, logger, sources, limits }: Bac
   );
 }
 
+/** Something of which the oldest that is open has an age. */
+export interface AgeSource {
+  /** The name of the gauge, which ends in `_seconds`. */
+  name: string;
+  help: string;
+  /** Since when the oldest is open, in milliseconds since the epoch; null when none is. */
+  read(): Promise<number | null>;
+}
+
+/** Adds a gauge of an age, read at every scrape; 0 while nothing is open. An age that cannot be read in time is left out. */
+export function exposeAge(
+  { registry, clock, logger, limits }: Omit<BacklogGaugeOptions, 'sources'>,
+  { name, help, read }: AgeSource,
+): void {
+  // A gauge registers itself.
+  void new Gauge({
+    name,
+    help,
+    registers: [registry],
+    async collect() {
+      this.remove();
+      try {
+        const oldest_ms = await withinTime(limits.source_ms, read());
+        this.set(oldest_ms === null ? 0 : Math.max(0, clock.now_ms() - oldest_ms) / 1_000);
+      } catch (error) {
+        logger.warn({ err: error, gauge: name }, 'age unknown');
+      }
+    },
+  });
+}
+
 async function readAll(
   sources: readonly BacklogSource[],
   { source_ms, total_ms }: BacklogGaugeOptions['limits'],

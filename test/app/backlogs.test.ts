@@ -97,6 +97,40 @@ it('every role reports its own queues', async () => {
   expect(await watch(['api', 'intake'])()).toEqual({});
 });
 
+it('the oldest erasure that is confirmed and not done has an age', async () => {
+  const metrics = createMetrics();
+  const platform = { ...fixture.platform, metrics };
+  const { clock } = platform;
+  const ages = new RecordAges({ clock, receivedAt: () => undefined });
+  exposeWaiting(platform, ages, new Set<Role>(['scheduler']), PATIENT);
+  const age_s = async () =>
+    (await metrics.registry.getSingleMetric('erasure_oldest_open_seconds')?.get())?.values[0]?.value;
+  expect(await age_s()).toBe(0);
+  const sql = platform.postgres.service;
+  const { tenant_id, project_id } = tenant;
+  const add = (status: string, age: number) => {
+    const since = new Date(clock.now_ms() - age * 1_000);
+    const [confirmed_at, completed_at] = [
+      status === 'requested' ? null : since,
+      status === 'done' ? since : null,
+    ];
+    return sql`
+      insert into erasures (tenant_id, erasure_id, project_id, player_id, status, reason, basis, requested_by, requested_at,
+        token_hash, confirm_before, confirmed_by, confirmed_at, completed_at)
+      values (${tenant_id}, ${newId()}, ${project_id}, ${newId()}, ${status}, 'asked', 'GDPR', 'u', ${since},
+        ${confirmed_at === null ? Buffer.alloc(32) : null}, ${since}, ${confirmed_at && 'u'}, ${confirmed_at},
+        ${completed_at})`;
+  };
+  await add('requested', 9_000);
+  await add('done', 8_000);
+  expect(await age_s()).toBe(0);
+  await add('running', 100);
+  await add('running', 5_000);
+  const oldest_s = await age_s();
+  expect(oldest_s).toBeGreaterThanOrEqual(5_000);
+  expect(oldest_s).toBeLessThan(8_000);
+});
+
 it('changed players wait for the mirror', async () => {
   const read = watch(['player-mirror']);
   while ((await mirrorBlock(fixture.platform)) > 0);

@@ -107,6 +107,13 @@ export async function selectRunning(sql: Tx, limit: number): Promise<ErasureRow[
     order by last_error is not null, confirmed_at limit ${limit}`;
 }
 
+/** When the oldest erasure that is to be done was asked for, in milliseconds since the epoch; null when none is. */
+export async function oldestOpenErasure(sql: Tx): Promise<number | null> {
+  const [row] = await sql<{ oldest: Date | null }[]>`
+    select min(requested_at) as oldest from erasures where status = 'running'`;
+  return row?.oldest?.getTime() ?? null;
+}
+
 /** The ids of the players that were merged into this one. */
 export async function selectMergedIds(sql: Tx, ref: PlayerRef): Promise<string[]> {
   const rows = await sql<{ player_id: string }[]>`

@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { strFromU8, unzipSync } from 'fflate';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
-import { removeExpiredExports } from '../../../src/players/export/job.ts';
+import { removeExpiredExports, runExportJob } from '../../../src/players/export/job.ts';
 import { call, sendBatch, type Answer } from '../../engines/http-client.ts';
 import { filesOf } from '../../../src/players/export/files.ts';
 import { sunk, type TestService } from '../../engines/service.ts';
@@ -145,6 +146,32 @@ describe('the export of a player', () => {
     const { data } = await api('GET', `/v1/audit-log?resource_id=${planted.player_id}&action=export`);
     const statuses = (data as unknown as { after: { status: string } }[]).map(({ after }) => after.status);
     expect(statuses).toEqual(['downloaded', 'queued']);
+  });
+
+  it('says why it is made later when an attempt failed', async () => {
+    const { platform, tenant_id, project_id } = service;
+    const sql = platform.postgres.service;
+    const export_id = randomUUID();
+    await sql`
+      insert into player_exports (tenant_id, export_id, project_id, player_id, status, requested_by, requested_at, expires_at)
+      values (${tenant_id}, ${export_id}, ${project_id}, ${planted.player_id}, 'queued', 'u', now(), now() + interval '1 day')`;
+    const page = () => Promise.reject(new Error('away'));
+    const deps = {
+      ...platform,
+      files: [],
+      credentials_keys: { current: '00'.repeat(32), previous: undefined },
+    };
+    const run = (more: object) =>
+      runExportJob({ ...deps, ...more }, { tenant_id, export_id }, new AbortController().signal);
+    const shown = async () =>
+      (await api('GET', `/v1/players/${planted.player_id}/exports/${export_id}`)).data;
+    await expect(run({ files: [{ name: 'broken', page }] })).rejects.toThrow('away');
+    expect(await shown()).toMatchObject({
+      status: 'queued',
+      last_error: expect.stringContaining('an attempt failed') as string,
+    });
+    await run({});
+    expect(await shown()).toMatchObject({ status: 'ready', last_error: null });
   });
 
   it('is of this player alone, and goes when its time is over', async () => {
