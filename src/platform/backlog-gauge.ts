@@ -66,7 +66,7 @@ export interface AgeSource {
   name: string;
   help: string;
   /** Since when the oldest is open, in milliseconds since the epoch; null when none is. */
-  read(): Promise<number | null>;
+  read: () => Promise<number | null>;
 }
 
 /** Adds a gauge of an age, read at every scrape; 0 while nothing is open. An age that cannot be read in time is left out. */

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { folded, setKycModel } from '../engines/service.ts';
+import { until } from '../engines/until.ts';
 import { messagingClient, type MessagingClient } from '../engage/messaging/messaging-client.ts';
 import { Operator } from '../players/identity/operator.ts';
 import { accessibilityFaults, faultsInBothThemes, openConsole, type ConsoleBrowser } from './browser.ts';
@@ -229,6 +230,29 @@ describe('with a player who is excluded', () => {
     await page.getByText('Nothing to players who are excluded, banned or cooling down').waitFor();
   });
 
+  test('erasures, with reason and state; a row opens what is left of the player', async () => {
+    const player_id = await newPlayer('to-forget');
+    const path = `/v1/players/${player_id}/erase`;
+    const asked = await client.api<Record<string, unknown>>('POST', path, {
+      reason: 'the person asked',
+      basis: 'GDPR Art. 17',
+    });
+    expect(asked.status).toBe(202);
+    const page = await console_.open('compliance?tab=erasures');
+    await row(page, /the person asked.*GDPR Art. 17/).waitFor();
+    await row(page, /Not confirmed/).waitFor();
+    const { confirmation_token } = asked.data;
+    expect((await client.api('POST', path, { confirmation_token })).status).toBe(202);
+    await until('the player is erased', async (saw) => {
+      const { data } = await client.api<{ status: string }[]>('GET', `/v1/erasures?player_id=${player_id}`);
+      return saw(data)[0]?.status === 'done';
+    });
+    await page.reload();
+    await row(page, new RegExp(`${player_id}.*Done`)).click();
+    await page.waitForURL(new RegExp(`players/${player_id}`));
+    await page.getByText('Not verified, level 0').waitFor();
+  });
+
   test('the audit log has its filters in the address, and is not for viewers', async () => {
     await client.api('PATCH', `/v1/players/${excluded}`, { custom_attributes: { note: 'seen' } });
     const page = await openAs(
@@ -284,6 +308,7 @@ describe('with a player who is excluded', () => {
       ['KYC and limits', /deposit_limit_set/],
       ['Conflicts', /guest-2/],
       ['Licence', /Rules in force/],
+      ['Erasures', /GDPR Art. 17/],
       ['Audit log', /resolve|update|create/],
     ] as const) {
       await link(page, tab).click();

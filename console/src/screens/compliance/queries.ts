@@ -7,6 +7,7 @@ import { uuidOf } from '../../format/uuid.ts';
 export type {
   AuditLogEntry as AuditEntry,
   BlockedSend,
+  Erasure,
   Exclusion,
   ExclusionProof as Proof,
   IdentityConflict as Conflict,
@@ -62,6 +63,11 @@ export function useBlockedSends({ code, player, from, to }: ListFilters & { code
 
 export function useConflicts() {
   return useList('compliance.conflicts.list', []);
+}
+
+/** Who was erased, the newest first. */
+export function useErasures() {
+  return useList('erasures.list', []);
 }
 
 export function useKycQueue() {

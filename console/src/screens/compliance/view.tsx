@@ -3,6 +3,7 @@ import { t } from '../../messages/t.ts';
 import { Page } from '../../ui/page.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { AuditLog } from './audit.tsx';
+import { Erasures } from './erasures.tsx';
 import { Blocked, Exclusions } from './exclusions.tsx';
 import { Licence } from './licence.tsx';
 import { Conflicts, KycAndLimits } from './review.tsx';
@@ -15,6 +16,7 @@ const TABS = {
   kyc: KycAndLimits,
   conflicts: Conflicts,
   licence: Licence,
+  erasures: Erasures,
   audit: AuditLog,
 } as const;
 type Tab = keyof typeof TABS;

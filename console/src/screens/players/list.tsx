@@ -15,7 +15,7 @@ import { Listed } from '../../ui/listed.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Answered, Empty } from '../../ui/states.tsx';
 import { STATUSES, usePlayers, type PlayerRecord } from './queries.ts';
-import { Status } from './status.tsx';
+import { kycWords, Status } from './status.tsx';
 
 const route = getRouteApi('/players');
 const m = t.players;
@@ -124,7 +124,7 @@ function All({
     amount('ggr', m.columns.ggr, (row) => money.base(row.ggr)),
     amount('bets', m.columns.bets, (row) => formatInt(row.bet_count)),
     { key: 'tier', title: m.columns.tier, width: '100px', cell: (row) => row.current_tier_code ?? '—' },
-    { key: 'kyc', title: m.columns.kyc, width: '110px', cell: (row) => row.kyc_status },
+    { key: 'kyc', title: m.columns.kyc, width: '110px', cell: (row) => kycWords(row.kyc_status) },
     { key: 'seen', title: m.columns.lastSeen, width: '200px', cell: (row) => <Time at={row.last_seen_at} /> },
   ];
   const empty =

@@ -13,3 +13,8 @@ const TONES: Readonly<Record<string, Tone>> = {
 export function Status({ status }: { status: string }) {
   return <Badge tone={TONES[status] ?? 'neutral'}>{t.players.statuses[status] ?? status}</Badge>;
 }
+
+/** The KYC status of a player in words. */
+export function kycWords(kyc_status: string): string {
+  return t.players.kycStatuses[kyc_status] ?? kyc_status;
+}

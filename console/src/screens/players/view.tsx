@@ -22,7 +22,7 @@ import { Personal } from './personal.tsx';
 import { usePlayer, type PlayerRecord } from './queries.ts';
 import { Reach } from './reach.tsx';
 import { Bonuses, Tiers } from './rewards.tsx';
-import { Status } from './status.tsx';
+import { kycWords, Status } from './status.tsx';
 
 const route = getRouteApi('/players/$id');
 const m = t.players;
@@ -116,7 +116,7 @@ function Summary({ player, money }: { player: PlayerRecord; money: MoneyFormat }
           [m.externalId, player.external_id ?? '—'],
           [m.devices, player.anonymous_ids.slice(0, 3).join(', ') || '—'],
           [m.columns.tier, player.current_tier_code ?? '—'],
-          [m.columns.kyc, `${player.kyc_status} ${player.kyc_level}`],
+          [m.columns.kyc, m.kycLevel(kycWords(player.kyc_status), player.kyc_level)],
           [m.timezone, player.timezone ?? '—'],
           [m.firstSeen, <Time key="first" at={player.first_seen_at} />],
           [m.lastSeen, <Time key="last" at={player.last_seen_at} ago />],
