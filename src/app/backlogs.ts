@@ -150,11 +150,7 @@ function sourceOf(
   return { queue, read: has_rough_times === true ? sinceLastEmpty(platform.clock, readNow) : readNow };
 }
 
-function readBriefly<T>(
-  { postgres }: Platform,
-  { query_ms }: ScrapeLimits,
-  read: (tx: Tx) => Promise<T>,
-) {
+function readBriefly<T>({ postgres }: Platform, { query_ms }: ScrapeLimits, read: (tx: Tx) => Promise<T>) {
   return postgres.service.begin(async (tx) => {
     await limitTransaction(tx, query_ms);
     return read(tx);
