@@ -1,5 +1,6 @@
 import { filters, toValue, type Context } from 'liquidjs';
 import { TimeZone } from '../../platform/time-zone.ts';
+import { parseTimestamp } from '../../platform/timestamp.ts';
 import { DIRECTIVE, SHORT, WEEK } from './grammar/date-format.ts';
 
 type DateFilter = (this: { context: Context }, value: unknown, format?: unknown, zone?: unknown) => unknown;
@@ -9,7 +10,7 @@ const DAY_MS = 86_400_000;
 
 /**
  * The filter `date`: also for the short forms and the ISO week of Ruby's `strftime`, and in zones by the rules of the service.
- * Throws RangeError where the zone does not exist.
+ * What names a day that does not exist is no date. Throws RangeError where the zone does not exist.
  */
 export function formatDate(
   this: { context: Context },
@@ -17,6 +18,7 @@ export function formatDate(
   format?: unknown,
   zone?: unknown,
 ): unknown {
+  if (namesNoDay(value)) return value;
   const seconds = Number(library.call(this, value, '%s'));
   const plain_format: unknown = toValue(format);
   const plain_zone: unknown = toValue(zone);
@@ -35,6 +37,20 @@ export function formatDate(
   const written =
     typeof plain_format === 'string' ? spelledOut(plain_format, zone_name, asked) : plain_format;
   return library.call(this, value, written, offset);
+}
+
+/** One of the library's filters of dates, which give back what is no date. */
+export function namedDate(filter: DateFilter): DateFilter {
+  return function named(value, ...args) {
+    return namesNoDay(value) ? value : filter.call(this, value, ...args);
+  };
+}
+
+/** Whether a text names a day that does not exist, such as 2026-02-30: JavaScript reads 2 March. */
+function namesNoDay(value: unknown): boolean {
+  const text: unknown = toValue(value);
+  const day = typeof text === 'string' ? /^\s*(\d{4}-\d{2}-\d{2})(?!\d)/.exec(text)?.[1] : undefined;
+  return day !== undefined && parseTimestamp(`${day}T00:00:00Z`) === undefined;
 }
 
 /** The format in directives of the library alone. `asked` formats the date. */

@@ -1,6 +1,6 @@
 import { filters as ALL, toValue, type Context, type Liquid } from 'liquidjs';
 import { Amount, computedOf, plainOf } from './amount.ts';
-import { formatDate } from './dates.ts';
+import { formatDate, namedDate } from './dates.ts';
 import { decimalFilter, dividedBy } from './decimals.ts';
 import { MONEY, moneyText, type MoneyContext } from './money.ts';
 import { chargeElements, chargeSearch, chargeSort, chargeValue, type Work } from './work.ts';
@@ -77,7 +77,7 @@ const date: Charge = (work, value, [format, zone]) => {
     DATE + names * DATE_NAME + parts * DATE_PART + (typeof toValue(zone) === 'string' ? DATE_ZONE : 0),
   );
 };
-const namedDate: Charge = (work, value) => date(work, value, ['%a %b']);
+const ofNamedDate: Charge = (work, value) => date(work, value, ['%a %b']);
 
 /** The forms of a locale, once for each that is new. */
 const MONEY_FORMS = 4_000;
@@ -175,10 +175,10 @@ const CHARGES: Readonly<Record<string, Charge>> = {
   jsonify: perCharacter(4),
   inspect: perCharacter(4),
   date,
-  date_to_xmlschema: namedDate,
-  date_to_rfc822: namedDate,
-  date_to_string: namedDate,
-  date_to_long_string: namedDate,
+  date_to_xmlschema: ofNamedDate,
+  date_to_rfc822: ofNamedDate,
+  date_to_string: ofNamedDate,
+  date_to_long_string: ofNamedDate,
 };
 
 /** The filters that templates may use. */
@@ -202,6 +202,10 @@ const OWN: Readonly<Record<string, Handler>> = {
     return value instanceof Amount ? value : (ALL.default as Handler).call(this, value, ...args);
   },
   date: formatDate,
+  date_to_xmlschema: namedDate(ALL.date_to_xmlschema as Handler),
+  date_to_rfc822: namedDate(ALL.date_to_rfc822 as Handler),
+  date_to_string: namedDate(ALL.date_to_string as Handler),
+  date_to_long_string: namedDate(ALL.date_to_long_string as Handler),
   divided_by: dividedBy,
   plus: decimalFilter('plus'),
   minus: decimalFilter('minus'),

@@ -41,6 +41,22 @@ function thrownBy(work: () => unknown): unknown {
 const HOSTILE = `<script>alert("x")</script>'&`;
 const HARMLESS = '&lt;script&gt;alert(&#34;x&#34;)&lt;/script&gt;&#39;&amp;';
 
+it.each(['2026-02-30', '2026-04-31T10:00:00Z', ' 2025-02-29 10:00', '2026-13-01'])(
+  'a day that does not exist is no date for any filter: %s',
+  (day) => {
+    for (const filter of ["date: '%F'", "date: '%F', 'Europe/Malta'", 'date_to_xmlschema', 'date_to_rfc822'])
+      expect(text(`{{ day | ${filter} }}`, { day }), filter).toBe(day);
+    expect(text('{{ day | date_to_string }} {{ day | date_to_long_string }}', { day })).toBe(`${day} ${day}`);
+  },
+);
+
+it('a day that exists is a date', () => {
+  expect(text("{{ '2024-02-29' | date: '%F' }} {{ '2026-04-30T23:30:00Z' | date: '%F' }}")).toBe(
+    '2024-02-29 2026-04-30',
+  );
+  expect(text("{{ 'March 1 1850' | date: '%F' }}")).toBe('1850-03-01');
+});
+
 it('numbers that a double does not hold have the digits that were sent', () => {
   const scope = parseExact('{"wei":9007199254740993,"o":{"wei":25000000000000000001},"n":[1e20]}');
   const body = '{{ wei }} {{ o }} {{ o.wei }} {{ n }}';
