@@ -1,4 +1,4 @@
-import { exactJson, parseExact, type ExactNumber } from '../platform/exact-json.ts';
+import { exactJson, parseExact } from '../platform/exact-json.ts';
 
 // How JSON objects of callers are written into columns of ClickHouse, which reads them with its JSON functions. Its
 // default parser (simdjson) refuses a whole text for one integer beyond 64 bits. The other one (`allow_simdjson = 0`)
@@ -14,8 +14,12 @@ const DEEP_MARK = 'E+00';
  * exponent 0, so that ClickHouse can read the text; it keeps its digits. The migrations have the same for Postgres.
  */
 export function storedJson(object: Record<string, unknown>): string {
-  const isOwn = (number: ExactNumber) => Object.values(object).includes(number);
-  return exactJson(object, (number) => columnText(number.text, isOwn(number) ? MARK : DEEP_MARK));
+  let own: Set<unknown> | undefined;
+  return exactJson(object, (number) => {
+    // Few objects have such a number.
+    own ??= new Set(Object.values(object));
+    return columnText(number.text, own.has(number) ? MARK : DEEP_MARK);
+  });
 }
 
 /** The text that {@link storedJson} was made of, its numbers as they were sent. */

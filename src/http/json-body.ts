@@ -1,7 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError, validationError, type Issue } from '../errors.ts';
-import { hasExactNumbers, parseExact } from '../platform/exact-json.ts';
+import {
+  growthOf,
+  hasExactNumbers,
+  isExactNumber,
+  MAX_GROWTH,
+  parseExact,
+  problemOf,
+} from '../platform/exact-json.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -76,20 +83,24 @@ function notOneOf(raw_types: readonly string[] = [], type: string): ApiError | n
 
 /**
  * Refuses values that the storage engines cannot hold, and those that are too large to be checked by a schema. Throws
- * BODY_MALFORMED for nesting over 64 levels, and VALIDATION_ERROR for NUL, lone surrogates or numbers beyond the range of
- * a double anywhere in `value`, for an object with over 1,000 keys, and for a list of over 20,000 elements.
+ * BODY_MALFORMED for nesting over 64 levels, and VALIDATION_ERROR for NUL, lone surrogates, numbers beyond the range of
+ * a double or numbers of over 400 digits anywhere in `value`, for an object with over 1,000 keys, for a list of over 20,000
+ * elements, and for numbers that Postgres, which writes them without exponents, makes more than 64 KiB longer.
  */
 export function refuseUnstorable(value: unknown): void {
   const issues: Issue[] = [];
   collect(value, '', 1, issues);
+  if (issues.length === 0 && growthOf(value) > MAX_GROWTH)
+    report(issues, '', `has numbers that are over ${MAX_GROWTH} characters longer without exponents`);
   if (issues.length > 0) throw validationError(issues);
 }
 
 function collect(value: unknown, path: string, depth: number, issues: Issue[]): void {
   if (typeof value === 'string') {
     if (!isStorable(value)) report(issues, path, 'must not contain NUL or lone surrogates');
-  } else if (typeof value === 'number') {
-    if (!Number.isFinite(value)) report(issues, path, 'is out of range');
+  } else if (typeof value === 'number' || isExactNumber(value)) {
+    const problem = problemOf(value);
+    if (problem !== undefined) report(issues, path, problem);
   } else if (typeof value === 'object' && value !== null) {
     if (depth > MAX_DEPTH)
       throw new ApiError('BODY_MALFORMED', `the body is nested over ${MAX_DEPTH} levels deep`);

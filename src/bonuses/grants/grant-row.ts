@@ -3,7 +3,7 @@ import { parseTerms, type BonusTerms } from '../templates/terms.ts';
 import type { ExactRate } from '../../ledger/money/conversion.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { NO_FACTS, type Facts, type GrantOutcome, type GrantState, type GrantStatus } from './transition.ts';
-import { JsonText, writeJson } from '../../platform/json-writer.ts';
+import { JsonText, exactJson } from '../../platform/exact-json.ts';
 
 /** Who granted a bonus (spec part 2). */
 export const GRANTED_BY_KINDS = ['manual', 'api', 'journey', 'campaign', 'auto'] as const;
@@ -235,5 +235,5 @@ export function grantJson(row: GrantRow) {
 export function grantText(row: GrantRow, history?: readonly HistoryRow[]): string {
   const { fx, ...rest } = { ...grantJson(row), history };
   const shown = fx === null ? null : { rate: new JsonText(fx.rate), ts: fx.ts };
-  return writeJson({ fx: shown, ...rest });
+  return exactJson({ fx: shown, ...rest });
 }

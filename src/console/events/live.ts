@@ -5,8 +5,7 @@ import type { EventStream, StreamOut } from '../../http/event-stream.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { maskPersonal } from './masking.ts';
 import type { EventTail, TailEvent, Viewer } from './tail.ts';
-import { exactJson, parseExact } from '../../platform/exact-json.ts';
-import { JsonText, writeJson } from '../../platform/json-writer.ts';
+import { exactJson, JsonText, parseExact } from '../../platform/exact-json.ts';
 
 const MAX_STREAMS_OF_TENANT = 20;
 /** So that one user with many tabs leaves room for the others of the tenant. */
@@ -160,7 +159,7 @@ class Pace implements Viewer {
 function liveJson({ ingestion_id, index, received_at_ms, environment, event }: AcceptedEvent): string {
   const properties = exactJson(event.properties ?? {});
   const is_long = properties.length > MAX_PROPERTIES_CHARS;
-  return writeJson({
+  return exactJson({
     ingestion_id,
     index,
     event: event.event,

@@ -16,7 +16,7 @@ import {
   type FoundRow,
 } from './queries.ts';
 import type { SearchQuery } from './schema.ts';
-import { jsonDigits, JsonText, writeJson } from '../../platform/json-writer.ts';
+import { jsonDigits, JsonText, exactJson } from '../../platform/exact-json.ts';
 import { fitsPage, MAX_PAGE_BYTES } from '../../analytics/page-bytes-queries.ts';
 import { sentJson } from '../../analytics/stored-json.ts';
 
@@ -115,7 +115,7 @@ function rangeOf({ from, to }: Pick<SearchQuery, 'from' | 'to'>, now_ms: number)
 function eventJson(row: EventRow, player_id: string): string {
   const { ingestion_id, event_index: index, event } = row;
   const at = (ms: string) => new Date(Number(ms)).toISOString();
-  return writeJson({
+  return exactJson({
     ingestion_id,
     index,
     event,

@@ -13,7 +13,7 @@ import type { Platform } from '../../wiring/platform.ts';
 import { findAccepted, type PlacedRecord } from './find-in-log.ts';
 import { findEvent, selectSegmentsEntered, type EventRef, type EventRow } from './queries.ts';
 import type { eventTrace } from './schema.ts';
-import { jsonDigits, writeJson, type JsonText } from '../../platform/json-writer.ts';
+import { jsonDigits, exactJson, type JsonText } from '../../platform/exact-json.ts';
 
 type Deps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'clock'>;
 type Folded = z.infer<typeof eventTrace>['folded'];
@@ -49,7 +49,7 @@ export async function traceEvent(
   const trace = (await traceLanded(deps, ref)) ?? (await traceOnLog(deps, ref));
   const segments = await segmentsEntered(deps, ref, trace);
   const { event, player_id, received_ms, folded, money, landed } = trace;
-  return writeJson({
+  return exactJson({
     ingestion_id: ref.ingestion_id,
     index: ref.event_index,
     event,

@@ -11,7 +11,7 @@ import { oneStep, rangeBefore, rangeOf } from './range.ts';
 import type { RangeQuery } from './schema.ts';
 import { ACTIVITY } from './series.ts';
 import { readState, type ProjectState } from './state-queries.ts';
-import { JsonText, writeJson } from '../../platform/json-writer.ts';
+import { JsonText, exactJson } from '../../platform/exact-json.ts';
 
 export interface OverviewDeps extends Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'logger'> {
   clickhouse: ClickHouseQueries;
@@ -43,7 +43,7 @@ export async function overviewJson(
     pipelineOf(deps, project),
   ]);
   if (state === undefined) throw new Error('the state of a project is one row');
-  return writeJson({
+  return exactJson({
     base_currency: state.base_currency,
     at: new Date(now_ms).toISOString(),
     messages: messagesOf(messages),

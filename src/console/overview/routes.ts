@@ -8,7 +8,7 @@ import { rangeOf, stepsOf } from './range.ts';
 import { RecentAnswers } from './recent-answers.ts';
 import { overview, overviewQuery, series, seriesQuery } from './schema.ts';
 import { isMoney, seriesPoints } from './series.ts';
-import { JsonText, writeJson } from '../../platform/json-writer.ts';
+import { JsonText, exactJson } from '../../platform/exact-json.ts';
 
 /** What a project comes to: money, messages, what runs, who is protected, whether the pipeline keeps up. */
 export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
@@ -58,7 +58,7 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
         ]);
         const currency = money?.base_currency ?? null;
         return envelopeOfText(
-          writeJson({ metric, interval, currency, is_stale, points: new JsonText(text) }),
+          exactJson({ metric, interval, currency, is_stale, points: new JsonText(text) }),
         );
       },
     }),

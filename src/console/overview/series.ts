@@ -16,7 +16,7 @@ import {
   type Steps,
 } from './money-queries.ts';
 import type { Metric } from './schema.ts';
-import { JsonText, writeJson } from '../../platform/json-writer.ts';
+import { JsonText, exactJson } from '../../platform/exact-json.ts';
 
 /** The names of events that are a player's own activity. */
 export const ACTIVITY: readonly string[] = Object.keys(EVENTS).filter(isActivity);
@@ -84,5 +84,5 @@ export async function seriesPoints(
     at: new Date(from_ms + step * step_ms),
     value: new JsonText(values.get(String(step)) ?? '0'),
   }));
-  return writeJson(points);
+  return exactJson(points);
 }

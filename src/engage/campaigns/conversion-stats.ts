@@ -3,7 +3,7 @@ import { countConversions, countRecipients } from './conversion-queries.ts';
 import { selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 import { compareVariants } from './significance.ts';
 import { rate } from './stats.ts';
-import { jsonDigits, writeJson } from '../../platform/json-writer.ts';
+import { jsonDigits, exactJson } from '../../platform/exact-json.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -39,7 +39,7 @@ export async function conversionStatsOf(
   });
   const { winner_variant_id, significance } =
     goal_event === null ? { winner_variant_id: null, significance: null } : compareVariants(outcomes);
-  return writeJson({
+  return exactJson({
     campaign_id,
     goal_event,
     goal_attribution_days,

@@ -5,7 +5,7 @@ import type { ClaimedDelivery } from './claim-queries.ts';
 import type { Outcome } from './call.ts';
 import { writeResults, type AttemptResult } from './result-queries.ts';
 import { pauseMs } from './retry-schedule.ts';
-import { exactJson, parseExact } from '../../platform/exact-json.ts';
+import { exactJson, isExactNumber, parseExact, problemOf } from '../../platform/exact-json.ts';
 
 /** Results per transaction. */
 const MAX_BATCH = 200;
@@ -69,11 +69,11 @@ function shown(text: string): string {
   return text.slice(0, SHOWN_LENGTH).toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
-/** The text as JSON that Postgres stores; null when it is none, or nested too deeply. */
+/** The text as JSON that Postgres stores; null when it is none, nested too deeply, or has a number that cannot be stored. */
 export function jsonOf(text: string): string | null {
   try {
     const value: unknown = parseExact(text);
-    if (isDeeperThan(MAX_DEPTH, value)) return null;
+    if (!isStorable(value, MAX_DEPTH)) return null;
     const json = exactJson(value);
     // NUL and halves of surrogate pairs.
     return /\\u0000|\\ud[89a-f]/i.test(json) ? null : json;
@@ -82,9 +82,10 @@ export function jsonOf(text: string): string | null {
   }
 }
 
-function isDeeperThan(depth: number, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return depth === 0 || Object.values(value).some((child) => isDeeperThan(depth - 1, child));
+function isStorable(value: unknown, depth: number): boolean {
+  if (typeof value === 'number' || isExactNumber(value)) return problemOf(value) === undefined;
+  if (typeof value !== 'object' || value === null) return true;
+  return depth > 0 && Object.values(value).every((child) => isStorable(child, depth - 1));
 }
 
 const JITTER_STEPS = 1_001;

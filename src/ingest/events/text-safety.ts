@@ -1,3 +1,5 @@
+import { growthOf, isExactNumber, isShort, MAX_GROWTH, problemOf } from '../../platform/exact-json.ts';
+
 const MAX_DEPTH = 32;
 /** The one key of JSON that sets the prototype of an object that it is written to. */
 export const UNSAFE_KEY = '__proto__';
@@ -5,24 +7,31 @@ export const UNSAFE_KEY = '__proto__';
 /**
  * Why a JSON value cannot be stored, with the path to the value; undefined when it can. A value is refused when it is
  * nested deeper than 32, has more than `max_keys` keys at all depths together, has the key `__proto__`, has text with NUL
- * or a lone surrogate (no database stores those), or has a number beyond the range of a double. The depth limit also
- * bounds the recursion.
+ * or a lone surrogate (no database stores those), has a number beyond the range of a double or of more than 400 digits, or
+ * has numbers that Postgres, which writes them without exponents, makes more than 64 KiB longer. The depth limit also bounds
+ * the recursion.
  */
 export function findUnsafe(value: unknown, path: string, max_keys = Infinity): string | undefined {
-  return find(value, path, 0, { path, max: max_keys, keys: 0 });
+  return find(value, path, 0, { path, max: max_keys, keys: 0, growth: 0 });
 }
 
-/** The keys so far, of how many at most, in the value at `path`. */
+/** The keys so far, of how many at most, and the growth so far, in the value at `path`. */
 interface Count {
   path: string;
   max: number;
   keys: number;
+  growth: number;
 }
 
 function find(value: unknown, path: string, depth: number, count: Count): string | undefined {
   if (typeof value === 'string')
     return unsafeText(value) ? `${path} contains NUL or a lone surrogate` : undefined;
-  if (typeof value === 'number') return Number.isFinite(value) ? undefined : `${path} ${TOO_LARGE}`;
+  if (typeof value === 'number' || isExactNumber(value)) {
+    const problem = problemOf(value);
+    if (problem !== undefined) return `${path} ${problem}`;
+    count.growth += growthOf(value);
+    return count.growth > MAX_GROWTH ? `${count.path} ${GROWS}` : undefined;
+  }
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth >= MAX_DEPTH) return `${path} is nested deeper than ${MAX_DEPTH}`;
   // A path is built only for values that may be unsafe: it costs.
@@ -50,11 +59,11 @@ function find(value: unknown, path: string, depth: number, count: Count): string
 /** A cheap first check: true for values that {@link find} must examine with their path. */
 function mayBeUnsafe(value: unknown): boolean {
   if (typeof value === 'string') return unsafeText(value);
-  if (typeof value === 'number') return !Number.isFinite(value);
+  if (typeof value === 'number') return !isShort(value);
   return typeof value === 'object';
 }
 
-const TOO_LARGE = 'is a number beyond the range of a double';
+const GROWS = `has numbers that are over ${MAX_GROWTH} characters longer without exponents`;
 
 /** Whether text holds NUL or is not well-formed UTF-16. */
 export function unsafeText(value: string): boolean {

@@ -17,7 +17,7 @@ import {
   rateResource,
   type LatestRateQuery,
 } from './schema.ts';
-import { JsonText, writeJson } from '../../platform/json-writer.ts';
+import { JsonText, exactJson } from '../../platform/exact-json.ts';
 
 /** Currencies and exchange rates (spec part 4), and the endpoint that `npm run fx-fetch` calls. */
 export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
@@ -73,5 +73,5 @@ export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
 
 /** Writes the digits of the rate unchanged: a double would lose some. */
 function rateJson({ base, quote }: LatestRateQuery, { rate, ts, source }: LatestRate): string {
-  return writeJson({ base, quote, rate: new JsonText(rate), ts, source });
+  return exactJson({ base, quote, rate: new JsonText(rate), ts, source });
 }

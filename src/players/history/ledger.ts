@@ -12,7 +12,7 @@ import {
   type ShownLedgerRow,
 } from './ledger-queries.ts';
 import { POSITION_SHAPE, type HistoryDeps, type TimelinePosition } from './timeline-position.ts';
-import { jsonDigits, writeJson } from '../../platform/json-writer.ts';
+import { jsonDigits, exactJson } from '../../platform/exact-json.ts';
 
 /**
  * A page of the rows of the ledger of a player, the newest first by event time. ClickHouse says which they are, so that a
@@ -61,7 +61,7 @@ const keyOf = ({ ingestion_id, event_index }: Pick<MoneyEventRow, 'ingestion_id'
 /** Amounts are written digit by digit: one in wei has more digits than a double. */
 function rowJson(row: ShownLedgerRow): string {
   const rate_ts_ms = row.rate_ts_ms === null ? null : Number(row.rate_ts_ms);
-  return writeJson({
+  return exactJson({
     event: row.event,
     reference: row.reference,
     at: row.occurred_at,

@@ -14,7 +14,7 @@ import { ledgerPage } from './ledger.ts';
 import { findTimeline, sumDepositsByDay, type TimelineRow } from './queries.ts';
 import { depositsOfDay, ledgerEntry, playerPageQuery, timelineEntry, timelineQuery } from './schema.ts';
 import { POSITION_SHAPE, type HistoryDeps, type TimelinePosition } from './timeline-position.ts';
-import { JsonText, writeJson } from '../../platform/json-writer.ts';
+import { JsonText, exactJson } from '../../platform/exact-json.ts';
 import { fitsPage } from '../../analytics/page-bytes-queries.ts';
 import { sentJson } from '../../analytics/stored-json.ts';
 
@@ -123,7 +123,7 @@ function withoutNotes(entry: AuditEntry): AuditEntry {
 function entryJson({ ingestion_id, event, occurred_ms, properties }: TimelineRow): string {
   const timestamp = new Date(Number(occurred_ms)).toISOString();
   const written = new JsonText(properties === '' ? '{}' : sentJson(properties));
-  return writeJson({ ingestion_id, event, timestamp, properties: written });
+  return exactJson({ ingestion_id, event, timestamp, properties: written });
 }
 
 async function depositSeries(
@@ -138,7 +138,7 @@ async function depositSeries(
   );
   const amounts = new Map(rows.map(({ day, amount }) => [day, amount]));
   const series = dates.map((date) => ({ date, amount: new JsonText(amounts.get(date) ?? '0') }));
-  return envelopeOfText(writeJson(series));
+  return envelopeOfText(exactJson(series));
 }
 
 /**

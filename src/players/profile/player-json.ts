@@ -1,6 +1,5 @@
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { parseExact } from '../../platform/exact-json.ts';
-import { JsonText, writeJson } from '../../platform/json-writer.ts';
+import { exactJson, JsonText, parseExact } from '../../platform/exact-json.ts';
 
 /** A player as read from Postgres. 64-bit integers stay `bigint`, JSON stays text: both are exact. */
 export interface PlayerRow {
@@ -40,7 +39,7 @@ export interface PlayerRow {
 
 /** The player resource (spec part 2) as JSON text; money is written from `bigint`, digit by digit. */
 export function playerJson(tenant_id: string, project_id: string, row: PlayerRow): string {
-  return writeJson({
+  return exactJson({
     id: row.player_id,
     tenant_id,
     project_id,

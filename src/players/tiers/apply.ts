@@ -12,7 +12,7 @@ import {
 } from './player-tier-queries.ts';
 import { readTierRules } from './tier-rules.ts';
 import { recompute, type TierContext, type TierDecision, type TierRule } from './recompute.ts';
-import { writeJson } from '../../platform/json-writer.ts';
+import { exactJson } from '../../platform/exact-json.ts';
 
 /** A player of a tenant. */
 export interface TenantPlayer {
@@ -138,7 +138,7 @@ function entriesOf({ before, decisions }: Outcome): HistoryEntry[] {
 
 /** JSON text: totals are written digit by digit, because they may exceed what a JSON number of JavaScript holds. */
 function contextJson({ met, ...others }: TierContext): string {
-  return writeJson({ met, ...others });
+  return exactJson({ met, ...others });
 }
 
 /**

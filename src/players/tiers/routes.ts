@@ -28,7 +28,7 @@ import {
 import { listTierChanges, type TierChangeRow } from './tier-changes-queries.ts';
 import { recomputeTier, setTier } from './set-tier.ts';
 import { tierResourceOf } from './tier-json.ts';
-import { JsonText, writeJson } from '../../platform/json-writer.ts';
+import { JsonText, exactJson } from '../../platform/exact-json.ts';
 
 /** Entries of the history in an answer. */
 const MAX_HISTORY = 200;
@@ -242,7 +242,7 @@ function playerOf(
 /** The history is JSON text already: its amounts keep all their digits. */
 function playerTierJson({ history, tier_pending_code, ...row }: PlayerTierRow): string {
   const { current_tier_code, tier_promoted_at, tier_demoted_at, tier_locked } = row;
-  return writeJson({
+  return exactJson({
     current_tier_code,
     tier_promoted_at,
     tier_demoted_at,

@@ -273,7 +273,14 @@ describe('a webhook', () => {
   });
 
   it('keeps JSON answers alone, and none with which the context would grow beyond 16 KB', async () => {
-    const texts = ['', 'no json', `"${'x'.repeat(17_000)}"`, '"\\u0000"', '['.repeat(100) + ']'.repeat(100)];
+    const texts = [
+      '',
+      'no json',
+      `"${'x'.repeat(17_000)}"`,
+      '"\\u0000"',
+      '['.repeat(100) + ']'.repeat(100),
+      '{"n":1e400}',
+    ];
     for (const text of texts) {
       const there = await receiver(answering(200, text));
       const { run_id, event_id } = await on.call(journey_id, { url: there.url, save_as: 'crm' });

@@ -136,6 +136,20 @@ describe('resolving ids', () => {
 });
 
 describe('traits', () => {
+  test('a number that cannot be stored is refused, and one too close to 0 is 0', async () => {
+    const external_id = fresh('number');
+    const send = (x: string) =>
+      fixture.as(tenant.api_key, '/v1/players/identify', {
+        raw: `{"external_id":"${external_id}","traits":{"x":${x}}}`,
+        headers: { 'content-type': 'application/json' },
+      });
+    for (const x of [`0.${'1'.repeat(16_384)}`, '1e400'])
+      expect(brief(await send(x))).toEqual([422, 'VALIDATION_ERROR']);
+    expect((await send('1e-20000')).status).toBe(200);
+    const { player_id } = await resultOf({ external_id });
+    expect(await player(player_id)).toMatchObject({ custom_attributes: { x: 0 } });
+  });
+
   test('known traits are fields, others are merged into custom attributes; null removes', async () => {
     const external_id = fresh('e');
     const first = {

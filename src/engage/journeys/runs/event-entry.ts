@@ -11,7 +11,7 @@ import { noteJourneyError, selectJourney, selectListening, type JourneyKey } fro
 import { versionKey } from './run-row.ts';
 import { MAX_CONTEXT_BYTES } from './trigger-run.ts';
 import type { WaitStart } from './wait-starts.ts';
-import { exactJson } from '../../../platform/exact-json.ts';
+import { storedBytes } from '../../../platform/exact-json.ts';
 
 type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metrics'>;
 
@@ -133,5 +133,5 @@ function startOf({ event, player_id, partition, log_offset, log_id }: FiringEven
 
 /** The properties of the event; none where they are larger than a context may be. */
 function payloadOf({ properties }: PlayerEvent): unknown {
-  return Buffer.byteLength(exactJson(properties)) > MAX_CONTEXT_BYTES ? {} : properties;
+  return storedBytes(properties) > MAX_CONTEXT_BYTES ? {} : properties;
 }

@@ -9,6 +9,7 @@ import { playerNotFound } from '../../../players/profile/read.ts';
 import type { Definitions } from './definitions.ts';
 import { enter } from './entry.ts';
 import { selectJourney, watchesEvents, type JourneyKey } from './journey-queries.ts';
+import { storedBytes } from '../../../platform/exact-json.ts';
 import { lockLivePlayer, selectRun } from './read-queries.ts';
 import { JOURNEY, RUN } from './read.ts';
 import { auditedRunOf, runResourceOf, type RunResource } from './run-json.ts';
@@ -102,7 +103,7 @@ export function contextOf(given: Record<string, unknown> = {}, path = 'context')
 
 /** Throws VALIDATION_ERROR for what is larger than a context may be. */
 export function requireBytes(given: unknown, path: string, most = MAX_CONTEXT_BYTES): void {
-  const bytes = Buffer.byteLength(JSON.stringify(given));
+  const bytes = storedBytes(given);
   if (bytes <= most) return;
   const message = `is ${bytes} bytes of JSON (a context counts twice, with its copy as trigger_payload): at most ${most} are allowed`;
   throw validationError([{ path, message }]);

@@ -1,4 +1,4 @@
-import { parseExact } from '../../../platform/exact-json.ts';
+import { parseExact, storedBytes } from '../../../platform/exact-json.ts';
 import { splitAttributes } from '../../../players/profile/profile-patch.ts';
 import { outcomeOf } from '../../webhooks/call.ts';
 import { jsonOf } from '../../webhooks/results.ts';
@@ -151,7 +151,7 @@ function deliveryEnd(node: CallWebhookNode, { status, body }: WebhookAnswer, now
 /** The context with a part replaced; as it was when it would become too large. */
 function within(context: RunContext, part: Partial<RunContext>): RunContext {
   const whole = { ...context, ...part };
-  return Buffer.byteLength(JSON.stringify(whole)) <= MAX_CONTEXT_BYTES ? whole : context;
+  return storedBytes(whole) <= MAX_CONTEXT_BYTES ? whole : context;
 }
 
 function withEvent({ context, node_id }: RunningRow, properties: Record<string, unknown>): RunContext {
