@@ -95,7 +95,8 @@ async function searchBack(
     const limit = count - found.length;
     const rows = await searchEvents(clickhouse, part, after, { limit, page_bytes });
     found.push(...rows);
-    for (const { properties } of rows) page_bytes -= Buffer.byteLength(properties);
+    // The first event of a page alone may have more.
+    for (const { properties } of rows) page_bytes = Math.max(page_bytes - Buffer.byteLength(properties), 0);
     // At the first event that is beyond the page.
     if (!rows.every(fitsPage)) break;
     to_ms = from_ms;

@@ -91,6 +91,29 @@ describe('GET /v1/event-search', () => {
     expect(text).toContain('"note":"ask j•••@example.com"');
   });
 
+  it('ends a page also behind an event that has more alone, because its numbers were written out', async () => {
+    const grown = 'custom_grown';
+    const properties = `{"l":[${Array(200_000).fill('9e15').join()}]}`;
+    for (const [ago, text] of [
+      [2, '{}'],
+      [1, '{"n":1}'],
+      [0, properties],
+    ] as const) {
+      const raw = `{"event":"${grown}","anonymous_id":"grown","timestamp":"${hours(ago)}","properties":${text}}`;
+      const answer = await call(`${service.ingest_url}/v1/events`, service.api_key, {
+        raw,
+        headers: { 'content-type': 'application/json' },
+      });
+      expect(answer.status, answer.text).toBe(202);
+    }
+    await sunk(service.platform);
+    const first = await get(`/v1/event-search?event=${grown}`);
+    expect(first.status, first.text.slice(0, 500)).toBe(200);
+    expect((first.data as unknown as unknown[]).length).toBe(1);
+    const all = await search(`&event=${grown}`);
+    expect(all.slice(1).map((row) => row['properties'])).toEqual([{ n: 1 }, {}]);
+  });
+
   it('finds the events of a player, also those of one that was merged into it', async () => {
     const [first] = await search(`&event=${name}`);
     const before = await search(`&player_id=${String(first?.['player_id'])}&from=${hours(24 * 7)}`);
