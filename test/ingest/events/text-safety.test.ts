@@ -25,7 +25,7 @@ describe('a number', () => {
     ['-123e9999', 'is a number beyond the range of a double'],
     [`0.${'1'.repeat(16_384)}`, 'is a number of more than 400 digits'],
     [`1.${'1'.repeat(99)}e-300`, 'is a number of more than 400 digits'],
-  ])('that is %.12s is refused', (number, why) => {
+  ])('beyond what is stored is refused: number %#', (number, why) => {
     expect(refused(`{"deep":[{"n":${number}}]}`)).toEqual({
       code: 'PROPERTIES_INVALID',
       path: 'properties',
