@@ -11,9 +11,9 @@ import { decideGrants, grantIdOf, grantsOf, type GrantingRun } from './grants.ts
 import { applyEffects, eventIdOf, type RunEffect } from './effects.ts';
 import { answerKey, NO_ANSWERS, readFacts, type Answers } from './facts.ts';
 import { selectJourneyStates, type JourneyState } from './facts-queries.ts';
-import { placeBehind, placeOfStart, versionKey, type RunningRow, type RunRef } from './run-row.ts';
+import { placeOfWait, versionKey, type RunningRow, type RunRef } from './run-row.ts';
 import type { Advanced, Facts, Rest, Step } from './shapes.ts';
-import type { WaitStart, WaitStarts } from './wait-starts.ts';
+import type { WaitStarts } from './wait-starts.ts';
 import {
   deleteWaits,
   insertSteps,
@@ -384,12 +384,6 @@ function waitOf(
   const wait = { ...refOf(run), event, seq, player_id: run.player_id };
   const place = placeOfWait(run) ?? starts?.of(run);
   return place === undefined ? 'without start' : { ...wait, ...place };
-}
-
-/** From where a wait counts that the run enters on this walk; undefined: from the present end of the log. */
-function placeOfWait(run: RunningRow): WaitStart | undefined {
-  const is_first_walk = run.entered_at === null && run.seq === 1;
-  return placeBehind(run) ?? (is_first_walk ? placeOfStart(run) : undefined);
 }
 
 /** Written out, as all rows of which a batch has thousands: a spread object takes several times as long and as much memory. */

@@ -53,6 +53,12 @@ export function placeOfStart({
   return { partition, log_id, from_offset };
 }
 
+/** From where a wait counts that the run enters on this walk; undefined: from the present end of the log. */
+export function placeOfWait(run: RunningRow): WaitStart | undefined {
+  const is_first_walk = run.entered_at === null && run.seq === 1;
+  return placeBehind(run) ?? (is_first_walk ? placeOfStart(run) : undefined);
+}
+
 /** The key of a version of a journey. */
 export interface VersionRef extends ProjectRef {
   journey_id: string;
