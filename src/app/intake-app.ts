@@ -5,6 +5,7 @@ import { registerIntake, type IntakeDeps } from '../ingest/intake/routes.ts';
 import type { Logger } from '../platform/logger.ts';
 import { installAnswerHeaders } from '../http/answer-headers.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
+import { encodingRefusal } from '../http/json-body.ts';
 import { installLoadShedding } from '../http/load-shedding.ts';
 import { serverOptions } from '../http/server-options.ts';
 
@@ -32,9 +33,10 @@ export function buildIntakeApp(
   installLoadShedding(app, [HEALTH_PATH]);
   app.decorateRequest('apiKey', undefined);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, raw, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, raw, done) => {
     try {
-      done(null, parseJsonBody(raw as Buffer));
+      const refusal = encodingRefusal(request);
+      done(refusal ?? null, refusal === undefined ? parseJsonBody(raw as Buffer) : undefined);
     } catch (error) {
       done(error as Error);
     }

@@ -34,7 +34,7 @@ const MAX_ELEMENTS = 20_000;
 const MAX_ISSUES = 20;
 
 /**
- * Makes fastify accept only application/json bodies in UTF-8, without `__proto__` keys. An
+ * Makes fastify accept only application/json bodies in UTF-8, not compressed, without `__proto__` keys. An
  * empty body counts as no body (undefined), because clients often send the Content-Type header with a DELETE. Numbers that
  * a double does not hold are ExactNumbers (`platform/exact-json.ts`), which no schema of a number accepts. Routes
  * with `raw_types` accept those media types instead, and their bodies are not parsed.
@@ -47,7 +47,9 @@ export function installJsonBody(app: FastifyInstance): void {
     const bytes = body as Buffer;
     request.rawBody = bytes;
     const { raw_types } = request.routeOptions.config;
-    if (raw_types !== undefined) done(notOneOf(raw_types, 'application/json'), undefined);
+    const refusal = encodingRefusal(request);
+    if (refusal !== undefined) done(refusal, undefined);
+    else if (raw_types !== undefined) done(notOneOf(raw_types, 'application/json'), undefined);
     else if (bytes.length === 0) done(null, undefined);
     else if (isUtf8(bytes)) parseBody(parse, request, bytes.toString(), done);
     else done(new ApiError('BODY_MALFORMED', 'the body is not UTF-8'));
@@ -58,6 +60,17 @@ export function installJsonBody(app: FastifyInstance): void {
       done(notOneOf(request.routeOptions.config.raw_types, type), undefined);
     });
   }
+}
+
+/** Why the body of the request cannot be read; undefined: it is not compressed. */
+export function encodingRefusal({ headers }: FastifyRequest): ApiError | undefined {
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding === 'identity') return undefined;
+  const shown = JSON.stringify(encoding.slice(0, 32));
+  return new ApiError(
+    'UNSUPPORTED_MEDIA_TYPE',
+    `Content-Encoding ${shown} is not supported: send the body plain`,
+  );
 }
 
 type Done = (error: Error | null, value?: unknown) => void;

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TestService } from '../engines/service.ts';
 import { sharedService } from '../engines/shared-service.ts';
@@ -77,6 +78,15 @@ describe('a refused request', () => {
       }
     },
   );
+
+  it('that is compressed is refused with the encoding', async () => {
+    for (const encoding of ['gzip', 'deflate', 'br']) {
+      const headers = { 'content-type': 'application/json', 'content-encoding': encoding };
+      const raw = new Uint8Array(gzipSync('{}'));
+      const answer = await send(`${service.ingest_url}/v1/events`, service.api_key, { raw, headers });
+      expectError(answer, 415, 'UNSUPPORTED_MEDIA_TYPE', new RegExp(`"${encoding}"`));
+    }
+  });
 
   it('over 1 MiB is too large', async () => {
     const text = 'x'.repeat(1024 * 1024);
