@@ -1893,12 +1893,12 @@ END),
   constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))
 );
 CREATE INDEX players_by_email ON public.players USING btree (email, tenant_id, project_id) WHERE (email IS NOT NULL);
-CREATE INDEX players_by_email_key ON public.players USING btree (email_key, tenant_id, barred_until) WHERE (email_key IS NOT NULL);
+CREATE INDEX players_by_email_key ON public.players USING btree (email_key, tenant_id, barred_until, project_id) WHERE (email_key IS NOT NULL);
 CREATE UNIQUE INDEX players_by_external_id ON public.players USING btree (external_id, tenant_id, project_id) WHERE (external_id IS NOT NULL);
 CREATE INDEX players_by_phone ON public.players USING btree (phone, tenant_id, project_id) WHERE (phone IS NOT NULL);
 CREATE INDEX players_by_push_key ON public.players USING btree (push_key, tenant_id, barred_until) WHERE (push_key IS NOT NULL);
 CREATE INDEX players_by_rare_status ON public.players USING btree (tenant_id, project_id, status) WHERE (status <> 'active'::text);
-CREATE INDEX players_by_sms_key ON public.players USING btree (sms_key, tenant_id, barred_until) WHERE (sms_key IS NOT NULL);
+CREATE INDEX players_by_sms_key ON public.players USING btree (sms_key, tenant_id, barred_until, project_id) WHERE (sms_key IS NOT NULL);
 CREATE INDEX players_by_telegram_id ON public.players USING btree (telegram_id, tenant_id, project_id) WHERE (telegram_id IS NOT NULL);
 CREATE INDEX players_erased ON public.players USING btree (player_id, tenant_id, project_id) WHERE (erased_at IS NOT NULL);
 CREATE INDEX players_kyc_lapsing ON public.players USING btree (kyc_expires_at) WHERE ((kyc_expires_at IS NOT NULL) AND (kyc_status = 'approved'::text) AND (deleted_at IS NULL));

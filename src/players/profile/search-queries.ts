@@ -1,6 +1,8 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { keyOfText } from '../exclusions/address-queries.ts';
 import type { MatchedId, SoughtIds } from './search.ts';
 
 /** A player that was found, and by which of its ids. */
@@ -18,13 +20,13 @@ export interface FoundPlayer {
   is_exact: boolean;
 }
 
-/** Above every text that begins with the prefix, in the order of code points. */
-const beyondPrefix = (prefix: string) => `${prefix}\u{10FFFF}`;
+/** Behind a prefix: above every text that begins with it, in the order of code points. */
+const BEYOND = '\u{10FFFF}';
 
 /**
  * At most `limit` players with one of the sought ids, each once: those with an equal id first, in the order of
- * `MATCHED_IDS`. Every part reads an index, which begins with the id, and at most `limit` rows of the project. A prefix is
- * a range of the index: with a pattern instead, row-level security would be checked for every player first. In a database
+ * `MATCHED_IDS`. Every part reads an index, which begins with the id, and at most `limit` rows of the project. Of an email
+ * address or a telephone number that is the key by which the gate knows a person in all spellings. A prefix is a range of the index: with a pattern instead, row-level security would be checked for every player first. In a database
  * whose collation is not C a range has the order of a language, and the prefix may lie outside of it in rare characters.
  */
 export function searchPlayers(
@@ -38,27 +40,33 @@ export function searchPlayers(
   const ofPlayers = tx`from players o where ${own} and o.deleted_at is null`;
   const part = (place: number, matched_by: MatchedId, source: PendingQuery<Row[]>) => tx`
     union all (select ${place}::integer, ${matched_by}::text, false, o.player_id ${source} limit ${limit})`;
-  const equal = (place: number, column: 'email' | 'phone' | 'telegram_id', texts: readonly string[]) =>
-    texts.map((text) => part(place, column, tx`${ofPlayers} and o.${tx(column)} = ${text}`));
-  const range = (column: MatchedId, text: string) => tx`o.${tx(column)} >= ${text}
-    and o.${tx(column)} < ${beyondPrefix(text)} and starts_with(o.${tx(column)}, ${text}) order by o.${tx(column)}`;
-  const prefixed = (place: number, column: 'email' | 'phone' | 'telegram_id' | 'external_id') =>
-    (sought.prefixes[column] ?? []).map((text) =>
-      part(place, column, tx`${ofPlayers} and ${range(column, text)}`),
+  const prefix = (column: string, text: PendingQuery<Row[]>) => tx`o.${tx(column)} >= ${text}
+    and o.${tx(column)} < ${text} || ${BEYOND} and starts_with(o.${tx(column)}, ${text}) order by o.${tx(column)}`;
+  const { exact, prefixes } = sought;
+  const address = (place: number, matched_by: 'email' | 'phone', channel: Channel) => {
+    const key = (text: string) => keyOfText(tx, channel, text);
+    const column = `${channel}_key`;
+    return [
+      part(place, matched_by, tx`${ofPlayers} and o.${tx(column)} = ${key(exact.text)}`),
+      ...(prefixes[matched_by] ?? []).map((text) =>
+        part(PREFIXES + place, matched_by, tx`${ofPlayers} and ${prefix(column, key(text))}`),
+      ),
+    ];
+  };
+  const prefixed = (place: number, column: 'external_id' | 'telegram_id') =>
+    (prefixes[column] ?? []).map((text) =>
+      part(PREFIXES + place, column, tx`${ofPlayers} and ${prefix(column, tx`${text}::text`)}`),
     );
   const identities = tx`from player_identities o where ${own}`;
-  const { exact, prefixes } = sought;
   const parts = [
-    ...equal(2, 'email', exact.email),
-    ...equal(3, 'phone', exact.phone),
-    ...equal(4, 'telegram_id', exact.telegram_id),
+    ...prefixed(1, 'external_id'),
+    ...address(2, 'email', 'email'),
+    ...address(3, 'phone', 'sms'),
+    ...exact.telegram_id.map((text) => part(4, 'telegram_id', tx`${ofPlayers} and o.telegram_id = ${text}`)),
+    ...prefixed(4, 'telegram_id'),
     part(5, 'anonymous_id', tx`${identities} and o.anonymous_id = ${exact.text}`),
-    ...prefixed(PREFIXES, 'external_id'),
-    ...prefixed(PREFIXES + 1, 'email'),
-    ...prefixed(PREFIXES + 2, 'phone'),
-    ...prefixed(PREFIXES + 3, 'telegram_id'),
     ...(prefixes.anonymous_id ?? []).map((text) =>
-      part(PREFIXES + 4, 'anonymous_id', tx`${identities} and ${range('anonymous_id', text)}`),
+      part(PREFIXES + 5, 'anonymous_id', tx`${identities} and ${prefix('anonymous_id', tx`${text}::text`)}`),
     ),
   ];
   return tx<FoundPlayer[]>`

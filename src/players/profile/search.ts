@@ -17,10 +17,8 @@ export interface SoughtIds {
   exact: {
     /** Null: the text is no UUID. */
     player_id: string | null;
-    /** As it was sent: an external or anonymous id. */
+    /** As it was sent: an external or anonymous id, or an address, which the index has in one spelling. */
     text: string;
-    email: readonly string[];
-    phone: readonly string[];
     telegram_id: readonly string[];
   };
   prefixes: Partial<Record<Exclude<MatchedId, 'player_id'>, readonly string[]>>;
@@ -29,29 +27,26 @@ export interface SoughtIds {
 /** A shorter text begins too many ids. */
 const MIN_PREFIX = 3;
 
+/** The beginning of a telephone number. Any other text has digits that begin no number. */
+const NUMBER = /^\+?[\d\s().\-/]*$/;
+
 /**
- * The ids that a text of a search box may be, in the spellings in which they are stored: an email address also in lower
- * case, a phone number also without separators and with `+`, a Telegram id with and without `@`.
+ * The ids that a text of a search box may be: a Telegram id with and without `@`, every other text as it is. How an email
+ * address or a telephone number is spelled does not matter: it is compared as the gate compares it.
  */
 export function soughtIds(text: string): SoughtIds {
-  const address = plainAddress(text);
-  const email = each(text, address, address.toLowerCase());
-  const dialled = address.replaceAll(/[\s().\-/]/g, '');
-  const is_phone = /^\+?\d+$/.test(dialled);
-  const phone = is_phone ? each(text, dialled, `+${dialled.replace('+', '')}`) : [text];
   const telegram = text.startsWith('@') ? each(text, text.slice(1)) : each(text, `@${text}`);
   const exact = {
     player_id: isUuid(text) ? text.toLowerCase() : null,
     text,
-    email,
-    phone,
     telegram_id: telegram.filter((one) => one !== ''),
   };
   if (text.length < MIN_PREFIX) return { exact, prefixes: {} };
+  const address = plainAddress(text);
   const prefixes = {
     external_id: [text],
-    email,
-    phone: is_phone && dialled.length >= MIN_PREFIX ? phone : [],
+    email: [text],
+    phone: NUMBER.test(address) && address.replaceAll(/[^+\d]/g, '').length >= MIN_PREFIX ? [text] : [],
     telegram_id: exact.telegram_id.filter((one) => one.length >= MIN_PREFIX),
     anonymous_id: [text],
   };

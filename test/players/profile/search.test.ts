@@ -74,6 +74,36 @@ describe('an exact id', () => {
     expect(brief(await search('44 (7946) 00-00'))).toEqual([[id, 'phone', true]]);
   });
 
+  test('that is an address is found in every spelling, as the gate compares it, and so are its beginnings', async () => {
+    const spaced = await newPlayer({ phone: '+356 7712 3456' });
+    const zeros = await newPlayer({ phone: '00499912345678' });
+    const mixed = await newPlayer({ email: 'Bob.Smith@Example.COM' });
+    for (const q of [
+      '+35677123456',
+      '0035677123456',
+      '35677123456',
+      '+356 (0) 77.12-34/56',
+      '+356 7712 3456',
+    ]) {
+      expect(brief(await search(q)), q).toEqual([[spaced, 'phone', true]]);
+    }
+    for (const q of ['+3567712', '003567712', '3567712', '+356 771', 'tel:+3567712']) {
+      expect(brief(await search(q)), q).toEqual([[spaced, 'phone', false]]);
+    }
+    for (const q of ['+499912345678', '499912345678', '00499912345678', '0049 9912 345678']) {
+      expect(brief(await search(q)), q).toEqual([[zeros, 'phone', true]]);
+    }
+    for (const q of ['+4999123', '004999123', '4999123']) {
+      expect(brief(await search(q)), q).toEqual([[zeros, 'phone', false]]);
+    }
+    for (const q of ['bob.smith@example.com', 'Bob.Smith@Example.COM', 'mailto:BOB.SMITH@example.com']) {
+      expect(brief(await search(q)), q).toEqual([[mixed, 'email', true]]);
+    }
+    for (const q of ['bob.smith@', 'BOB.S'])
+      expect(brief(await search(q)), q).toEqual([[mixed, 'email', false]]);
+    for (const q of ['5677123456', '#356771', 'x3567712', '000']) expect(await search(q), q).toEqual([]);
+  });
+
   test('that two players have finds both, and one that several ids of a player are finds it once', async () => {
     const [one, two] = [await newPlayer({ phone: '+700' }), await newPlayer({ phone: '+700' })];
     expect((await search('+700')).map(({ id }) => id).sort()).toEqual([one, two].sort());

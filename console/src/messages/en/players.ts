@@ -24,7 +24,8 @@ export const players = {
   none: 'No players yet',
   noneHelp: 'A player exists from the first event or identify call on.',
   noMatch: 'No player matches',
-  noMatchHelp: 'Ids must be whole; of an email or a name the beginning is enough.',
+  noMatchHelp:
+    'Of a player id the whole is needed; of every other id, an email or a phone number the beginning is enough. Names are not searched.',
   matchedBy: (field: string) => `by ${field}`,
   columns: {
     player: 'Player',
