@@ -74,7 +74,7 @@ describe('with a player who is excluded', () => {
       await page.waitForURL(new RegExp(`/compliance/${excluded}`));
       await page.getByText('0 messages, 0 bonuses handed over while excluded').waitFor();
       await page.getByText(/0 messages, 0 bonuses handed over between/).waitFor();
-      await page.getByText(/Message: 1 time SKIPPED_SELF_EXCLUDED/).waitFor();
+      await page.getByText(/Message: 1 time \(Excluded themselves from gambling/).waitFor();
       expect(await page.getByRole('table').count()).toBe(0);
     });
 

@@ -73,7 +73,7 @@ const PICTURES = [
     'segment',
     async () =>
       `segments/${await first('/v1/segments', ({ name }) => String(name).startsWith('Over 100'))}/edit`,
-    (page: Page) => page.getByRole('group', { name: 'Reachable now' }).getByText('email'),
+    (page: Page) => page.getByRole('group', { name: 'Reachable now' }).getByText('Email'),
   ],
   [
     'campaign',

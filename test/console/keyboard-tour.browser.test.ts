@@ -152,7 +152,7 @@ describe('by keyboard alone', () => {
     await press(page, new RegExp(excluded.slice(-8)));
     await page.waitForURL(new RegExp(`/compliance/${excluded}`));
     await page.getByText('0 messages, 0 bonuses handed over while excluded').waitFor();
-    await page.getByText(/Message: 1 time SKIPPED_SELF_EXCLUDED/).waitFor();
+    await page.getByText(/Message: 1 time \(Excluded themselves from gambling/).waitFor();
     expect(await pointed(page)).toBe(0);
   });
 

@@ -88,7 +88,8 @@ test('the settings of bonuses and what is changed of rules are reviewed, and wha
   await page.getByText('Pause all bonuses').click();
   await page.getByLabel('Active bonuses when').selectOption('cancel');
   await page.getByLabel('Maximum bonuses per player').fill('3');
-  await page.getByLabel('ukgc_max_wagering: maximum wagering multiple').fill('8');
+  const rule = page.getByRole('group', { name: /^Bonus funds are wagered at most 10 times/ });
+  await rule.getByLabel('Maximum wagering multiple').fill('8');
   await page.getByText('Empty: 10, as the rule says').waitFor();
   expect(await page.getByText('denmark_').count()).toBe(0);
   const save = async (verb: string) => {
@@ -96,7 +97,7 @@ test('the settings of bonuses and what is changed of rules are reviewed, and wha
     await page.getByRole('button', { name: verb }).click();
   };
   await page.getByRole('button', { name: 'Review changes' }).click();
-  await page.getByRole('row', { name: 'ukgc_max_wagering: maximum wagering multiple — 8' }).waitFor();
+  await page.getByRole('row', { name: /^Bonus funds .*: Maximum wagering multiple — 8$/ }).waitFor();
   await page.getByRole('row', { name: 'Maximum bonuses per player in 24 hours — 3' }).waitFor();
   await page.getByRole('row', { name: 'Pause all bonuses no yes' }).waitFor();
   await page.getByRole('button', { name: 'Save 4 changes' }).click();
@@ -107,11 +108,11 @@ test('the settings of bonuses and what is changed of rules are reviewed, and wha
     },
   });
   // Without the stricter number the rule allows more than before.
-  await page.getByLabel('ukgc_max_wagering: maximum wagering multiple').fill('');
+  await rule.getByLabel('Maximum wagering multiple').fill('');
   await page.getByText('Pause all bonuses').click();
   await save('Save 2 changes');
   await page.getByText('must be given, because the rule would allow more').last().waitFor();
-  await page.getByLabel('ukgc_max_wagering: reason').fill('The law is enough');
+  await rule.getByLabel('Reason for the change').fill('The law is enough');
   expect(await accessibilityFaults(page)).toEqual([]);
   await client.api('PATCH', '/v1/tenant/config', {
     config: { license_rules: { ukgc_max_wagering: { params: { multiple: 7 } } } },

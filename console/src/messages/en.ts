@@ -6,6 +6,7 @@ import { developers } from './en/developers.ts';
 import { events } from './en/events.ts';
 import { forms } from './en/forms.ts';
 import { journeys } from './en/journeys.ts';
+import { names } from './en/names.ts';
 import { overview } from './en/overview.ts';
 import { players } from './en/players.ts';
 import { segments } from './en/segments.ts';
@@ -21,6 +22,7 @@ export const en = {
   ...forms,
   codes,
   stepCodes,
+  names,
   overview,
   events,
   players,

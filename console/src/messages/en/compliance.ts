@@ -68,10 +68,10 @@ export const compliance = {
     underWay: 'Under way when the exclusion came',
     underWayHelp: 'Decided before the exclusion was in force, and handed over after it came.',
     blocked: 'Blocked',
-    blockedOne: (count: number, code: string, words: string) =>
-      `${counted(count, 'time', 'times')} ${code} (${words})`,
+    blockedOne: (count: number, words: string) => `${counted(count, 'time', 'times')} (${words})`,
     nothing: 'none',
     kindOf: { message: 'Message', bonus: 'Bonus' },
+    messageOn: (channel: string) => `Message (${channel})`,
     status: 'Status',
     decided: 'Decided',
     handed: 'Handed over',

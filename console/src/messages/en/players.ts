@@ -1,3 +1,5 @@
+import { names } from './names.ts';
+
 export const players = {
   title: 'Players',
   loading: 'players',
@@ -26,7 +28,7 @@ export const players = {
   noMatch: 'No player matches',
   noMatchHelp:
     'Of a player id the whole is needed; of every other id, an email or a phone number the beginning is enough. Names are not searched.',
-  matchedBy: (field: string) => `by ${field}`,
+  matchedBy: (field: string) => `by ${names.ids[field] ?? field}`,
   columns: {
     player: 'Player',
     status: 'Status',

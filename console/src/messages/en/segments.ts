@@ -228,6 +228,7 @@ export const segments = {
     channel: 'Channel',
     reachable: 'Reachable',
     why: 'Reasons for the others',
+    whyOne: (words: string, count: string) => `${words}: ${count}`,
     sampled: (count: number) => `of ${counted(count, 'player', 'players')} looked at`,
     sample: 'Sample of ten players',
     noSample: 'Nobody matches',

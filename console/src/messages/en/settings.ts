@@ -24,7 +24,6 @@ export const settings = {
   noMatch: 'Nothing matches',
   channel: 'Channel',
   anyChannel: 'Any channel',
-  channels: { email: 'Email', sms: 'SMS', push: 'Push' },
 
   fields: {
     license_jurisdiction: 'Licence',
@@ -55,13 +54,13 @@ export const settings = {
   severities: { enforce: 'Enforced', warn: 'Only shown', info: 'Only listed' },
   asRule: 'As the rule says',
   ruleFields: {
-    severity: 'enforcement',
-    reason: 'reason',
-    multiple: 'maximum wagering multiple',
-    amount: 'maximum amount',
-    days: 'minimum days',
-    years: 'minimum age',
-    limit_raised_days: 'days after a raised limit',
+    severity: 'Enforcement',
+    reason: 'Reason for the change',
+    multiple: 'Maximum wagering multiple',
+    amount: 'Maximum amount',
+    days: 'Minimum days',
+    years: 'Minimum age',
+    limit_raised_days: 'Days after a raised limit',
   } as Readonly<Record<string, string>>,
   ruleField: (rule: string, field: string) => `${rule}: ${field}`,
   ruleSays: (value: number) => `Empty: ${value}, as the rule says`,

@@ -16,7 +16,6 @@ export const templates = {
   status: 'Status',
   anyStatus: 'Any status',
   statuses: { draft: 'Draft', active: 'Active', archived: 'Archived' },
-  channels: { email: 'Email', sms: 'SMS', push: 'Push' },
   updated: 'Changed',
   subject: 'Subject',
   pushTitle: 'Title',

@@ -69,7 +69,7 @@ function List() {
       key: 'channel',
       title: m.columns.channel,
       width: '90px',
-      cell: ({ channel }) => t.templates.channels[channel],
+      cell: ({ channel }) => t.names.channels[channel],
     },
     {
       key: 'when',

@@ -65,7 +65,7 @@ export function Report({ campaign }: { campaign: CampaignRecord }) {
         label={t.campaigns.one}
         facts={[
           [t.campaigns.status, <Status key="status" status={campaign.status} />],
-          [t.campaigns.channel, t.templates.channels[campaign.channel]],
+          [t.campaigns.channel, t.names.channels[campaign.channel]],
           [m.started, <Time key="started" at={campaign.started_at} />],
           [m.finished, <Time key="finished" at={campaign.finished_at} />],
           [t.campaigns.goal, campaign.goal_event ?? '—'],

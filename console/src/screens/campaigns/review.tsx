@@ -44,7 +44,7 @@ export function Review({ campaign, missing }: { campaign: CampaignRecord; missin
       <Facts
         label={m.summary}
         facts={[
-          [m.channel, t.templates.channels[campaign.channel]],
+          [m.channel, t.names.channels[campaign.channel]],
           [m.type, m.types[campaign.type]],
           [
             m.segment,

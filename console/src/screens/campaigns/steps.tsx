@@ -88,7 +88,7 @@ export function AudienceStep({ disabled, ...step }: StepProps) {
             >
               {CHANNELS.map((one) => (
                 <option key={one} value={one}>
-                  {t.templates.channels[one]}
+                  {t.names.channels[one]}
                 </option>
               ))}
             </select>

@@ -102,7 +102,7 @@ const BLOCKED_COLUMNS: readonly Column<BlockedSend>[] = [
     cell: ({ external_id, player_id }) => <bdi>{external_id ?? player_id}</bdi>,
   },
   { key: 'code', title: m.code, width: '240px', cell: ({ code }) => wordsOf(code) },
-  { key: 'channel', title: m.channel, width: '100px', cell: ({ channel }) => channel },
+  { key: 'channel', title: m.channel, width: '100px', cell: ({ channel }) => t.names.channels[channel] },
   {
     key: 'origin',
     title: m.origin,

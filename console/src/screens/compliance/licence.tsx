@@ -1,3 +1,4 @@
+import { wordIn } from '../../format/code-words.ts';
 import { t } from '../../messages/t.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Facts } from '../../ui/facts.tsx';
@@ -22,8 +23,8 @@ export function Licence() {
             label={m.jurisdiction}
             facts={[
               [m.jurisdiction, data.license_jurisdiction ?? m.notConfigured],
-              [m.kycModel, data.kyc_model],
-              [m.features, data.rg_features.join(', ') || '—'],
+              [m.kycModel, wordIn(t.names.kycModels, data.kyc_model)],
+              [m.features, data.rg_features.map((one) => wordIn(t.names.rgFeatures, one)).join(', ') || '—'],
             ]}
           />
           <h2>{m.rules}</h2>
@@ -37,8 +38,8 @@ export function Licence() {
                 <Badge key="severity" tone={TONES[severity]}>
                   {m.severities[severity]}
                 </Badge>,
-                applies_to.join(', '),
-                evidence,
+                applies_to.map((one) => wordIn(t.names.rulePoints, one)).join(', '),
+                wordIn(t.names.evidence, evidence),
                 source,
               ],
             }))}

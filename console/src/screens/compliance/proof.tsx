@@ -94,8 +94,7 @@ function Span({ exclusion, as_of }: { exclusion: ProvenExclusion; as_of: string 
             p.blocked,
             exclusion.blocked
               .map(
-                ({ kind: what, code, count }) =>
-                  `${p.kindOf[what]}: ${p.blockedOne(count, code, wordsOf(code))}`,
+                ({ kind: what, code, count }) => `${p.kindOf[what]}: ${p.blockedOne(count, wordsOf(code))}`,
               )
               .join(', ') || p.nothing,
           ],
@@ -120,10 +119,10 @@ function Handed({ title, help, rows }: { title: string; help?: string; rows: rea
         rows={rows.map((row) => ({
           key: row.id,
           cells: [
-            `${p.kindOf[row.kind]} ${row.channel ?? ''}`,
+            row.channel === null ? p.kindOf[row.kind] : p.messageOn(t.names.channels[row.channel]),
             <Id key="player" value={row.player_id} what={m.playerId} />,
             row.campaign_name ?? row.journey_name ?? '—',
-            row.error_code === null ? row.status : `${row.status} (${wordsOf(row.error_code)})`,
+            statusOf(row),
             <Time key="decided" at={row.decided_at} />,
             <Time key="handed" at={row.handed_over_at} />,
           ],
@@ -131,6 +130,11 @@ function Handed({ title, help, rows }: { title: string; help?: string; rows: rea
       />
     </>
   );
+}
+
+function statusOf({ kind, status, error_code }: HandedOver): string {
+  const words = (kind === 'message' ? t.overview.statuses : t.bonuses.grant.statuses)[status] ?? status;
+  return error_code === null ? words : `${words} (${wordsOf(error_code)})`;
 }
 
 /** One line per exclusion, then one per message or bonus of it. */

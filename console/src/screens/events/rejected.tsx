@@ -4,6 +4,7 @@ import { usePlace } from '../../api/place.tsx';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
 import { Time } from '../../format/zone.tsx';
+import { wordIn } from '../../format/code-words.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -21,7 +22,7 @@ const COLUMNS: readonly Column<DeadLetter>[] = [
     key: 'reason',
     title: m.deadLetter,
     width: '220px',
-    cell: ({ reason }) => <Badge tone="bad">{reason}</Badge>,
+    cell: ({ reason }) => <Badge tone="bad">{wordIn(t.names.rejections, reason)}</Badge>,
   },
   { key: 'message', title: m.message, width: 'minmax(260px, 1fr)', cell: ({ message }) => message },
   { key: 'replay', title: m.replay, width: '140px', cell: ({ replay }) => m.replays[replay] },
@@ -74,7 +75,7 @@ function Letter({ letter, onClose }: { letter: DeadLetter; onClose: () => void }
       }
     >
       <p>
-        <Badge tone="bad">{reason}</Badge> {message}
+        <Badge tone="bad">{wordIn(t.names.rejections, reason)}</Badge> {message}
       </p>
       <pre tabIndex={0} aria-label={m.properties}>
         {readable(value)}

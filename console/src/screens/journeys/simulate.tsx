@@ -6,6 +6,7 @@ import { usePlace } from '../../api/place.tsx';
 import { useMutation } from '@tanstack/react-query';
 import { maskText } from '../../../../src/console/events/masking.ts';
 import { Time } from '../../format/zone.tsx';
+import { wordIn } from '../../format/code-words.ts';
 import { t } from '../../messages/t.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -116,7 +117,7 @@ function Path({
           {messages.map(({ node_id, channel, recipient, subject, body }) => (
             <details key={node_id}>
               <summary>
-                <bdi>{m.message(title(node_id), channel, maskText(recipient))}</bdi>
+                <bdi>{m.message(title(node_id), wordIn(t.names.channels, channel), maskText(recipient))}</bdi>
               </summary>
               {subject === undefined ? null : (
                 <p>

@@ -1,4 +1,4 @@
-import { wordsOf } from '../../format/code-words.ts';
+import { wordIn, wordsOf } from '../../format/code-words.ts';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useMemo, type ComponentProps } from 'react';
 import { useBaseCurrency, useMoney, type MoneyFormat } from '../../api/currencies.ts';
@@ -167,6 +167,11 @@ function Part({ title, facts }: { title: string; facts: ComponentProps<typeof Fa
   );
 }
 
+function behindOf(events_behind: number | null): string {
+  if (events_behind === null) return t.system.notKnown;
+  return events_behind === 0 ? t.system.caughtUp : t.system.upTo(formatInt(events_behind));
+}
+
 /** What runs, what was not sent and why, and whether the service keeps up. */
 function Work({ data, money }: { data: OverviewData; money: MoneyFormat }) {
   const { messages, campaigns, journeys, grants, responsible_gaming, pipeline } = data;
@@ -212,7 +217,7 @@ function Work({ data, money }: { data: OverviewData; money: MoneyFormat }) {
         facts={[
           ...pipeline.consumers.map(
             ({ name, events_behind }) =>
-              [`${m.lag}: ${name}`, events_behind === null ? '?' : `≤ ${formatInt(events_behind)}`] as const,
+              [m.lagOf(wordIn(t.names.consumers, name)), behindOf(events_behind)] as const,
           ),
           [
             m.deadLetters,

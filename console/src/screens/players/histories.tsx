@@ -58,7 +58,7 @@ export function Messages({ id }: { id: string }) {
       width: WHEN,
       cell: (row) => <Time at={row.sent_at ?? row.enqueued_at} />,
     },
-    { key: 'channel', title: m.channel, width: '100px', cell: ({ channel }) => channel },
+    { key: 'channel', title: m.channel, width: '100px', cell: ({ channel }) => t.names.channels[channel] },
     {
       key: 'status',
       title: m.columns.status,

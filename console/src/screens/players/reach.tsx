@@ -22,7 +22,7 @@ export function Reach({ id }: { id: string }) {
           rows={data.map(({ channel, verdict, codes, caps, quiet_until }) => ({
             key: channel,
             cells: [
-              channel,
+              t.names.channels[channel],
               verdict === 'reachable' ? (
                 <Badge tone="good">{m.reachable}</Badge>
               ) : (

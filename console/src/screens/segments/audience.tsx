@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { Answer } from '../../api/client.ts';
 import type { ApiError } from '@player-engagement/client';
+import { wordsOf } from '../../format/code-words.ts';
 import { formatInt, formatPercent } from '../../format/number.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
@@ -75,19 +76,20 @@ function Reach({ definition }: { definition: string }) {
         <>
           <Table
             label={m.reach}
+            wraps
             head={[m.channel, m.reachable, m.why]}
             rows={reach.map(({ channel, sampled, reachable, by_code }) => ({
               key: channel,
               cells: [
-                channel,
+                t.names.channels[channel],
                 sampled === 0
                   ? formatInt(0)
                   : `${formatInt(reachable)} (${formatPercent(reachable / sampled)})`,
                 Object.entries(by_code)
                   .sort(([, a], [, b]) => b - a)
                   .slice(0, MOST_CODES)
-                  .map(([code, count]) => `${code} ${formatInt(count)}`)
-                  .join(', ') || '—',
+                  .map(([code, count]) => m.whyOne(wordsOf(code), formatInt(count)))
+                  .join('; ') || '—',
               ],
             }))}
           />

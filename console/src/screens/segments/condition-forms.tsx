@@ -1,3 +1,4 @@
+import { wordIn } from '../../format/code-words.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { useNarrowed } from '../../ui/choice.tsx';
@@ -215,13 +216,13 @@ function MessageForm({ written, onWritten }: FormProps) {
       <Choice
         label={m.channel}
         value={plainText(written['channel'])}
-        choices={vocabulary.channels.map(named)}
+        choices={vocabulary.channels.map((one) => [one, wordIn(t.names.channels, one)])}
         onChoose={(channel) => onWritten({ ...written, channel }, 'channel')}
       />
       <Choice
         label={m.status}
         value={plainText(written['status'])}
-        choices={vocabulary.message_statuses.map(named)}
+        choices={vocabulary.message_statuses.map((one) => [one, wordIn(t.overview.statuses, one)])}
         onChoose={(status) => onWritten({ ...written, status }, 'status')}
       />
       <Typed

@@ -58,7 +58,7 @@ export function Members({ segment: { id } }: TabProps) {
       title: m.columns.status,
       width: '150px',
       cell: ({ status }) => (
-        <Badge tone={status === 'active' ? 'good' : 'shield'}>{m.words.fields(status)}</Badge>
+        <Badge tone={status === 'active' ? 'good' : 'shield'}>{t.players.statuses[status] ?? status}</Badge>
       ),
     },
     { key: 'tier', title: m.tier, width: '110px', cell: (row) => row.current_tier_code ?? '—' },

@@ -6,7 +6,7 @@ import { Form, Row } from '../../ui/form.tsx';
 import { Choose } from './choose.tsx';
 import type { Draft } from './draft.ts';
 import type { LicenceRule } from './queries.ts';
-import { numbersOf, ruleField, rulesFor, type RuleField } from './rules.ts';
+import { fieldLabel, numbersOf, ruleField, rulesFor, type RuleField } from './rules.ts';
 import css from './settings.module.css';
 
 const m = t.settings;
@@ -97,15 +97,13 @@ function Rule({
   const reason = ruleField(rule.id, 'reason');
   return (
     <fieldset className={css['checks']}>
-      <legend>
-        <code>{rule.id}</code>
-      </legend>
+      <legend>{rule.summary}</legend>
       <p>
-        <Badge>{m.severities[rule.severity]}</Badge> {rule.summary}
+        <Badge>{m.severities[rule.severity]}</Badge> <code>{rule.id}</code>
       </p>
       <Row>
         <Choose
-          label={m.ruleField(rule.id, m.ruleFields['severity'] ?? '')}
+          label={fieldLabel('severity')}
           any={m.asRule}
           options={[
             { value: 'enforce', label: m.severities.enforce },
@@ -117,7 +115,7 @@ function Rule({
         {numbersOf(rule).map(([name, value]) => (
           <Field
             key={name}
-            label={m.ruleField(rule.id, m.ruleFields[name] ?? name)}
+            label={fieldLabel(name)}
             hint={m.ruleSays(value)}
             error={errorAt(`params.${name}`)}
           >
@@ -132,11 +130,7 @@ function Rule({
             )}
           </Field>
         ))}
-        <Field
-          label={m.ruleField(rule.id, m.ruleFields['reason'] ?? '')}
-          hint={m.reasonHint}
-          error={errorAt('reason')}
-        >
+        <Field label={fieldLabel('reason')} hint={m.reasonHint} error={errorAt('reason')}>
           {(control) => (
             <input
               {...control}

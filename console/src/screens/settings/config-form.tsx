@@ -1,3 +1,4 @@
+import { wordIn } from '../../format/code-words.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
@@ -84,7 +85,7 @@ export function ConfigForm({ draft, catalogue, onChange }: FormProps) {
       />
       <Checks
         label={m.fields.rg_features}
-        options={catalogue.rg_features.map((value) => ({ value, label: value.replaceAll('_', ' ') }))}
+        options={catalogue.rg_features.map((value) => ({ value, label: wordIn(t.names.rgFeatures, value) }))}
         value={draft.rg_features}
         onChange={(rg_features) => onChange({ rg_features })}
       />

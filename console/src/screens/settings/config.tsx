@@ -81,29 +81,37 @@ function Editor({ config, etag }: { config: TenantConfig; etag: string | undefin
           }
         >
           <p>{m.reviewText}</p>
-          <Differences before={saved} changes={changes} />
+          <Differences before={saved} changes={changes} rules={rules} />
         </Dialog>
       ) : null}
     </>
   );
 }
 
-function Differences({ before, changes }: { before: Draft; changes: Partial<Draft> }) {
+function Differences({
+  before,
+  changes,
+  rules,
+}: {
+  before: Draft;
+  changes: Partial<Draft>;
+  rules: readonly LicenceRule[];
+}) {
   return (
     <Table
       label={m.reviewTitle}
       head={[t.form.field, m.before, m.after]}
       rows={(Object.keys(changes) as (keyof Draft)[]).map((field) => ({
         key: field,
-        cells: [labelOf(field), shown(before[field]), shown(changes[field])],
+        cells: [labelOf(field, rules), shown(before[field]), shown(changes[field])],
       }))}
     />
   );
 }
 
 /** The name of a field in the review. */
-function labelOf(field: keyof Draft): string {
-  return isRuleField(field) ? ruleLabel(field) : m.fields[field];
+function labelOf(field: keyof Draft, rules: readonly LicenceRule[]): string {
+  return isRuleField(field) ? ruleLabel(field, rules) : m.fields[field];
 }
 
 function shown(value: string | boolean | undefined): string {

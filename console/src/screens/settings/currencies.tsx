@@ -6,6 +6,7 @@ import { newActionKey, useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
+import { wordIn } from '../../format/code-words.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -95,7 +96,9 @@ function Rates({ pair, onBack }: { pair: Pair; onBack: () => void }) {
       key: 'source',
       title: m.source,
       width: '150px',
-      cell: ({ source }) => <Badge tone={source === 'manual' ? 'warn' : 'neutral'}>{source}</Badge>,
+      cell: ({ source }) => (
+        <Badge tone={source === 'manual' ? 'warn' : 'neutral'}>{wordIn(t.names.rateSources, source)}</Badge>
+      ),
     },
   ];
   return (

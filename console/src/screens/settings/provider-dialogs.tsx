@@ -55,7 +55,7 @@ export function NewProvider({ onClose }: { onClose: () => void }) {
         />
         <Choose
           label={m.channel}
-          options={CHANNELS.map((value) => ({ value, label: m.channels[value] }))}
+          options={CHANNELS.map((value) => ({ value, label: t.names.channels[value] }))}
           value={channel}
           onChange={(value) => setChannel(oneOf(CHANNELS, value) ?? channel)}
         />

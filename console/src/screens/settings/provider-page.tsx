@@ -71,7 +71,7 @@ function Editor({ provider, etag }: { provider: ProviderRecord; etag: string | u
         label={m.oneProvider}
         facts={[
           [m.kind, kind],
-          [m.channel, m.channels[channel]],
+          [m.channel, t.names.channels[channel]],
           [m.state, <ProviderState key="state" of={provider} />],
           ...refusalOf(credentials_refused),
         ]}

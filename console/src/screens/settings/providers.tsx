@@ -50,7 +50,7 @@ function List({ onOpen }: { onOpen: (id: string) => void }) {
   const columns: Column<ProviderRecord>[] = [
     { key: 'name', title: m.name, width: 'minmax(180px, 2fr)', cell: ({ name }) => <bdi>{name}</bdi> },
     { key: 'kind', title: m.kind, width: '110px', cell: ({ kind }) => kind },
-    { key: 'channel', title: m.channel, width: '90px', cell: ({ channel }) => m.channels[channel] },
+    { key: 'channel', title: m.channel, width: '90px', cell: ({ channel }) => t.names.channels[channel] },
     {
       key: 'status',
       title: m.state,

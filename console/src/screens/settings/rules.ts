@@ -17,9 +17,14 @@ export function isRuleField(field: string): field is RuleField {
 }
 
 /** Rule and field as the review names them. */
-export function ruleLabel(field: RuleField): string {
+export function ruleLabel(field: RuleField, rules: readonly LicenceRule[]): string {
   const [, id = '', name = ''] = field.split('.');
-  return m.ruleField(id, m.ruleFields[name] ?? name);
+  return m.ruleField(rules.find((rule) => rule.id === id)?.summary ?? id, fieldLabel(name));
+}
+
+/** A field of a rule, as the form names it. */
+export function fieldLabel(name: string): string {
+  return m.ruleFields[name] ?? name;
 }
 
 /** The numbers of a rule: these can be made stricter. */

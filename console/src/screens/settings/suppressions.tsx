@@ -37,7 +37,7 @@ export function Suppressions() {
       width: 'minmax(240px, 2fr)',
       cell: (row) => <bdi>{row.address}</bdi>,
     },
-    { key: 'channel', title: m.channel, width: '100px', cell: (row) => m.channels[row.channel] },
+    { key: 'channel', title: m.channel, width: '100px', cell: (row) => t.names.channels[row.channel] },
     {
       key: 'reason',
       title: m.reason,
@@ -68,7 +68,7 @@ export function Suppressions() {
         <Choose
           label={m.channel}
           any={m.anyChannel}
-          options={CHANNELS.map((value) => ({ value, label: m.channels[value] }))}
+          options={CHANNELS.map((value) => ({ value, label: t.names.channels[value] }))}
           value={of_channel ?? ''}
           onChange={(value) => filter('channel', value)}
         />
@@ -122,7 +122,7 @@ function Suppress({ onClose }: { onClose: () => void }) {
       <p>{m.suppressText}</p>
       <Choose
         label={m.channel}
-        options={CHANNELS.map((value) => ({ value, label: m.channels[value] }))}
+        options={CHANNELS.map((value) => ({ value, label: t.names.channels[value] }))}
         value={channel}
         onChange={(value) => setChannel(oneOf(CHANNELS, value) ?? channel)}
       />

@@ -3,6 +3,7 @@ import { usePlace } from '../../api/place.tsx';
 import { roleAllows } from '../../api/session.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
+import { wordIn } from '../../format/code-words.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Facts } from '../../ui/facts.tsx';
@@ -45,7 +46,7 @@ function State() {
                 head={[m.consumer, m.behind]}
                 rows={data.consumers.map(({ name, events_behind }) => ({
                   key: name,
-                  cells: [m.consumerNames[name] ?? name, behindOf(events_behind)],
+                  cells: [wordIn(t.names.consumers, name), behindOf(events_behind)],
                 }))}
               />
             </Part>
@@ -56,7 +57,7 @@ function State() {
                 rows={data.queues.map(({ name, items, oldest_at }) => ({
                   key: name,
                   cells: [
-                    m.queueNames[name] ?? name,
+                    wordIn(t.names.queues, name),
                     waitingOf(items),
                     <Time key="oldest" at={oldest_at} ago />,
                   ],

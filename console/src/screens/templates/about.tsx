@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router';
+import { wordIn } from '../../format/code-words.ts';
 import { t } from '../../messages/t.ts';
 import { Answered, Empty } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
@@ -25,7 +26,7 @@ export function UsedBy({ id }: { id: string }) {
                   <Link key="link" to="/campaigns/$id" params={{ id: row.id }}>
                     <bdi>{row.name}</bdi>
                   </Link>,
-                  row.status,
+                  wordIn(t.campaigns.statuses, row.status),
                 ],
               })),
               ...journeys.map((row) => ({
@@ -35,7 +36,7 @@ export function UsedBy({ id }: { id: string }) {
                   <Link key="link" to="/journeys/$id" params={{ id: row.id }}>
                     <bdi>{row.name}</bdi>
                   </Link>,
-                  row.status,
+                  wordIn(t.journeys.statuses, row.status),
                 ],
               })),
             ]}

@@ -51,7 +51,7 @@ export function Edit({ draft, is_new, disabled, error, onChange }: EditProps) {
             >
               {CHANNELS.map((one) => (
                 <option key={one} value={one}>
-                  {m.channels[one]}
+                  {t.names.channels[one]}
                 </option>
               ))}
             </select>

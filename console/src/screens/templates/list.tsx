@@ -29,7 +29,7 @@ export function Templates() {
   const open = (id: string) => void navigate({ to: '/templates/$id', params: { id } });
   const columns: Column<TemplateRecord>[] = [
     { key: 'name', title: m.name, width: 'minmax(220px, 2fr)', cell: ({ name }) => <bdi>{name}</bdi> },
-    { key: 'channel', title: m.channel, width: '100px', cell: (row) => m.channels[row.channel] },
+    { key: 'channel', title: m.channel, width: '100px', cell: (row) => t.names.channels[row.channel] },
     { key: 'status', title: m.status, width: '120px', cell: (row) => <Status status={row.status} /> },
     {
       key: 'subject',
@@ -56,7 +56,7 @@ export function Templates() {
           label={m.channel}
           value={channel}
           any={m.anyChannel}
-          options={CHANNELS.map((one) => ({ value: one, name: m.channels[one] }))}
+          options={CHANNELS.map((one) => ({ value: one, name: t.names.channels[one] }))}
           onChange={(chosen) => filter('channel', chosen)}
         />
         <Filter
