@@ -164,8 +164,8 @@ describe('by keyboard alone', () => {
     const page = await open('overview');
     await go(page, 'e', 'Events');
     await press(page, 'Rejected');
-    await page.getByRole('row', { name: /CONFLICTING_DUPLICATE/ }).waitFor();
-    await press(page, /CONFLICTING_DUPLICATE/);
+    await page.getByRole('row', { name: /It came before with other content/ }).waitFor();
+    await press(page, /It came before with other content/);
     const drawer = page.getByRole('dialog');
     await drawer.getByText('came before with another content').waitFor();
     await press(page, 'Replay');

@@ -163,7 +163,7 @@ async function emptyClickHouse(deps: EraseDeps, open: readonly Open[], stop: Abo
     await eraseEvents(clickhouse, people, () => requireLocks(session));
   });
   const done_at = new Date(clock.now_ms()).toISOString();
-  for (const { steps } of open) steps.set('clickhouse', { step: 'clickhouse', rows: 0, done_at });
+  for (const { steps } of open) steps.set('clickhouse', { step: 'clickhouse', rows: null, done_at });
   return null;
 }
 

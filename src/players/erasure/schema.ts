@@ -37,8 +37,11 @@ const timestamp = z.iso.datetime();
 
 /** What was done of an erasure. */
 export const erasureStep = z.object({
-  step: z.string(),
-  rows: z.int().describe('Rows that were changed or removed; 0: there were none, or the engine does not say'),
+  step: z.string().describe('What was erased, as docs/privacy.md explains'),
+  rows: z
+    .int()
+    .nullable()
+    .describe('Rows that were changed or removed; null: the engine does not say how many'),
   done_at: timestamp,
 });
 export type ErasureStep = z.infer<typeof erasureStep>;

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { moneyOnly } from '../../../src/ingest/events/money-only.ts';
 import { loadEvents } from '../../../src/ledger/reconcile/load-events.ts';
+import { packageRoot } from '../../../src/package-root.ts';
 import { TOPICS } from '../../../src/platform/event-log/topics.ts';
 import { runs } from '../../engines/effort.ts';
 import { call, sendBatch, type Answer, type Fields } from '../../engines/http-client.ts';
@@ -122,10 +125,18 @@ describe('erasures of people', () => {
 
   it('say what was done, and that the log keeps its records', () => {
     expect(erasure).toMatchObject({ ...REQUEST, status: 'done', last_error: null, log: { erased: false } });
-    const steps = (erasure['steps'] as { step: string }[]).map(({ step }) => step);
-    expect(steps).toEqual(
+    const steps = erasure['steps'] as { step: string; rows: number | null }[];
+    expect(steps.map(({ step }) => step)).toEqual(
       expect.arrayContaining(['profile', 'messages', 'bonus_grants', 'audit_log', 'clickhouse']),
     );
+    // ClickHouse does not say how many rows a rewrite changed.
+    expect(steps.filter(({ rows }) => rows === null).map(({ step }) => step)).toEqual(['clickhouse']);
+  });
+
+  it('name their steps as the documentation explains them', async () => {
+    const page = await readFile(join(packageRoot, 'docs/privacy.md'), 'utf8');
+    const steps = (erasure['steps'] as { step: string }[]).map(({ step }) => step);
+    expect(steps.filter((step) => !page.includes(`| \`${step}\``))).toEqual([]);
   });
 
   it('keep the totals, the ledger and what is about money in events', async () => {
