@@ -76,6 +76,8 @@ export interface Call<Caller, Query, Body> {
   audit: AuditChange;
   /** Sends the version of the answered record as its ETag; `image` is the record as the audit log shows it. */
   sendVersion: (image: RecordImage) => void;
+  /** Makes a browser save the answer as a file of this name: ASCII letters, digits, `-` and `.`. */
+  sendFileName: (name: string) => void;
   /** Who calls and what the endpoint declares, for changes that are written together with those of other calls. */
   audited: () => AuditedCall;
   /**

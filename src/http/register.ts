@@ -207,6 +207,7 @@ function callOf(
   return {
     ...readCall(endpoint, request, guards),
     sendVersion: (image) => void reply.header('etag', entityTagOf(image)),
+    sendFileName: (name) => void reply.header('content-disposition', `attachment; filename="${name}"`),
     leaves: () => leavingOf(reply, closing),
   };
 }
@@ -215,7 +216,7 @@ function readCall(
   endpoint: AnyEndpoint,
   request: FastifyRequest,
   guards: HandlerGuards | undefined,
-): Omit<Call<undefined, unknown, unknown>, 'leaves' | 'sendVersion'> {
+): Omit<Call<undefined, unknown, unknown>, 'leaves' | 'sendVersion' | 'sendFileName'> {
   const { query, body } = endpoint;
   endpoint.refuse?.(request.body);
   return {

@@ -91,7 +91,7 @@ describe('with events', () => {
       .first()
       .waitFor();
     await page.goto(`${console_.service.base_url}/console/events?tab=rejected`);
-    await page.getByRole('row', { name: /CONFLICTING_DUPLICATE/ }).click();
+    await page.getByRole('row', { name: /It came before with other content/ }).click();
     await page.getByRole('dialog').getByText('came before with another content').waitFor();
     // It is dealt with, and has no tick for that.
     await show(page, `events?trace=${ingestion_id}/2`);
@@ -102,8 +102,8 @@ describe('with events', () => {
 
   test('a player is found by the device, and the profile has totals, money and reachability', async () => {
     const page = await console_.open('players?q=anna');
-    await page.getByRole('row', { name: /by anonymous_id/ }).waitFor();
-    await page.getByRole('row', { name: /by anonymous_id/ }).press('Enter');
+    await page.getByRole('row', { name: /by device id/ }).waitFor();
+    await page.getByRole('row', { name: /by device id/ }).press('Enter');
     await page.getByText('€1,234.56').first().waitFor();
     await page.getByRole('link', { name: 'Money' }).click();
     await page.getByRole('row', { name: /deposit_confirmed.*€1,234.56/ }).waitFor();

@@ -62,14 +62,15 @@ export function exportEndpoints(deps: Deps): AnyEndpoint[] {
       response: z.string().meta({ format: 'binary' }),
       shape: 'raw',
       content_type: 'application/zip',
-      headers: { 'content-disposition': 'attachment; filename="player.zip"', 'cache-control': 'no-store' },
+      headers: { 'cache-control': 'no-store' },
       errors: ['PLAYER_NOT_FOUND', 'NOT_FOUND', 'CONFLICT'],
-      handle: async ({ caller, params, audit }) => {
+      handle: async ({ caller, params, audit, sendFileName }) => {
         const row = await requireExport(deps, caller, params);
         if (row.status !== 'ready') {
           throw new ApiError('CONFLICT', `the export is ${row.status}: there is no file${why(row)}`);
         }
         await note({ ...deps, audit }, row, 'downloaded');
+        sendFileName(`player-${row.player_id}.zip`);
         return Readable.from(plainChunks(deps, row), { objectMode: false });
       },
     }),

@@ -62,7 +62,7 @@ export const names = {
   rejections: {
     MALFORMED_RECORD: 'The record cannot be read',
     UNKNOWN_PLAYER: 'The player does not exist',
-    CONFLICTING_DUPLICATE: 'Another event has the same id',
+    CONFLICTING_DUPLICATE: 'It came before with other content',
     AMOUNT_OUT_OF_RANGE: 'The amount is out of range',
     POISON_RECORD: 'The event failed each time',
   } as Names,

@@ -59,7 +59,8 @@ export const players = {
     bets: 'Bets',
     sessions: 'Sessions',
   },
-  pending: 'Amounts wait for an exchange rate; the totals will rise when it is known.',
+  pending:
+    'Amounts wait for an exchange rate and are not in the totals yet. A fetched rate of their time converts them; a rate set by hand converts later events only.',
   excluded: 'Excluded from gambling. Nothing may be sent to this player, and no bonus given.',
   email: 'Email',
   phone: 'Phone',
@@ -107,6 +108,7 @@ export const players = {
   nothingHere: 'Nothing yet',
   reference: 'Reference',
   baseAmount: 'In base currency',
+  noRateYet: 'Waits for a rate',
   rate: 'Rate',
   entered: 'Since',
   tierLocked: 'Locked by hand',

@@ -29,7 +29,7 @@ export function Money({ id }: { id: string }) {
       title: m.baseAmount,
       width: '150px',
       align: 'right',
-      cell: ({ base_amount }) => (base_amount === null ? '…' : money.base(base_amount)),
+      cell: ({ base_amount }) => (base_amount === null ? m.noRateYet : money.base(base_amount)),
     },
     { key: 'rate', title: m.rate, width: '120px', align: 'right', cell: ({ rate }) => rate ?? '—' },
     { key: 'rate at', title: t.overview.range, width: '210px', cell: ({ rate_ts }) => <Time at={rate_ts} /> },
