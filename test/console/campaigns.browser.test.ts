@@ -193,6 +193,7 @@ describe('sending', () => {
     await page.getByText('Choose a template, or add variants.').waitFor();
     expect(await button(page, 'Send now').isDisabled()).toBe(true);
     await page.getByText('Nobody would get it.').waitFor();
+    expect(await page.getByText('Every member can be reached.').count()).toBe(0);
   });
 });
 

@@ -67,7 +67,11 @@ function Counted({ audience: { members, sendable, by_code, exact, counted } }: {
           <Badge tone="warn">{m.nobody}</Badge>
         </p>
       ) : null}
-      {skipped === 0 ? <p>{m.everybody}</p> : <Codes label={m.skipped} by_code={by_code} />}
+      {skipped > 0 ? (
+        <Codes label={m.skipped} by_code={by_code} />
+      ) : sendable > 0 ? (
+        <p>{m.everybody}</p>
+      ) : null}
     </>
   );
 }
