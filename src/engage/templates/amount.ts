@@ -19,7 +19,7 @@ export class Amount extends Drop {
   }
 
   override toString(): string {
-    return String(this.valueOf());
+    return String(this.#value);
   }
 
   toJSON(): unknown {
@@ -56,7 +56,8 @@ const MAX_DIGITS = 100;
 
 /** The digits of a whole number, which may be a text; undefined for anything else. */
 export function digitsOf(value: unknown): string | undefined {
-  if (typeof value === 'bigint' || Number.isSafeInteger(value)) return String(BigInt(value as number));
-  if (typeof value !== 'string' || value.length > MAX_DIGITS || !/^-?\d+$/.test(value)) return undefined;
-  return String(BigInt(value));
+  const plain: unknown = toValue(value);
+  if (typeof plain === 'bigint' || Number.isSafeInteger(plain)) return String(BigInt(plain as number));
+  if (typeof plain !== 'string' || plain.length > MAX_DIGITS || !/^-?\d+$/.test(plain)) return undefined;
+  return String(BigInt(plain));
 }

@@ -2,6 +2,7 @@ import type { PendingQuery } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { wholeOf } from './decimals.ts';
 import type { ScopeBonus } from './player-scope.ts';
 
 /** A message whose template reads a bonus; `send_id` is any key of it. */
@@ -12,7 +13,7 @@ export interface BonusReader {
 }
 
 /** A bonus with its amounts as digits. */
-interface StoredBonus extends ScopeBonus {
+interface StoredBonus extends Omit<ScopeBonus, 'amount' | 'wagering_required' | 'wagering_progress'> {
   send_id: string;
   amount: string;
   wagering_required: string;
@@ -63,16 +64,11 @@ export function bonusesOf(rows: readonly StoredBonus[]): ReadonlyMap<string, Sco
       send_id,
       {
         ...bonus,
-        amount: shown(amount),
-        wagering_required: shown(wagering_required),
-        wagering_progress: shown(wagering_progress),
+        amount: wholeOf(amount),
+        wagering_required: wholeOf(wagering_required),
+        wagering_progress: wholeOf(wagering_progress),
         expires_at: ends_at?.toISOString() ?? null,
       },
     ]),
   );
-}
-
-function shown(digits: string): number | string {
-  const number = Number(digits);
-  return Number.isSafeInteger(number) ? number : digits;
 }

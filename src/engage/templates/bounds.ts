@@ -7,6 +7,7 @@ import {
   evalToken,
   Filter,
   ForTag,
+  type Hash,
   TablerowTag,
   TokenKind,
   toValue,
@@ -17,7 +18,7 @@ import {
 } from 'liquidjs';
 import { ExactNumber } from '../../platform/exact-json.ts';
 import { plainOf, withCurrencyOf } from './amount.ts';
-import { Decimal, Exact } from './decimals.ts';
+import { Decimal, exactOf, readNumber } from './decimals.ts';
 import { chargeComparison, chargeElements, chargeSearch, chargeValue, keyCount, nodeCost } from './work.ts';
 
 type Operators = NonNullable<ConstructorParameters<typeof Liquid>[0]>['operators'];
@@ -79,7 +80,23 @@ export class BoundedContext extends Context {
       typeof object === 'object' && object !== null && !Array.isArray(object) && !(object instanceof Drop);
     if (key === 'size' && is_plain && !Object.hasOwn(object, 'size')) return keyCount(object);
     const value: unknown = super.readProperty(object as never, key);
-    return value instanceof ExactNumber ? new Exact(value) : value;
+    if (value instanceof ExactNumber) return exactOf(value);
+    return Array.isArray(value) ? this.#exactList(value) : value;
+  }
+
+  /** The list with numbers that can be compared and computed with; the same list where it has no other ones. */
+  #exactList(list: readonly unknown[]): readonly unknown[] {
+    const known = exact_lists.get(list);
+    if (known !== undefined) return known;
+    const elements = list.map((element) => {
+      if (element instanceof ExactNumber) return exactOf(element);
+      return Array.isArray(element) ? this.#exactList(element) : element;
+    });
+    const is_same = elements.every((element, at) => element === list[at]);
+    if (!is_same) chargeElements(this.memoryLimit, list);
+    const exact = is_same ? list : elements;
+    exact_lists.set(list, exact);
+    return exact;
   }
 
   override spawn(scope: object = {}): Context {
@@ -96,6 +113,17 @@ export class BoundedContext extends Context {
   }
 }
 
+/** The lists that were read, with their exact numbers. Lists do not change while a message is rendered. */
+const exact_lists = new WeakMap<readonly unknown[], readonly unknown[]>();
+
+/** A text as the number that it is, where it is compared with a bigint: JavaScript reads integers alone there. */
+function asComparedWith(other: unknown, value: unknown): unknown {
+  if (typeof toValue(other) !== 'bigint') return value;
+  return typeof toValue(value) === 'string' ? readNumber(value) : value;
+}
+
+const ORDER = new Set(['<', '>', '<=', '>=']);
+
 /** The operators of conditions, charged for the length of what they compare. */
 export function boundOperators(): Operators {
   const bounded = Object.entries(defaultOperators).map(([name, operator]) => {
@@ -103,7 +131,9 @@ export function boundOperators(): Operators {
     const charge = name === 'contains' ? chargeSearch : chargeComparison;
     const compare: BinaryOperator = (left, right, ctx) => {
       charge(ctx.memoryLimit, left, right);
-      return (operator as BinaryOperator)(left, right, ctx);
+      return ORDER.has(name)
+        ? (operator as BinaryOperator)(asComparedWith(right, left), asComparedWith(left, right), ctx)
+        : (operator as BinaryOperator)(left, right, ctx);
     };
     return [name, compare] as const;
   });
@@ -119,7 +149,25 @@ function* chargeLoop(collection: unknown, ctx: Context): Generator<unknown, void
   }
 }
 
+/** The settings of a loop as numbers: a count that is no safe integer is more than any list has, and no bigint. */
+function countable(settings: Hash): void {
+  const render = settings.render.bind(settings);
+  settings.render = function* counts(ctx) {
+    const values = (yield render(ctx)) as Record<string, unknown>;
+    for (const [name, value] of Object.entries(values)) {
+      const plain: unknown = toValue(value);
+      if (typeof plain === 'bigint') values[name] = Number(plain);
+    }
+    return values;
+  };
+}
+
 class BoundedFor extends ForTag {
+  constructor(...given: ConstructorParameters<typeof ForTag>) {
+    super(...given);
+    countable(this.hash);
+  }
+
   override *render(ctx: Context, emitter: Emitter): ReturnType<ForTag['render']> {
     yield* chargeLoop(this.collection, ctx);
     return yield* super.render(ctx, emitter);
@@ -127,6 +175,11 @@ class BoundedFor extends ForTag {
 }
 
 class BoundedTablerow extends TablerowTag {
+  constructor(...given: ConstructorParameters<typeof TablerowTag>) {
+    super(...given);
+    countable(this.args);
+  }
+
   override *render(ctx: Context, emitter: Emitter): ReturnType<TablerowTag['render']> {
     yield* chargeLoop(this.collection, ctx);
     yield* super.render(ctx, emitter);
@@ -177,7 +230,7 @@ const NOT_PARTS = new Set(['liquid', 'tokenizer', 'input', 'token', 'file', 'han
 
 /**
  * Counts the parts of each node of a parsed template, from which its cost follows, makes the bounds of ranges pass
- * through {@link BoundedContext}, and numbers with a decimal point decimals. Call it once, after the template was analysed.
+ * through {@link BoundedContext}, and reads its numbers exactly. Call it once, after the template was analysed.
  */
 export function prepare(templates: readonly Template[]): void {
   const seen = new Set<object>();
@@ -189,9 +242,7 @@ export function prepare(templates: readonly Template[]): void {
       return 0;
     }
     const parts = (Array.isArray(value) ? 0 : 1) + fieldsOf(value);
-    if (TypeGuards.isNumberToken(value) && value.getText().includes('.')) {
-      value.content = new Decimal(value.content) as never;
-    }
+    if (TypeGuards.isNumberToken(value)) value.content = literalOf(value.getText(), value.content) as never;
     if (TypeGuards.isRangeToken(value)) {
       value.lhs = boundToken(value, LOW, value.lhs) as never;
       value.rhs = boundToken(value, HIGH, value.rhs) as never;
@@ -204,6 +255,12 @@ export function prepare(templates: readonly Template[]): void {
     return parts;
   };
   partsOf([...templates]);
+}
+
+/** The number that a template has written: with a decimal point a decimal, else an integer of any size. */
+function literalOf(text: string, double: number): unknown {
+  if (text.includes('.')) return new Decimal(double);
+  return Number.isSafeInteger(double) || !Number.isFinite(double) ? double : BigInt(text);
 }
 
 function isNode(value: object): value is Template {

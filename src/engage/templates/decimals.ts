@@ -1,5 +1,5 @@
-import type { ExactNumber } from '../../platform/exact-json.ts';
-import { Drop, filters, toValue, type Context } from 'liquidjs';
+import { comparable, ExactNumber, shortestInteger } from '../../platform/exact-json.ts';
+import { Drop, toValue } from 'liquidjs';
 
 /**
  * A number that was written with a decimal point, such as `7.0`, or was computed from one. JavaScript takes it for an
@@ -13,8 +13,9 @@ export class Decimal extends Drop {
     this.#value = value;
   }
 
-  override valueOf(): number {
-    return this.#value;
+  /** The number as it is compared: a bigint where it is an integer that is no safe one. */
+  override valueOf(): number | bigint {
+    return exactWhole(this.#value);
   }
 
   override toString(): string {
@@ -26,56 +27,70 @@ export class Decimal extends Drop {
   }
 }
 
-/** A number that a double does not hold: written with all its digits, compared and computed with as the nearest double. */
+/**
+ * A number with a fraction or an exponent that a double does not hold: written with all its digits, computed with as the
+ * nearest double. Integers of any size are numbers or bigints instead.
+ */
 export class Exact extends Drop {
-  readonly number: ExactNumber;
+  readonly #number: ExactNumber;
+  readonly #value: number | bigint;
 
   constructor(number: ExactNumber) {
     super();
-    this.number = number;
+    this.#number = number;
+    this.#value = comparable(number) as number | bigint;
   }
 
-  override valueOf(): number {
-    return this.number.valueOf();
+  override valueOf(): number | bigint {
+    return this.#value;
   }
 
   override toString(): string {
-    return String(this.number);
+    return String(this.#number);
   }
 
   toJSON(): ExactNumber {
-    return this.number;
+    // JSON.stringify does not ask what this returns for its JSON; so `exactJson` learns that it has to write the digits.
+    this.#number.toJSON();
+    return this.#number;
   }
 }
 
-type Filter = (this: { context: Context }, value: unknown, ...args: unknown[]) => unknown;
-type Arithmetic = 'plus' | 'minus' | 'times' | 'modulo';
-
-/** A filter of arithmetic whose result stays a decimal where one of its numbers is. */
-export function decimalFilter(name: Arithmetic): Filter {
-  const compute = filters[name] as Filter;
-  return function arithmetic(value, ...args) {
-    const result = compute.call(this, value, ...args);
-    const is_decimal = [value, ...args].some(isDecimal);
-    return is_decimal && Number.isInteger(result) ? new Decimal(Number(result)) : result;
-  };
+/** What templates read of a number that a double does not hold: a bigint for an integer. */
+export function exactOf(number: ExactNumber): bigint | Exact {
+  const value = comparable(number);
+  return typeof value === 'bigint' && String(value) === number.text ? value : new Exact(number);
 }
 
-/**
- * The filter `divided_by`: an integer, rounded down, where both numbers are integers. Throws RangeError where the divisor is
- * 0 or missing.
- */
-export const dividedBy: Filter = function dividedBy(value, ...args) {
-  const result = (filters['divided_by'] as Filter).call(this, value, ...args);
-  const [dividend, divisor] = [value, args[0]];
-  if (!Number.isFinite(Number(result))) throw new RangeError('divided by 0, or what is divided is no number');
-  if (isDecimal(dividend) || isDecimal(divisor)) return new Decimal(Number(result));
-  return Math.floor(Number(result));
-};
+/** What templates read of whole digits: a number that Liquid compares and computes with. */
+export function wholeOf(digits: string): number | ExactNumber {
+  const number = Number(digits);
+  return Number.isSafeInteger(number) ? number : new ExactNumber(digits);
+}
 
-function isDecimal(value: unknown): boolean {
-  if (value instanceof Decimal) return true;
-  if (value instanceof Exact) return !/^-?\d+$/.test(String(value));
+/** The longest text that is read as an integer of any size: no double is as large. */
+const MAX_TEXT = 400;
+
+/**
+ * The number that a value is to arithmetic and comparisons, NaN if it is none: an integer that is no safe one is a bigint, and
+ * digits in a text are an integer of any size.
+ */
+export function readNumber(value: unknown): number | bigint {
+  const plain: unknown = toValue(value);
+  if (typeof plain === 'bigint') return plain;
+  const double = Number(plain);
+  if (!Number.isInteger(double) || Number.isSafeInteger(double)) return double;
+  const is_digits = typeof plain === 'string' && plain.length <= MAX_TEXT && /^\s*[+-]?\d+\s*$/.test(plain);
+  return is_digits ? BigInt(plain) : shortestInteger(double);
+}
+
+/** The double, or the integer that it is written as where it is no safe one. */
+export function exactWhole(double: number): number | bigint {
+  return Number.isInteger(double) && !Number.isSafeInteger(double) ? shortestInteger(double) : double;
+}
+
+export function isDecimal(value: unknown): boolean {
+  if (value instanceof Decimal || value instanceof Exact) return true;
   const plain: unknown = toValue(value);
   return typeof plain === 'string'
     ? plain.includes('.')

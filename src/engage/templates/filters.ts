@@ -1,7 +1,9 @@
 import { filters as ALL, toValue, type Context, type Liquid } from 'liquidjs';
+import { exactJson } from '../../platform/exact-json.ts';
 import { Amount, computedOf, plainOf } from './amount.ts';
+import { ARITHMETIC } from './arithmetic.ts';
 import { formatDate, namedDate } from './dates.ts';
-import { decimalFilter, dividedBy } from './decimals.ts';
+import { Exact } from './decimals.ts';
 import { MONEY, moneyText, type MoneyContext } from './money.ts';
 import { chargeElements, chargeSearch, chargeSort, chargeValue, type Work } from './work.ts';
 
@@ -184,13 +186,17 @@ const CHARGES: Readonly<Record<string, Charge>> = {
 /** The filters that templates may use. */
 export const FILTERS: readonly string[] = Object.keys(CHARGES);
 
-/** The width by which JSON is indented would multiply its length. */
-const WITHOUT_ARGUMENTS = new Set(['json', 'jsonify', 'inspect']);
-
 /** Filters whose result is an amount in the currency of their operands. All others take amounts for mere numbers. */
 const OF_AMOUNTS = new Set(
   'abs at_least at_most ceil divided_by floor minus modulo plus round times to_integer'.split(' '),
 );
+
+/** Filters that read arguments as counts or positions. The library takes no bigint there. */
+const WITH_COUNTS = new Set(['slice', 'truncate', 'truncatewords']);
+const asCount = (value: unknown): unknown => {
+  const plain: unknown = toValue(value);
+  return typeof plain === 'bigint' ? Number(plain) : value;
+};
 
 /** Filters that the library does not have, or not as Liquid has them. */
 const OWN: Readonly<Record<string, Handler>> = {
@@ -199,18 +205,18 @@ const OWN: Readonly<Record<string, Handler>> = {
     return moneyText(context, amount, currency, locale);
   },
   default(value, ...args) {
-    return value instanceof Amount ? value : (ALL.default as Handler).call(this, value, ...args);
+    const is_number = value instanceof Amount || value instanceof Exact;
+    return is_number ? value : (ALL.default as Handler).call(this, value, ...args);
   },
   date: formatDate,
   date_to_xmlschema: namedDate(ALL.date_to_xmlschema as Handler),
   date_to_rfc822: namedDate(ALL.date_to_rfc822 as Handler),
   date_to_string: namedDate(ALL.date_to_string as Handler),
   date_to_long_string: namedDate(ALL.date_to_long_string as Handler),
-  divided_by: dividedBy,
-  plus: decimalFilter('plus'),
-  minus: decimalFilter('minus'),
-  times: decimalFilter('times'),
-  modulo: decimalFilter('modulo'),
+  ...ARITHMETIC,
+  json: (value) => exactJson(value),
+  jsonify: (value) => exactJson(value),
+  inspect: (value) => exactJson(value),
 };
 
 /** Leaves the engine with the allowed filters alone, each of which charges for its work before it begins. */
@@ -230,11 +236,15 @@ export function replaceFilter(engine: Liquid, name: string, filter: (value: unkn
 }
 
 function boundFilter(name: string, filter: Handler, charge: Charge): Handler {
-  const takes_none = WITHOUT_ARGUMENTS.has(name);
+  const is_date = charge === date || charge === ofNamedDate;
+  const argumentOf = is_date || WITH_COUNTS.has(name) ? (value: unknown) => asCount(plainOf(value)) : plainOf;
   return function bounded(this: { context: Context }, value: unknown, ...args: unknown[]) {
     charge(this.context.memoryLimit, value, args);
     if (name === 'money' || name === 'default') return filter.call(this, value, ...args);
-    const result = filter.call(this, plainOf(value), ...(takes_none ? [] : args.map(plainOf)));
+    const given = plainOf(value);
+    // Seconds of that number are no date, which a date filter gives back as it is.
+    if (is_date && typeof toValue(given) === 'bigint') return given;
+    const result = filter.call(this, given, ...args.map(argumentOf));
     return OF_AMOUNTS.has(name) ? computedOf([value, ...args], result) : result;
   };
 }

@@ -11,6 +11,7 @@ import {
   type Variable,
 } from 'liquidjs';
 import { exactJson } from '../../platform/exact-json.ts';
+import { plainOf } from './amount.ts';
 import { boundOperators, boundTags, costOf } from './bounds.ts';
 import { Exact } from './decimals.ts';
 import { boundFilters, replaceFilter } from './filters.ts';
@@ -54,8 +55,9 @@ function escapeHtml(text: string): string {
 
 /** The text of a value in the output; objects as JSON, numbers with the digits that were sent. */
 function textOf(value: unknown): string {
-  if (value instanceof Exact) return String(value);
-  const plain: unknown = toValue(value);
+  const given = plainOf(value);
+  if (given instanceof Exact) return String(given);
+  const plain: unknown = toValue(given);
   if (plain === null || plain === undefined) return '';
   if (typeof plain === 'string') return plain;
   if (Array.isArray(plain)) return plain.map(textOf).join('');

@@ -1,3 +1,6 @@
+import type { ExactNumber } from '../../platform/exact-json.ts';
+import { wholeOf } from './decimals.ts';
+
 /** A time as Postgres gives it, or as its JSON does. */
 type Time = Date | string;
 
@@ -39,7 +42,7 @@ export interface ScopePlayer {
 }
 
 /**
- * What templates read of a bonus. Amounts are in the smallest unit of `currency`; above 2^53 - 1 they are digits.
+ * What templates read of a bonus. Amounts are in the smallest unit of `currency`.
  */
 export interface ScopeBonus {
   id: string;
@@ -50,9 +53,9 @@ export interface ScopeBonus {
   type: string;
   status: string;
   currency: string;
-  amount: number | string;
-  wagering_required: number | string;
-  wagering_progress: number | string;
+  amount: number | ExactNumber;
+  wagering_required: number | ExactNumber;
+  wagering_progress: number | ExactNumber;
   /** ISO 8601; null: it has no end. */
   expires_at: string | null;
 }
@@ -123,11 +126,8 @@ function ownFields(player: ScopePlayer): Record<string, unknown> {
   };
 }
 
-/** A number that Liquid compares and computes with; beyond 2^53 the exact text. */
-function wholeNumber(text: string | null | undefined): number | string | null {
-  if (text === null || text === undefined) return null;
-  const number = Number(text);
-  return Number.isSafeInteger(number) ? number : text;
+function wholeNumber(digits: string | null | undefined): number | ExactNumber | null {
+  return digits === null || digits === undefined ? null : wholeOf(digits);
 }
 
 function timeText(time: Time | null | undefined): string | null {
