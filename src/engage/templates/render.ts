@@ -11,6 +11,7 @@ import { ApiError, type Issue } from '../../errors.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import { BoundedContext, prepare } from './bounds.ts';
 import { GrammarError } from './grammar/lexer.ts';
+import { undefinedFilter } from './grammar/filter-names.ts';
 import { requireLiquid } from './grammar/require-liquid.ts';
 import { localeOf, mentionsMoney, MONEY, type MoneyCatalogue, type MoneyContext } from './money.ts';
 import { plainText } from './plain-text.ts';
@@ -124,13 +125,18 @@ function parseFields(
   const issues: TemplateIssue[] = [];
   const code: Code = { tags: 0, characters: 0, marks: 0 };
   const parse = (path: string, text: string, engine: Liquid): Field => {
+    let tokens: TopLevelToken[] = [];
     try {
-      const tokens = tokensOf(text, engine, code);
+      tokens = tokensOf(text, engine, code);
       // Before the library parses them: it takes the tokens out of the list, and says less.
       check(text, tokens);
       return { path, engine, templates: engine.parser.parseTokens(tokens) };
     } catch (error) {
-      issues.push(error instanceof GrammarError ? grammarIssue(path, text, error) : issueOf(path, error));
+      issues.push(
+        error instanceof GrammarError
+          ? (earlierIssue(path, engine, tokens, error.at) ?? grammarIssue(path, text, error))
+          : issueOf(path, error),
+      );
       return { path, engine, templates: [] };
     }
   };
@@ -277,19 +283,36 @@ function charged<T>({ path }: Field, work: () => T): T {
 }
 
 /** Messages of the parser and renderer, and the messages that replace them. */
-const IN_OTHER_WORDS: readonly (readonly [RegExp, string])[] = [
-  [/^undefined filter: raw$/, 'undefined filter: raw. Values are always escaped'],
-  [/^undefined filter: (?:\w+_exp|sample)$/, '$&. It is not offered, because its cost cannot be bounded'],
+const IN_OTHER_WORDS: readonly (readonly [RegExp, string | ((whole: string, part: string) => string)])[] = [
+  [/^undefined filter: (\S+)$/, (_, name) => undefinedFilter(name)],
   [/^.* limit exceeded$/s, 'takes more work than one message may cost'],
   [/^.*call stack.*$/is, 'is nested too deeply'],
 ];
+
+/** What the library refuses before a fault of the grammar, such as a tag that does not exist. */
+function earlierIssue(
+  path: string,
+  engine: Liquid,
+  tokens: readonly TopLevelToken[],
+  at: number,
+): TemplateIssue | undefined {
+  try {
+    engine.parser.parseTokens(tokens.filter(({ end }) => end <= at));
+  } catch (error) {
+    const issue = issueOf(path, error);
+    // The block may end behind the fault.
+    return issue.message.endsWith('not closed') ? undefined : issue;
+  }
+  return undefined;
+}
 
 function grammarIssue(path: string, text: string, { at, message }: GrammarError): TemplateIssue {
   const before = text.slice(0, at);
   const line_begin = before.lastIndexOf('\n') + 1;
   const line = before.split('\n').length;
   // The code around the fault, on its line.
-  const begin = Math.max(line_begin, before.lastIndexOf('{'), at - MAX_TAG_LENGTH / 2);
+  const code_begin = Math.max(before.lastIndexOf('{{'), before.lastIndexOf('{%'));
+  const begin = Math.max(line_begin, code_begin, at - MAX_TAG_LENGTH / 2);
   const [tag = ''] = text.slice(begin, begin + MAX_TAG_LENGTH).split('\n', 1);
   return { path, message, line, column: at - line_begin + 1, tag: tag.trim() || null };
 }
@@ -307,7 +330,7 @@ function messageOf(error: unknown): string {
   const said = error instanceof Error ? error.message : 'cannot be rendered';
   const message = said.replace(/(, file:[^,]*)?, line:\d+, col:\d+$/, '').slice(0, 500);
   const other = IN_OTHER_WORDS.find(([pattern]) => pattern.test(message));
-  return other === undefined ? message : message.replace(other[0], other[1]);
+  return other === undefined ? message : message.replace(other[0], other[1] as string);
 }
 
 /** Prepares the fields for rendering; returns the variables that they read and do not set, once each, sorted by name. */

@@ -325,7 +325,7 @@ it('errors name field, line, column and tag, and no data of the player', () => {
   ) as ApiError;
   expect(error.details?.issues).toEqual([
     { path: 'preheader', message: 'tag "fo" not found', line: 1, column: 1, tag: 'fo' },
-    { path: 'body', message: 'undefined filter: nope', line: 2, column: 3, tag: '{{ x | nope }}' },
+    { path: 'body', message: 'undefined filter: nope', line: 2, column: 10, tag: '{{ x | nope }}' },
   ]);
   expect(error.message).toBe('preheader line 1, column 1: tag "fo" not found');
   const failed = thrownBy(() => html('{{ a | base64_decode }}', { a: 'private!' })) as RenderFailed;

@@ -156,7 +156,7 @@ describe('a template', () => {
         path: 'subject',
         message: 'undefined filter: nonsense',
         line: 1,
-        column: 1,
+        column: 17,
         tag: '{{ first_name | nonsense }}',
       },
       { path: 'body', message: 'tag {% if x %} not closed', line: 2, column: 3, tag: 'if' },

@@ -1,3 +1,5 @@
+import { FILTERS } from '../filters.ts';
+import { undefinedFilter } from './filter-names.ts';
 import { GrammarError, type Lexeme } from './lexer.ts';
 
 /** Operators of conditions that compare two values. */
@@ -158,6 +160,7 @@ export class Expressions {
   #filter(): void {
     const at = this.next.at;
     const name = this.name('the name of a filter');
+    if (!FILTERS.includes(name)) throw new GrammarError(at, undefinedFilter(name));
     const texts: FilterUse['texts'] = [];
     this.#filters.push({ name, at, texts });
     if (!this.takes(':')) {
@@ -196,7 +199,7 @@ export class Expressions {
   }
 
   #refuse(message: string): never {
-    throw new GrammarError(this.next.at, message);
+    throw this.next.fault ?? new GrammarError(this.next.at, message);
   }
 }
 

@@ -1,8 +1,12 @@
-/** A part of a tag or output. `at` is its position in the field, counted from 0. */
+/**
+ * A part of a tag or output. `at` is its position in the field, counted from 0. A `fault` stands where the code cannot be
+ * read, with what is wrong there.
+ */
 export interface Lexeme {
-  kind: 'name' | 'number' | 'text' | 'mark' | 'end';
+  kind: 'name' | 'number' | 'text' | 'mark' | 'end' | 'fault';
   text: string;
   at: number;
+  fault?: GrammarError;
 }
 
 /** Code that is not Liquid. `at` is the position in the field, counted from 0. */
@@ -45,7 +49,15 @@ const MEANT: Readonly<Record<string, string>> = {
   '−': '-',
 };
 
-/** The lexemes of the code between `begin` and `end` of a field, and one at the end. Throws {@link GrammarError}. */
+/** Signs that other languages compute with, with the filters that do it. */
+const COMPUTED_BY: Readonly<Record<string, string>> = {
+  '/': '| divided_by: 2, or | money for an amount in the smallest unit',
+  '*': '| times: 2',
+  '+': '| plus: 2',
+  '-': '| minus: 2',
+};
+
+/** The lexemes of the code between `begin` and `end` of a field, and one at the end; of code up to the first fault. */
 export function lexemesOf(field: string, begin: number, end: number): Lexeme[] {
   const code = field.slice(0, end);
   const lexemes: Lexeme[] = [];
@@ -60,7 +72,12 @@ export function lexemesOf(field: string, begin: number, end: number): Lexeme[] {
       at += blank.length;
       continue;
     }
-    const lexeme = lexemeAt(lexemes.at(-1), match, at) ?? unreadable(code, at);
+    const lexeme = lexemeAt(lexemes.at(-1), match, at);
+    if (lexeme === undefined) {
+      // What stands before may be a fault, too: the reader of the lexemes finds the first one.
+      lexemes.push({ kind: 'fault', text: '', at, fault: unreadable(code, at) });
+      return lexemes;
+    }
     lexemes.push(lexeme);
     at += lexeme.text.length;
   }
@@ -86,18 +103,20 @@ function lexemeAt(before: Lexeme | undefined, match: Match, at: number): Lexeme 
   return undefined;
 }
 
-function unreadable(code: string, at: number): never {
+function unreadable(code: string, at: number): GrammarError {
   const character = String.fromCodePoint(code.codePointAt(at) ?? 0);
   if (character === '"' || character === "'") {
-    throw new GrammarError(at, `a text that begins with ${character} does not end`);
+    return new GrammarError(at, `a text that begins with ${character} does not end`);
   }
   if (character === '&' || character === '|')
-    throw new GrammarError(at, `"${character}" is not Liquid: write and, or`);
+    return new GrammarError(at, `"${character}" is not Liquid: write and, or`);
   const meant = MEANT[character];
-  if (meant !== undefined) throw new GrammarError(at, `"${character}" is not Liquid: write ${meant}`);
+  if (meant !== undefined) return new GrammarError(at, `"${character}" is not Liquid: write ${meant}`);
+  const filter = COMPUTED_BY[character];
+  if (filter !== undefined) return new GrammarError(at, `"${character}" is not Liquid here: write ${filter}`);
   const point = `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`;
   if (/[\p{C}\p{Z}]/u.test(character)) {
-    throw new GrammarError(at, `there is an invisible character (${point}): delete it`);
+    return new GrammarError(at, `there is an invisible character (${point}): delete it`);
   }
-  throw new GrammarError(at, `"${character}" (${point}) is not Liquid here`);
+  return new GrammarError(at, `"${character}" (${point}) is not Liquid here`);
 }

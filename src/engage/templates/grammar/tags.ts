@@ -105,6 +105,7 @@ function codeOf(field: string, begin: number, end: number): [number, number] {
 function readTag(field: string, begin: number, end: number): readonly FilterUse[] {
   TAG_NAME.lastIndex = begin;
   const [whole, name] = TAG_NAME.exec(field.slice(0, end)) ?? [];
+  if (name !== undefined) requireMeant(field, begin + (whole?.length ?? 0) - name.length, name, end);
   const rule = RULES[name ?? ''] ?? (BARE.has(name ?? '') ? nothing : undefined);
   // The parser says what is wrong with a tag that has no name or does not exist. What is in comments is no code.
   if (whole === undefined || name === undefined || rule === undefined) return [];
@@ -113,6 +114,17 @@ function readTag(field: string, begin: number, end: number): readonly FilterUse[
     throw new GrammarError(field.indexOf('if', from), '"else if" is not Liquid: write elsif');
   }
   return readWhole(field, from, end, rule);
+}
+
+/** Refuses names of tags in other languages with what Liquid has for them. */
+function requireMeant(field: string, at: number, name: string, end: number): void {
+  if (name === 'elseif' || name === 'elif') {
+    throw new GrammarError(at, `"${name}" is not Liquid: write elsif`);
+  }
+  if (name !== 'end') return;
+  const [block = ''] = /^\s+\w{1,20}/.exec(field.slice(at + name.length, end)) ?? [];
+  const closing = `end${block.trim()}`;
+  if (BARE.has(closing)) throw new GrammarError(at, `"end ${block.trim()}" is not Liquid: write ${closing}`);
 }
 
 /** The tags of a `liquid` tag, one a line. */

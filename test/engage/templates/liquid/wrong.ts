@@ -173,4 +173,27 @@ export const WRONG: readonly (readonly [template: string, said: string])[] = [
   ['{{ "now" | date: ¦"%J" }}', 'is no part of a date'],
   ['{{ "now" | date: "%H:%M", ¦"Europe/Valetta" }}', 'is no time zone'],
   ['{{ "now" | date: "%H:%M", ¦"CEST" }}', 'is no time zone'],
+  // Computing.
+  ['{{ total_deposited ¦/ 100 }}', 'write | divided_by: 2, or | money'],
+  ['{{ n ¦* 2.5 }}', 'write | times'],
+  ['{% assign x = n ¦+ n %}', 'write | plus'],
+  // Filters that do not exist.
+  ['{{ first_name | ¦fallback: "you" }}', 'undefined filter: fallback: write default'],
+  ['{{ first_name | ¦upcasee }}', 'undefined filter: upcasee: write upcase'],
+  ['{{ first_name | ¦Upcase }}', 'undefined filter: Upcase: write upcase'],
+  ['{{ first_name | ¦captialize }}', 'undefined filter: captialize: write capitalize'],
+  ['{% assign x = n | ¦dividedby: 2 %}', 'undefined filter: dividedby: write divided_by'],
+  ['{{ first_name | ¦zzzzzz }}', 'undefined filter: zzzzzz'],
+  // Tags of other languages.
+  ['{% if a %}x{% ¦end if %}', '"end if" is not Liquid: write endif'],
+  ['{% for t in tags %}x{%- ¦end for -%}', '"end for" is not Liquid: write endfor'],
+  ['{% if a %}x{% ¦elseif b %}y{% endif %}', 'write elsif'],
+  ['{% liquid\n  if a\n    echo a\n  ¦end if\n%}', 'write endif'],
+  // The first of several faults.
+  ['{% if a == "x" ¦OR b == “x” %}{{ c | upcasee }}{% endif %}', 'write or in small letters'],
+  ['{% if a == ¦“x” OR b == “x” %}{{ c | upcasee }}{% endif %}', 'write "'],
+  ['{{ c | ¦upcasee | default: “x” }}{% if a OR b %}{% endif %}', 'write upcase'],
+  ['{{ a }}¦{% nothing %}{% if a OR b %}{% endif %}', 'tag "nothing" not found'],
+  ['x¦{% endif %}{% if a OR b %}{% endif %}', 'tag "endif" not found'],
+  ['{% if a %}{% if b ¦OR c %}{% endif %}', 'write or in small letters'],
 ];
