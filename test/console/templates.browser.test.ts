@@ -128,13 +128,17 @@ describe('the editor', () => {
     const page = await console_.open(`templates/${id}`);
     await body(page).fill('<p>one</p>\n<p>{{ a | nope }}</p>\nthree');
     await save(page).click();
-    await page.getByRole('button', { name: 'Line 2, column 4' }).click();
+    await page.getByRole('button', { name: 'Line 2, column 11' }).click();
     const selected = await body(page).evaluate((field) => {
       const { value, selectionStart, selectionEnd } = field as unknown as Selected;
       return value.slice(selectionStart, selectionEnd);
     });
     expect(selected).toBe('<p>{{ a | nope }}</p>');
     expect((await stored(id))['body']).toBe('<p>Dear {{first_name}}</p>');
+    // The sentence is said once, where the fault is.
+    expect(await page.getByText('undefined filter: nope').count()).toBe(1);
+    expect(await page.getByText('TEMPLATE_INVALID').count()).toBe(0);
+    await page.getByText('Not saved: a field below has an error').waitFor();
     await body(page).fill('<p>mended</p>');
     await save(page).click();
     await expect.poll(async () => (await stored(id))['body']).toBe('<p>mended</p>');

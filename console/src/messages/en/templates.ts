@@ -20,6 +20,7 @@ export const templates = {
   subject: 'Subject',
   pushTitle: 'Title',
   preheader: 'Preheader',
+  faulty: 'Not saved: a field below has an error',
   preheaderHint: 'Shown after the subject in the list of messages',
   html: 'HTML and Liquid',
   text: 'Text and Liquid',

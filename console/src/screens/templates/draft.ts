@@ -49,6 +49,12 @@ export function creationOf(draft: Draft): CreateTemplateBody {
   return { ...bodyOf(draft, channel), channel, name, body };
 }
 
+/** Whether all that is wrong with the template is shown at the fields of the editor. */
+export function isShownAtFields(error: ApiError | null): boolean {
+  if (error?.code !== 'TEMPLATE_INVALID' || error.issues.length === 0) return false;
+  return error.issues.every(({ path }) => path === 'subject' || path === 'preheader' || path === 'body');
+}
+
 /** What the API says is wrong in a field, with its place in the text. */
 export function issuesOf(error: ApiError | null, field: string): CodeIssue[] {
   const found = (error?.issues ?? []) as { path: string; message: string; line?: number; column?: number }[];

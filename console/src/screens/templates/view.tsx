@@ -14,7 +14,7 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { UsedBy } from './about.tsx';
 import { Remove, SendTest } from './dialogs.tsx';
-import { bodyOf, creationOf, draftOf, NEW } from './draft.ts';
+import { bodyOf, creationOf, draftOf, isShownAtFields, NEW } from './draft.ts';
 import { Edit } from './edit.tsx';
 import { Preview } from './preview.tsx';
 import { useTemplate, type TemplateRecord } from './queries.ts';
@@ -67,12 +67,18 @@ function Editor({ template, etag }: { template?: TemplateRecord; etag?: string |
   };
   const edit = (
     <>
-      <SaveFailure
-        save={save}
-        forget={typed.reset}
-        changes={changes}
-        onMine={(newer) => void submit(newer)}
-      />
+      {isShownAtFields(save.error) ? (
+        <p>
+          <Badge tone="bad">{m.faulty}</Badge>
+        </p>
+      ) : (
+        <SaveFailure
+          save={save}
+          forget={typed.reset}
+          changes={changes}
+          onMine={(newer) => void submit(newer)}
+        />
+      )}
       <Edit
         draft={draft}
         is_new={is_new}
