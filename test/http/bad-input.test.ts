@@ -5,6 +5,18 @@ import { sharedService } from '../engines/shared-service.ts';
 import { acceptedSoFar, expectError, send } from '../ingest/intake-client.ts';
 import { custom, deposit, inHours, login, propertiesOf, REQUIRED } from '../ingest/sound-events.ts';
 
+const EMPTY_TEXTS = [
+  'undefined',
+  'null',
+  '[object Object]',
+  'NaN',
+  '0',
+  'guest',
+  ' NULL ',
+  '"undefined"',
+  '  ',
+];
+
 let service: TestService;
 beforeAll(async () => {
   service = await sharedService();
@@ -104,19 +116,11 @@ describe('a refused request', () => {
     await expectRejected(body, 'IDENTITY_REQUIRED');
   });
 
-  it.each(['undefined', 'null', '[object Object]', 'NaN', '0', 'guest', ' NULL ', '"undefined"', '  '])(
-    'with the id %j, the text of an empty value, needs an identity',
-    async (id) => {
-      const body = { event: 'login', anonymous_id: id };
-      expectError(
-        await one(body),
-        422,
-        'IDENTITY_REQUIRED',
-        /anonymous_id is .*, the text of an empty value/,
-      );
-      await expectRejected(body, 'IDENTITY_REQUIRED', /the text of an empty value/);
-    },
-  );
+  it.each(EMPTY_TEXTS)('with the id %j, the text of an empty value, needs an identity', async (id) => {
+    const body = { event: 'login', anonymous_id: id };
+    expectError(await one(body), 422, 'IDENTITY_REQUIRED', /anonymous_id is .*, the text of an empty value/);
+    await expectRejected(body, 'IDENTITY_REQUIRED', /the text of an empty value/);
+  });
 
   it('with the UUID of zeros needs an identity, or the right one', async () => {
     const player_id = '00000000-0000-0000-0000-000000000000';
@@ -255,6 +259,23 @@ describe('a refused request', () => {
     ['payment_method', {}],
   ])('whose %s is %j gets an error that names it', async (field, value) => {
     expectError(await one(deposit({ [field]: value })), 422, 'PROPERTIES_INVALID', new RegExp(field));
+  });
+
+  it.each(EMPTY_TEXTS)('whose reference is %j, the text of an empty value, counts for nobody', async (id) => {
+    const bodies = [
+      ['transaction_id', deposit({ transaction_id: id })],
+      [
+        'transaction_id',
+        { event: 'withdrawal_failed', anonymous_id: 'a', properties: { transaction_id: id } },
+      ],
+      ['bet_id', { event: 'bet_lost', anonymous_id: 'a', properties: { bet_id: id } }],
+      ['bet_id', { event: 'sport_bet_voided', anonymous_id: 'a', properties: { bet_id: id } }],
+    ] as const;
+    for (const [field, body] of bodies) {
+      const reason = new RegExp(`properties\\.${field} is .*, the text of an empty value: .*Send the id$`);
+      expectError(await one(body), 422, 'PROPERTIES_INVALID', reason);
+      await expectRejected(body, 'PROPERTIES_INVALID', reason);
+    }
   });
 });
 

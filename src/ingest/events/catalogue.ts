@@ -21,7 +21,17 @@ export const MAX_ID_LENGTH = 256;
 /** Events in one batch request (spec part 8). */
 export const MAX_BATCH_EVENTS = 100;
 
-const id: PropertySchema = { type: 'string', minLength: 1, maxLength: MAX_ID_LENGTH };
+/**
+ * An id of the ledger, by which money counts once. The format `reference` refuses the text of an empty value: the money of
+ * all events whose program lacks the id would be that of one.
+ */
+const id: PropertySchema = {
+  type: 'string',
+  minLength: 1,
+  maxLength: MAX_ID_LENGTH,
+  format: 'reference',
+  description: 'Unique in the project; the text of an empty value, such as undefined or 0, is refused',
+};
 const text: PropertySchema = { type: 'string', minLength: 1, maxLength: 1024 };
 /**
  * In the smallest unit. Not every client reads a JSON number above 2^53 − 1 exactly: such an amount is a digit string.

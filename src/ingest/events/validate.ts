@@ -1,5 +1,6 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { ErrorCode } from '../../errors.ts';
+import { emptyIdMessage, isEmptyId } from '../../platform/empty-ids.ts';
 import { isUuid } from '../../platform/ids.ts';
 import {
   CUSTOM_PREFIX,
@@ -10,7 +11,6 @@ import {
   MAX_PROPERTY_KEYS,
   propertiesSchema,
 } from './catalogue.ts';
-import { emptyIdMessage, isEmptyId } from './empty-ids.ts';
 import { findUnsafe, unsafeText } from './text-safety.ts';
 import {
   EARLIEST_MS,
@@ -49,6 +49,7 @@ const TOP_LEVEL = new Set(['event', 'anonymous_id', 'player_id', 'external_id', 
 const ajv = new Ajv({ allErrors: false, strict: true, allowUnionTypes: true });
 ajv.addFormat('date-time', (text: string) => parseStoredTime(text) !== undefined);
 ajv.addFormat('date-or-time', (text: string) => parseDateOrTime(text) !== undefined);
+ajv.addFormat('reference', (text: string) => !isEmptyId(text));
 const definitions = new Map(Object.entries(EVENTS));
 const validators = new Map<string, ValidateFunction>();
 
@@ -168,7 +169,7 @@ function findPropertiesProblem(
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { code: 'PROPERTIES_INVALID', path: 'properties', message: 'properties must be an object' };
   }
-  if (validate !== undefined && !validate(value)) return schemaProblem(name, validate.errors?.[0]);
+  if (validate !== undefined && !validate(value)) return schemaProblem(name, value, validate.errors?.[0]);
   const unsafe = findUnsafe(value, 'properties', MAX_PROPERTY_KEYS);
   if (unsafe !== undefined) return { code: 'PROPERTIES_INVALID', path: 'properties', message: unsafe };
   const { currency } = value as { currency?: unknown };
@@ -180,18 +181,20 @@ function findPropertiesProblem(
   return undefined;
 }
 
-function schemaProblem(name: string, error: ErrorObject | undefined): EventProblem {
+function schemaProblem(name: string, properties: object, error: ErrorObject | undefined): EventProblem {
   const missing = error?.keyword === 'required' ? String(error.params['missingProperty']) : undefined;
   if (missing !== undefined) {
     const path = `properties.${missing}`;
     return { code: 'PROPERTIES_INVALID', path, message: `${path} is required for ${name}` };
   }
   const field = error?.instancePath.split('/')[1] ?? '';
-  return {
-    code: 'PROPERTIES_INVALID',
-    path: `properties.${field}`,
-    message: `properties.${field} ${expectation(name, field)}`,
-  };
+  const path = `properties.${field}`;
+  const value: unknown = Object.entries(properties).find(([key]) => key === field)?.[1];
+  const message =
+    error?.keyword === 'format' && error.params['format'] === 'reference'
+      ? emptyIdMessage(path, String(value), 'Send the id')
+      : `${path} ${expectation(name, field)}`;
+  return { code: 'PROPERTIES_INVALID', path, message };
 }
 
 /** What a property accepts, in words. */

@@ -359,6 +359,7 @@ describe('a platform', () => {
       { level: 'one' },
       { level: undefined },
       { player_external_id: undefined },
+      { player_external_id: 'undefined' },
       { data: { expires_at: 'never' } },
     ])
       expect(await on.dual.webhook({ ...event, ...wrong }), JSON.stringify(wrong)).toMatchObject({

@@ -1,7 +1,7 @@
 import { assert, integer, property, string, uuid } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { emptyIdMessage, isEmptyId } from '../../../src/ingest/events/empty-ids.ts';
-import { runs } from '../../engines/effort.ts';
+import { emptyIdMessage, isEmptyId } from '../../src/platform/empty-ids.ts';
+import { runs } from '../engines/effort.ts';
 
 describe('the text of an id stands for no id', () => {
   // What other collectors of events refuse as ids, what languages write for nothing, and the examples of integrations.

@@ -24,10 +24,14 @@ export function isEmptyId(id: string): boolean {
   return text.length <= LONGEST && EMPTY.has(text.toLowerCase());
 }
 
-/** What is wrong with an id for which {@link isEmptyId} holds. */
-export function emptyIdMessage(field: string, id: string): string {
+/** What is wrong with an id for which {@link isEmptyId} holds, and what to do about it: `remedy`. */
+export function emptyIdMessage(
+  field: string,
+  id: string,
+  remedy = 'Leave the field out, or send the id',
+): string {
   const shown = JSON.stringify(id.slice(0, 64));
-  return `${field} is ${shown}, the text of an empty value: the program that sent it has no id there. Leave the field out, or send the id`;
+  return `${field} is ${shown}, the text of an empty value: the program that sent it has no id there. ${remedy}`;
 }
 
 const PAIRS = new Set(['""', "''", '``', '()', '<>']);
