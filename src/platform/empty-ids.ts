@@ -2,15 +2,14 @@
  * What programs write in place of an id that they do not have: the texts of empty values, and the names of fields and of
  * visitors without an account that examples of integrations use. Everybody whose id is missing would be one player.
  */
-const EMPTY = new Set(
-  [
-    'undefined|null|nil|none|nan|n/a|unknown|true|false|0|-1|[object object]|[object undefined]|[object null]|{}|[]|',
-    'guest|anonymous|not_authenticated|unauthenticated|id|email|user_id|userid|distinct_id|distinctid|anonymous_id|',
-    'external_id|player_id|00000000-0000-0000-0000-000000000000|00000000000000000000000000000000|',
-  ]
-    .join('')
-    .split('|'),
-);
+export const EMPTY_IDS: readonly string[] = [
+  'undefined|null|nil|none|nan|n/a|unknown|true|false|0|-1|[object object]|[object undefined]|[object null]|{}|[]|',
+  'guest|anonymous|not_authenticated|unauthenticated|id|email|user_id|userid|distinct_id|distinctid|anonymous_id|',
+  'external_id|player_id|00000000-0000-0000-0000-000000000000|00000000000000000000000000000000|',
+]
+  .join('')
+  .split('|');
+const EMPTY = new Set(EMPTY_IDS);
 const LONGEST = 36;
 
 /**
@@ -24,14 +23,15 @@ export function isEmptyId(id: string): boolean {
   return text.length <= LONGEST && EMPTY.has(text.toLowerCase());
 }
 
-/** What is wrong with an id for which {@link isEmptyId} holds, and what to do about it: `remedy`. */
+/** What is wrong with an id, or another value by `what`, for which {@link isEmptyId} holds, and what to do: `remedy`. */
 export function emptyIdMessage(
   field: string,
   id: string,
   remedy = 'Leave the field out, or send the id',
+  what = 'id',
 ): string {
   const shown = JSON.stringify(id.slice(0, 64));
-  return `${field} is ${shown}, the text of an empty value: the program that sent it has no id there. ${remedy}`;
+  return `${field} is ${shown}, the text of an empty value: the program that sent it has no ${what} there. ${remedy}`;
 }
 
 const PAIRS = new Set(['""', "''", '``', '()', '<>']);

@@ -414,7 +414,7 @@ describe('events', () => {
   });
 });
 
-test('the pattern of a trimmed text describes the untrimmed text', async () => {
+test('the pattern of a telephone number describes the untrimmed text', async () => {
   const { properties } =
     operationOf('PATCH', '/v1/players/:id').requestBody?.content['application/json']?.schema ?? {};
   const phone = { type: 'object', properties: { phone: properties?.['phone'] ?? {} } };
@@ -423,7 +423,7 @@ test('the pattern of a trimmed text describes the untrimmed text', async () => {
     body: { external_id: 'trimmed' },
   });
   const path = `/v1/players/${String(player.body.data['player_id'])}`;
-  for (const text of ['123', ' 123 ', '1 2', '12', ' 12 ', '   ', '1  ', '']) {
+  for (const text of ['1234', ' 1234 ', '12 34', '1 2 3', '12', ' 12 ', '   ', '1  ', '']) {
     const body = { phone: text };
     const { status } = await fixture.as(tenant.session, path, { method: 'PATCH', body });
     const valid = new Ajv2020({ strict: false }).validate(phone, body);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { patchPlayerBody } from '../../src/players/profile/schema.ts';
 import { createSuppressionBody } from '../../src/engage/messaging/suppressions/schema.ts';
-import { plainAddress } from '../../src/players/address-text.ts';
+import { emailFault, emptyFault, phoneFault, plainAddress } from '../../src/players/address-text.ts';
 
 it.each([
   ['jane@example.com', 'jane@example.com'],
@@ -28,4 +28,35 @@ it('is what is stored of players, and what is suppressed', () => {
   });
   for (const email of ['mailto:', '\u200b', 'jane', 'a b@example.com'])
     expect(patchPlayerBody.safeParse({ email }).success, email).toBe(false);
+});
+
+it.each(['+35699001122', '555-0100', '4670', '(0)20 7946 0003', '99001122 ext. 5', '٠١٢٣٤٥', '0000001'])(
+  '%j may be a telephone number',
+  (text) => {
+    expect(phoneFault(text)).toBeUndefined();
+  },
+);
+
+it.each(['abc', '+356', '000000000', '+11 11', '12 3', 'n/a', 'x@y', '---'])(
+  '%j is no telephone number',
+  (text) => {
+    expect(phoneFault(text)).toMatch(
+      /^must be a telephone number|^phone is "n\/a", the text of an empty value/,
+    );
+  },
+);
+
+it.each(['undefined', 'N/A', ' null ', '[object Object]', 'undefined@undefined', '@null', '0'])(
+  '%j is the text of an empty value in place of an address',
+  (text) => {
+    for (const fault of [emailFault(text), phoneFault(text), emptyFault('telegram_id', text)])
+      expect(fault).toMatch(
+        /the text of an empty value: .* Give null where there is none$|must be a telephone/,
+      );
+    expect(emptyFault('push_token', text)).toMatch(/^push_token is .* has no push_token there/);
+  },
+);
+
+it.each(['noreply@x.example', 'null@example.com', '@', 'token', 'id:7'])('%j is not', (text) => {
+  expect(emptyFault('address', text)).toBeUndefined();
 });

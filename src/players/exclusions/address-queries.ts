@@ -1,4 +1,6 @@
 import type { PendingQuery, Row } from 'postgres';
+import { EMPTY_IDS } from '../../platform/empty-ids.ts';
+import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 
@@ -68,14 +70,27 @@ export function holdersSql(tx: Tx, to: Address, limit: number): Fragment {
 
 /** Whether the player `holder` has the address, by the index of the channel. */
 function hasAddress(tx: Tx, to: Address): Fragment {
-  return tx`holder.${tx(`${to.channel}_key`)} = ${to.key} and holder.tenant_id = ${to.tenant_id}`;
+  return tx`holder.${tx(`${to.channel}_key`)} = ${to.key} and holder.tenant_id = ${to.tenant_id}
+    and ${isAddress(tx, to)}`;
 }
+
+/**
+ * Whether what is looked for is an address. Earlier releases stored what programs write where they have none: `undefined`,
+ * or a telephone number of one digit. Those who have it in common are strangers. Only of what is looked for: a condition
+ * with a function on players keeps row-level security from using an index.
+ */
+function isAddress(tx: Tx, { channel, key }: Address): Fragment {
+  const is_text = tx`${key} <> all(${tx.unsafe(NO_ADDRESSES)})`;
+  return channel === 'sms' ? tx`${is_text} and ${key} !~ '^([0-9])\\1*$'` : is_text;
+}
+
+const NO_ADDRESSES = `'${textArray(EMPTY_IDS)}'::text[]`;
 
 /** The survivors of players who were merged away with the address. */
 function mergedSql(tx: Tx, to: Address, limit: number): Fragment {
   return tx`select merged.project_id, merged.player_id from merged_addresses merged
     where merged.address_key = ${to.key} and merged.channel = ${literal(tx, to.channel)}
-      and merged.tenant_id = ${to.tenant_id} limit ${limit}`;
+      and merged.tenant_id = ${to.tenant_id} and ${isAddress(tx, to)} limit ${limit}`;
 }
 
 function literal(tx: Tx, channel: Channel): Fragment {

@@ -14,10 +14,10 @@ const traits = z
     ...profileFields,
     default_currency_code: z.string().min(1).max(20).optional(),
   })
-  .refine(
-    (value) => customAttributes.safeParse(value).success,
-    'must have at most 500 keys of 1 to 200 characters',
-  )
+  .check(({ value, issues }) => {
+    for (const issue of customAttributes.safeParse(value).error?.issues ?? [])
+      issues.push({ ...issue, input: value } as z.core.$ZodRawIssue);
+  })
   .meta({ propertyNames, maxProperties });
 
 /** `POST /v1/players/identify`. */

@@ -6,7 +6,7 @@ import { MAX_ID_LENGTH } from '../../ingest/events/catalogue.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { MATCHED_IDS } from './search.ts';
 import { isTimeZone } from '../../platform/time-zone.ts';
-import { addressText, plainAddress } from '../address-text.ts';
+import { addressText, emailFault, emptyFault, phoneFault, plainAddress } from '../address-text.ts';
 
 /** The statuses a player can have (spec part 3). */
 export const PLAYER_STATUSES = ['active', 'self_excluded', 'banned', 'deleted', 'conflict'] as const;
@@ -15,13 +15,16 @@ export type PlayerStatus = (typeof PLAYER_STATUSES)[number];
 /** The statuses that PATCH may set; DELETE sets `deleted`. */
 const SETTABLE_STATUSES = ['active', 'self_excluded', 'banned', 'conflict'] as const;
 
-const email = z
-  .string()
-  .overwrite(plainAddress)
-  .max(320)
-  .regex(/^[^\s@]+@[^\s@]+$/, 'must be an email address');
-const phone = addressText(3, 40);
-const telegram_id = trimmedText(1, 64);
+const email = addressText(320, emailFault);
+const phone = addressText(40, phoneFault).meta({
+  pattern: '\\S(?:[\\s\\S]*\\S){3}',
+  description: 'At least 4 digits, not the same one throughout',
+});
+const telegram_id = addressText(
+  64,
+  (text) => emptyFault('telegram_id', text),
+  (text) => text.trim(),
+);
 const timezone = z.string().refine(isTimeZone, 'must be an IANA time zone, such as Europe/Malta');
 
 /** The profile fields that callers write, in the API and as identify's traits; null clears one. */
@@ -34,10 +37,18 @@ export const profileFields = {
 
 const MAX_ATTRIBUTES = 500;
 
+/** A push token is an address, though it is stored as a custom attribute. */
+const tokenFault = (token: unknown) =>
+  typeof token === 'string' ? emptyFault('push_token', token) : undefined;
+
 /** Custom attributes to merge over the stored ones, key by key; null removes a key. */
 export const customAttributes = z
   .record(z.string().min(1).max(200), z.unknown())
   .refine((value) => Object.keys(value).length <= MAX_ATTRIBUTES, `must have at most ${MAX_ATTRIBUTES} keys`)
+  .refine(({ push_token }) => tokenFault(push_token) === undefined, {
+    path: ['push_token'],
+    error: ({ input }) => tokenFault((input as Record<string, unknown>)['push_token']),
+  })
   .meta({ maxProperties: MAX_ATTRIBUTES });
 
 /** `PATCH /v1/players/:id` (spec part 4). */

@@ -63,7 +63,7 @@ async function suppress(address: string, channel = 'email') {
 }
 
 it('of a player without restrictions says what a tenant without rules allows', async () => {
-  const [id = ''] = await client.players(1, { phone: '+100' });
+  const [id = ''] = await client.players(1, { phone: '+1001' });
   const shown = await reachability(id);
   const open = {
     verdict: 'reachable',
@@ -106,6 +106,22 @@ it('has the verdict with which a message sent now is decided, for every code of 
   for (const id of [...ids, nowhere]) verdicts.set(id, (await reachability(id))['email']?.verdict);
   expect(Object.fromEntries(verdicts)).toEqual(wanted);
   expect(Object.fromEntries(await outcomes([...ids, nowhere]))).toEqual(wanted);
+});
+
+it('is not that of strangers with the same text of an empty value in place of an address', async () => {
+  for (const phone of ['undefined', 'N/A', '000000000', '+11 11 11']) {
+    const [id = '', excluded = '', person = ''] = await client.players(3, { phone });
+    await change(excluded, { status: 'self_excluded' });
+    expect((await reachability(excluded))['sms'], phone).toMatchObject({ verdict: 'SKIPPED_SELF_EXCLUDED' });
+    expect((await reachability(id))['sms'], phone).toMatchObject({ codes: [] });
+    await service.platform.postgres.service`
+      insert into merged_addresses (tenant_id, project_id, player_id, channel, address_key)
+      select tenant_id, project_id, player_id, 'sms', sms_key from players where player_id = ${excluded}`;
+    expect((await reachability(person))['sms'], phone).toMatchObject({ codes: [] });
+  }
+  const [id = '', excluded = ''] = await client.players(2, { phone: '+35699001122' });
+  await change(excluded, { status: 'self_excluded' });
+  expect((await reachability(id))['sms']).toMatchObject({ verdict: 'SKIPPED_SELF_EXCLUDED' });
 });
 
 it('has every code that applies in the order of the gate, and what the rules look at', async () => {

@@ -189,8 +189,8 @@ describe('the audit of a player', () => {
   it('of a survivor has the changes of those merged into it', async () => {
     const survivor = await identify({ external_id: 'a' });
     const gone = await identify({ anonymous_id: 'device' });
-    await change(gone, { phone: '+100' });
-    await change(survivor, { phone: '+200' });
+    await change(gone, { phone: '+1001' });
+    await change(survivor, { phone: '+2001' });
     await identify({ external_id: 'a', anonymous_id: 'device' });
     for (const id of [survivor, gone]) {
       const { data } = await get(`/v1/players/${id}/audit`);
@@ -200,7 +200,7 @@ describe('the audit of a player', () => {
 
   it('is not found for a player of others', async () => {
     const id = await identify({ external_id: 'a' });
-    await change(id, { phone: '+100' });
+    await change(id, { phone: '+1001' });
     const other = await service.newTenant();
     for (const path of [`/v1/players/${id}/audit`, '/v1/players/nonsense/audit']) {
       expect(await get(path, other)).toMatchObject({ status: 404, code: 'PLAYER_NOT_FOUND' });

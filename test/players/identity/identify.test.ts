@@ -277,6 +277,44 @@ describe('bad requests', () => {
     expect(found.body.data).toEqual([]);
   });
 
+  test('the text of an empty value is no address', async () => {
+    const traits = [
+      ...['undefined', 'N/A', 'n/a', '[object Object]', 'null'].flatMap((text) => [
+        { email: text },
+        { phone: text },
+        { telegram_id: text },
+        { push_token: text },
+      ]),
+      { phone: '000000000' },
+      { phone: 'abc' },
+      { phone: '+356' },
+    ];
+    const { player_id } = await resultOf({ external_id: fresh('e') });
+    for (const given of traits) {
+      const path = Object.keys(given)[0];
+      const answer = await identify({ external_id: fresh('e'), traits: given });
+      expect(brief(answer), JSON.stringify(given)).toEqual([422, 'VALIDATION_ERROR']);
+      expect(answer.text).toMatch(/Give null where there is none|must be a telephone number/);
+      expect(answer.text).toContain(`"path":"traits.${path}"`);
+      const { push_token, ...columns } = given as Record<string, string>;
+      const body = push_token === undefined ? columns : { custom_attributes: { push_token } };
+      const changed = await fixture.as(tenant.session, `/v1/players/${player_id}`, {
+        method: 'PATCH',
+        body,
+      });
+      expect(brief(changed), JSON.stringify(body)).toEqual([422, 'VALIDATION_ERROR']);
+    }
+  });
+
+  test('an empty address names what to give instead', async () => {
+    for (const field of ['email', 'phone', 'telegram_id']) {
+      const answer = await identify({ external_id: fresh('e'), traits: { [field]: ' ' } });
+      expect(answer.body.error.details).toEqual({
+        issues: [{ path: `traits.${field}`, message: 'must not be empty: give null where there is none' }],
+      });
+    }
+  });
+
   test('invalid ids are VALIDATION_ERROR', async () => {
     const bad = [
       { anonymous_id: '' },

@@ -226,7 +226,7 @@ describe('deleting', () => {
 
 describe('listing', () => {
   test('filters match exactly', async () => {
-    const traits = { email: 'filter@example.com', phone: '+99 1', telegram_id: '@filter' };
+    const traits = { email: 'filter@example.com', phone: '+99 12', telegram_id: '@filter' };
     const id = await newPlayer({ external_id: 'filter&me', traits });
     await newPlayer({ traits: { email: 'filter@example.com.mt' } });
     for (const [field, value] of Object.entries({ ...traits, external_id: 'filter&me' })) {

@@ -105,7 +105,7 @@ describe('an exact id', () => {
   });
 
   test('that two players have finds both, and one that several ids of a player are finds it once', async () => {
-    const [one, two] = [await newPlayer({ phone: '+700' }), await newPlayer({ phone: '+700' })];
+    const [one, two] = [await newPlayer({ phone: '+7001' }), await newPlayer({ phone: '+7001' })];
     expect((await search('+700')).map(({ id }) => id).sort()).toEqual([one, two].sort());
     const same = await identify({
       external_id: 'same',
@@ -189,14 +189,14 @@ describe('a player that is not there any more', () => {
 
 test('finds nothing of another tenant or project', async () => {
   const other = await fixture.makeTenant();
-  const traits = { email: 'own@example.com', phone: '+555555', telegram_id: '@own_t' };
+  const traits = { email: 'own@example.com', phone: '+555556', telegram_id: '@own_t' };
   const id = await identify({ external_id: 'own-external', anonymous_id: 'own-device', traits });
   const { body } = await fixture.internal('/v1/internal/projects', {
     tenant_id: tenant.tenant_id,
     name: 'Second',
   });
   const second = { 'x-project-id': String(body.data['project_id']) };
-  for (const q of [id, 'own-external', 'own@example.com', '+555555', '@own_t', 'own-device', 'own']) {
+  for (const q of [id, 'own-external', 'own@example.com', '+555556', '@own_t', 'own-device', 'own']) {
     expect(
       (await search(q)).map((one) => one.id),
       q,

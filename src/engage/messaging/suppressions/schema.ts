@@ -1,15 +1,16 @@
 import { z } from 'zod';
 import { PAGE_QUERY } from '../../../http/keyset-page.ts';
 import { nameSchemas } from '../../../http/schema-names.ts';
-import { addressText } from '../../../players/address-text.ts';
-import { CHANNELS } from '../../../tenants/config/channels.ts';
+import { trimmedText } from '../../../http/trimmed-text.ts';
+import { emailFault, emptyFault, phoneFault, plainAddress } from '../../../players/address-text.ts';
+import { CHANNELS, type Channel } from '../../../tenants/config/channels.ts';
 
 export const SUPPRESSION_REASONS = ['bounce', 'complaint', 'unsubscribe', 'manual'] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];
 
 /** Addresses are in an index, whose entries have at most 2,700 bytes. */
 const MAX_ADDRESS = 600;
-const address = addressText(3, MAX_ADDRESS).describe(
+const address = trimmedText(3, MAX_ADDRESS, plainAddress).describe(
   'As players have it; case does not count, nor does the spelling of a telephone number',
 );
 
@@ -22,12 +23,22 @@ export const listSuppressionsQuery = z.strictObject({
 });
 export type ListSuppressionsQuery = z.infer<typeof listSuppressionsQuery>;
 
+/** What is wrong with a text as an address of the channel. */
+const FAULTS: Readonly<Record<Channel, (address: string) => string | undefined>> = {
+  email: emailFault,
+  sms: phoneFault,
+  push: (address) => emptyFault('address', address),
+};
+
 /** `POST /v1/suppressions`. */
 export const createSuppressionBody = z
   .strictObject({ channel: z.enum(CHANNELS), address })
-  .refine((body) => body.channel !== 'email' || /^[^\s@]+@[^\s@]+$/.test(body.address), {
+  .refine(({ channel, address }) => FAULTS[channel](address) === undefined, {
     path: ['address'],
-    message: 'must be an email address',
+    error: ({ input }) => {
+      const { channel, address } = input as { channel: Channel; address: string };
+      return FAULTS[channel](address);
+    },
   });
 export type CreateSuppressionBody = z.infer<typeof createSuppressionBody>;
 

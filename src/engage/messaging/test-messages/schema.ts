@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../../http/schema-names.ts';
-import { addressText } from '../../../players/address-text.ts';
+import { trimmedText } from '../../../http/trimmed-text.ts';
+import { plainAddress } from '../../../players/address-text.ts';
 import { CHANNELS } from '../../../tenants/config/channels.ts';
 
 /** `POST /v1/templates/:id/send-test`. The message goes to `recipient`; the player only fills the template. */
 export const sendTestBody = z.strictObject({
-  recipient: addressText(1, 4_096),
+  recipient: trimmedText(1, 4_096, plainAddress),
   player_id: z.uuid().nullable().optional(),
   provider_id: z.uuid().nullable().optional(),
 });
