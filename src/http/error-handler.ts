@@ -5,6 +5,7 @@ import { ZodError } from 'zod';
 import { ApiError, validationError, type ErrorCode } from '../errors.ts';
 import { LogUnavailable } from '../platform/event-log/port.ts';
 import type { Logger } from '../platform/logger.ts';
+import { faultOf } from './schema-fault.ts';
 import { isUnavailable } from './unavailable.ts';
 
 const RETRY_AFTER_S = 1;
@@ -105,37 +106,10 @@ const MAX_ISSUES = 100;
 export function issuesOf(error: ZodError): { path: string; message: string }[] {
   const issues = error.issues.slice(0, MAX_ISSUES).flatMap((issue) => {
     const path = issue.path.map(String);
-    if (issue.code !== 'unrecognized_keys') return [{ path: path.join('.'), message: messageOf(issue) }];
+    if (issue.code !== 'unrecognized_keys') return [{ path: path.join('.'), message: faultOf(issue) }];
     return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not a known field' }));
   });
   return issues.slice(0, MAX_ISSUES);
-}
-
-/** What the schema's author says, or what the library says in words that need no knowledge of it. */
-function messageOf(issue: ZodError['issues'][number]): string {
-  const { message } = issue;
-  if (!message.startsWith('Invalid ')) return message;
-  if (issue.code === 'invalid_type') {
-    if (message.endsWith('received undefined')) return 'is required';
-    return `must be ${TYPES[issue.expected] ?? `of type ${issue.expected}`}`;
-  }
-  if (issue.code === 'invalid_value') return `must be ${listed(issue.values.map(String))}`;
-  if (issue.code === 'invalid_format' && /^[ug]uid$/.test(issue.format)) return 'must be a UUID';
-  return message;
-}
-
-const TYPES: Readonly<Record<string, string>> = {
-  string: 'a text',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  object: 'an object',
-  record: 'an object',
-  array: 'a list',
-};
-
-function listed(values: readonly string[]): string {
-  return values.length === 1 ? (values[0] ?? '') : `one of ${values.join(', ')}`;
 }
 
 /** The error envelope as JSON text. */

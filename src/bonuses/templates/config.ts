@@ -22,7 +22,7 @@ function amountFrom(min: 0 | 1) {
   const pattern = new RegExp(min === 0 ? `^(?:0|${digits})$` : `^${digits}$`);
   const error = `must be an integer from ${min} to 2^53 - 1 in the smallest unit, or a larger one as a string of at most ${MAX_DIGITS} digits`;
   return z
-    .union([z.int().min(min), z.string().regex(pattern)], { error })
+    .union([z.int().min(min), z.string().regex(pattern, error)], { error })
     .transform((value) => BigInt(value))
     .meta({ format: 'bigint' });
 }

@@ -40,7 +40,10 @@ export const listRatesQuery = z.strictObject({ ...PAGE_QUERY, base: code, quote:
 export type ListRatesQuery = z.infer<typeof listRatesQuery>;
 
 const exactRate = z
-  .string()
+  .string({
+    error: ({ input }) =>
+      input === undefined ? undefined : 'must be a text of decimal digits, such as "11.25"',
+  })
   .regex(/^\d{1,40}(\.\d{1,40})?$/, 'must be plain decimal digits, such as 11.25')
   .refine((digits) => /[1-9]/.test(digits), 'must be more than 0')
   .describe('1 whole unit of base in whole units of quote, exact');

@@ -1,5 +1,6 @@
 import type { ZodError, ZodType } from 'zod';
 import { ApiError, type Issue } from '../../../errors.ts';
+import { faultOf } from '../../../http/schema-fault.ts';
 
 /** What is wrong with a definition, whenever it is saved. */
 export const FAULTS = [
@@ -110,14 +111,9 @@ export class Place {
       // The schemas name codes of their own in `params`.
       const params = issue.code === 'custom' ? issue.params : undefined;
       const code = FAULTS.find((known) => known === params?.['code']) ?? 'FIELD_INVALID';
-      this.in(...path).report(code, `${messageOf(issue.message)}, not ${quoted(value)}`);
+      this.in(...path).report(code, `${faultOf(issue)}, not ${quoted(value)}`);
     }
   }
-}
-
-function messageOf(message: string): string {
-  // The library's own messages name the type of what was sent; the value follows anyway.
-  return message.replace(/^Invalid input: expected (\w+).*/s, 'must be of type $1');
 }
 
 function valueAt(written: unknown, path: readonly (string | number)[]): unknown {
