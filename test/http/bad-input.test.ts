@@ -261,6 +261,25 @@ describe('a refused request', () => {
     expectError(await one(deposit({ [field]: value })), 422, 'PROPERTIES_INVALID', new RegExp(field));
   });
 
+  it.each(['', 'tomorrow', '2026-01-31', 7, '2026-02-30T12:00:00Z'])(
+    'whose break ends at %j, which is no time, is refused',
+    async (until) => {
+      const body = { event: 'cooldown_entered', anonymous_id: 'a', properties: { until } };
+      const reason = /properties\.until must be a time in ISO-8601/;
+      expectError(await one(body), 422, 'PROPERTIES_INVALID', reason);
+      await expectRejected(body, 'PROPERTIES_INVALID', reason);
+    },
+  );
+
+  it('which has an external_id alone says what external_id is for', async () => {
+    const body = { event: 'login', external_id: 'customer-1' };
+    expectError(await one(body), 422, 'IDENTITY_REQUIRED', /external_id is for reference.*identify/);
+  });
+
+  it('whose currency is in lower case says how codes are written', async () => {
+    expectError(await one(deposit({ currency: 'eur' })), 422, 'PROPERTIES_INVALID', /written like EUR/);
+  });
+
   it.each(EMPTY_TEXTS)('whose reference is %j, the text of an empty value, counts for nobody', async (id) => {
     const bodies = [
       ['transaction_id', deposit({ transaction_id: id })],

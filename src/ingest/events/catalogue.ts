@@ -44,7 +44,12 @@ const money: PropertySchema = {
 };
 const currency: PropertySchema = { type: 'string', minLength: 1, maxLength: 16 };
 /** ISO-8601 with an offset, like an event's own time. */
-const time: PropertySchema = { type: 'string', format: 'date-time' };
+const breakEnd: PropertySchema = {
+  type: 'string',
+  format: 'date-time',
+  description:
+    'The end of the break; without it the break lasts 24 hours. A self-exclusion has no end: until in self_exclusion_set is not read, and self_exclusion_lifted alone ends it',
+};
 const oneOf = (...values: string[]): PropertySchema => ({ enum: values });
 
 const gameCategory = oneOf('slots', 'live', 'table', 'crash', 'dice', 'other');
@@ -102,7 +107,7 @@ export const EVENTS = {
     'session_limit_exceeded',
     'reality_check',
   ),
-  cooldown_entered: define('Responsible gaming', {}, { until: time }),
+  cooldown_entered: define('Responsible gaming', {}, { until: breakEnd }),
   deposit_initiated: define('Deposits', { ...transaction, payment_method: text }),
   deposit_confirmed: define('Deposits', { ...transaction, payment_method: text }),
   deposit_failed: define('Deposits', {}, transaction),

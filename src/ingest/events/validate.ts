@@ -85,7 +85,8 @@ export function findEventProblem(input: unknown, context: ValidationContext): Ev
 
 function findIdentityProblem(event: Record<string, unknown>): EventProblem | undefined {
   const { anonymous_id, player_id, external_id } = event;
-  if (isMissing(anonymous_id) && isMissing(player_id)) return identityRequired({ anonymous_id, player_id });
+  if (isMissing(anonymous_id) && isMissing(player_id))
+    return identityRequired({ anonymous_id, player_id }, external_id);
   if (anonymous_id !== undefined && !isIdText(anonymous_id)) return badId('anonymous_id');
   if (external_id !== undefined && !isIdText(external_id)) return badId('external_id');
   if (player_id === undefined) return undefined;
@@ -101,10 +102,14 @@ function isMissing(id: unknown): boolean {
   return id === undefined || id === null || (typeof id === 'string' && isEmptyId(id));
 }
 
-function identityRequired(ids: Record<string, unknown>): EventProblem {
+function identityRequired(ids: Record<string, unknown>, external_id: unknown): EventProblem {
   const [path, id] = Object.entries(ids).find(([, one]) => typeof one === 'string') ?? ['anonymous_id'];
   const why = typeof id === 'string' ? `${emptyIdMessage(path, id)}; ` : '';
-  return { code: 'IDENTITY_REQUIRED', path, message: `${why}give anonymous_id or player_id` };
+  const more =
+    external_id === undefined
+      ? ''
+      : ': external_id is for reference only in an event, and identify links it to a player';
+  return { code: 'IDENTITY_REQUIRED', path, message: `${why}give anonymous_id or player_id${more}` };
 }
 
 /** Whether the value can be an id that a caller made up. */
@@ -175,7 +180,9 @@ function findPropertiesProblem(
   const { currency } = value as { currency?: unknown };
   const readsCurrency = definitionOf(name)?.properties['currency'] !== undefined;
   if (readsCurrency && typeof currency === 'string' && !context.hasCurrency(currency)) {
-    const message = `properties.currency ${JSON.stringify(currency)} is not active in the tenant's currency catalogue`;
+    const code = currency.trim().toUpperCase();
+    const hint = code !== currency && context.hasCurrency(code) ? `: codes are written like ${code}` : '';
+    const message = `properties.currency ${JSON.stringify(currency)} is not active in the tenant's currency catalogue${hint}`;
     return { code: 'PROPERTIES_INVALID', path: 'properties.currency', message };
   }
   return undefined;
