@@ -319,6 +319,20 @@ describe('problems', () => {
     for (const one of found) seen.add(one.split(' ')[0] ?? '');
   });
 
+  it('a push token is not the text of an empty value', () => {
+    const node = {
+      id: 'a',
+      type: 'update_player',
+      set: { traits: { push_token: 'undefined' } },
+      next: 'end',
+    };
+    const graph = { start_node_id: 'a', nodes: [node, { id: 'end', type: 'end' }] };
+    const [issue] = issuesOf({ trigger: { kind: 'manual' }, graph }).filter(({ path }) =>
+      path.endsWith('push_token'),
+    );
+    expect(issue?.message).toMatch(/the text of an empty value: .*Give null where there is none/);
+  });
+
   it('covers every code', () => {
     expect([...seen].sort()).toEqual([...FAULTS].sort());
   });
