@@ -4,7 +4,10 @@
  */
 export const ERRORS = {
   BODY_MALFORMED: { status: 400, when: 'the body is not valid JSON of the documented shape' },
-  UNSUPPORTED_MEDIA_TYPE: { status: 415, when: 'the Content-Type is not application/json, or the body is compressed' },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    when: 'the Content-Type is not application/json, or the body is compressed',
+  },
   REQUEST_TIMEOUT: { status: 408, when: 'the request did not arrive whole within 30 s' },
   UNAUTHORIZED: { status: 401, when: 'the credential is missing, malformed, expired or revoked' },
   FORBIDDEN: {
