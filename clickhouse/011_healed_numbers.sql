@@ -1,4 +1,4 @@
--- The migration before marked healed integers by what is beside them: deep ones as if they were of the object itself, so that
+-- The migration before marked healed integers by what surrounds them: deep ones as if they were of the object itself, so that
 -- a condition on a key of the object could read the digits of a deeper one; those within 64 bits, too; and digits between
 -- commas inside of texts. A key that ends with a backslash was passed over. Here the text is taken apart, so that each number
 -- is written as new events have it: beyond 64 bits with the mark e+00 in the object itself, E+00 in a deeper object or list.

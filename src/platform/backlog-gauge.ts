@@ -69,7 +69,7 @@ export interface AgeSource {
   read: () => Promise<number | null>;
 }
 
-/** Adds a gauge of an age, read at every scrape; 0 while nothing is open. An age that cannot be read in time is left out. */
+/** Adds a gauge of an age, read at every scrape; 0 while nothing is open. An age that cannot be read in time is not shown. */
 export function exposeAge(
   { registry, clock, logger, limits }: Omit<BacklogGaugeOptions, 'sources'>,
   { name, help, read }: AgeSource,

@@ -135,7 +135,7 @@ async function live({ grants, order, repeats, moments, merge_at, batch }: Story)
       expires_at = ${until === null ? null : at(until)} where grant_id = ${grant_id}`;
   }
   if (!is_merged) await merge();
-  // One that starts anew: a grant that failed beside the others rests for some seconds in the first.
+  // One that starts anew: a grant that failed meanwhile rests for some seconds in the first.
   await new Recounter(platform as RecountDeps).turn();
   return { told, arrivals, prefix: `${players[0]} ` };
 }

@@ -65,7 +65,7 @@ describe('the export of a player', () => {
     const headers = { authorization: `Bearer ${service.session_token}` };
     const answer = await request(`${service.base_url}${path}/file`, { headers });
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'application/zip']);
-    // Files of two people can be told apart in one folder.
+    // Files of two people have two names in one folder.
     expect(answer.headers['content-disposition']).toBe(`attachment; filename="player-${player_id}.zip"`);
     zip = new Uint8Array(await answer.body.arrayBuffer());
   });
