@@ -210,7 +210,7 @@ describe('a simulation', () => {
     await drawer.getByRole('button', { name: 'Simulate' }).click();
     await drawer.getByRole('row', { name: /Size of the deposit Done no branch held at once/ }).waitFor();
     await drawer.getByRole('row', { name: /Wait 1 day Done the time was over 1 day/ }).waitFor();
-    await drawer.getByText(/^Send “Thanks”: email to /).click();
+    await drawer.getByText(/^Send “Thanks”: Email to /).click();
     await drawer.getByText('Hello Ada').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await drawer.getByLabel('Data of the trigger').fill('{"amount": 5000}');
