@@ -107,11 +107,12 @@ function comparable(
   return { name, kind, unit: unit ?? null, values: values ?? null, operators: OPERATORS_OF[kind] };
 }
 
-/** A property of an event by its JSON Schema: a list of values is text, a text with a format is a time. */
+/** A property of an event by its JSON Schema: a list of values is text, a text with a format of times is a time. */
 function propertyOf(name: string, schema: PropertySchema): Comparable {
   if (isMoneyProperty(name)) return comparable(name, 'number', MONEY_UNIT, undefined);
   if (Array.isArray(schema['enum'])) return comparable(name, 'text', undefined, schema['enum'] as string[]);
-  if (schema['format'] !== undefined) return comparable(name, 'date', undefined, undefined);
+  if (['date-time', 'date-or-time'].includes(String(schema['format'])))
+    return comparable(name, 'date', undefined, undefined);
   const { type } = schema;
   const kind = type === 'integer' || type === 'number' ? 'number' : type === 'string' ? 'text' : 'json';
   return comparable(name, kind, undefined, undefined);
