@@ -62,10 +62,12 @@ export function installJsonBody(app: FastifyInstance): void {
   }
 }
 
+const COMPRESSIONS = new Set(['gzip', 'x-gzip', 'deflate', 'br', 'zstd', 'compress', 'x-compress']);
+
 /** Why the body of the request cannot be read; undefined: it is not compressed. */
 export function encodingRefusal({ headers }: FastifyRequest): ApiError | undefined {
-  const encoding = headers['content-encoding'] ?? 'identity';
-  if (encoding === 'identity') return undefined;
+  const encoding = headers['content-encoding'] ?? '';
+  if (!encoding.split(',').some((one) => COMPRESSIONS.has(one.trim().toLowerCase()))) return undefined;
   const shown = JSON.stringify(encoding.slice(0, 32));
   return new ApiError(
     'UNSUPPORTED_MEDIA_TYPE',

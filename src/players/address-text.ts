@@ -51,11 +51,14 @@ export function emailFault(address: string): string | undefined {
 
 /**
  * What is wrong with a text as a telephone number; undefined: nothing. Numbers within a country, extensions and every
- * spelling are allowed; a number has at least 4 digits, and not the same one throughout, as placeholders have.
+ * spelling are allowed; a number has at least 4 digits behind zeros, and not the same one throughout, as placeholders have. What
+ * is accepted here is an address to the gate: see `isAddress` in exclusions/address-queries.ts.
  */
 export function phoneFault(address: string): string | undefined {
   const digits = address.match(DIGIT) ?? [];
-  if (digits.length >= MIN_DIGITS && new Set(digits).size > 1) return undefined;
+  const behind_zeros = digits.slice(digits.findIndex((digit) => digit !== '0'));
+  const is_one_digit = new Set(behind_zeros).size === 1 && behind_zeros.length < SHORT_DIGITS;
+  if (behind_zeros.length >= MIN_DIGITS && new Set(digits).size > 1 && !is_one_digit) return undefined;
   return emptyFault('phone', address) ?? PHONE_RULE;
 }
 
@@ -63,4 +66,6 @@ const EMAIL = /^[^\s@]+@[^\s@]+$/;
 const DIGIT = /\p{Nd}/gu;
 /** The shortest numbers within a country have so many. */
 const MIN_DIGITS = 4;
+/** Shorter numbers of one digit behind zeros are placeholders to the gate. */
+const SHORT_DIGITS = 7;
 const PHONE_RULE = `must be a telephone number: at least ${MIN_DIGITS} digits, not the same one throughout`;

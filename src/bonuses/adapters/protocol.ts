@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { givenId } from '../../http/given-id.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
 
 // What this service and a casino platform say to each other (docs/adapter.md is generated from these declarations):
@@ -25,16 +24,12 @@ export const PLATFORM_STATUSES = [
 export type PlatformStatus = (typeof PLATFORM_STATUSES)[number];
 
 const subunit = z.union([z.int().min(0), z.string().regex(/^\d{1,30}$/)]);
-const bonus_id = givenId(
-  'platform_bonus_id',
-  z
-    .string()
-    .min(1)
-    .max(200)
-    // What Postgres cannot hold.
-    .regex(/^[^\p{Cc}\p{Cs}]+$/u),
-  'Send the id',
-);
+const bonus_id = z
+  .string()
+  .min(1)
+  .max(200)
+  // What Postgres cannot hold.
+  .regex(/^[^\p{Cc}\p{Cs}]+$/u);
 
 /** The body of `POST /v1/bonuses/grant`. */
 export const grantBody = z.strictObject({

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { ApiError, validationError } from '../../errors.ts';
-import { givenId } from '../../http/given-id.ts';
 import type { AnyEndpoint } from '../../http/endpoint.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -48,7 +47,7 @@ const bonusEvent = z.object({
   event_id: z.guid().toLowerCase(),
   ts: timestampWithOffset,
   grant_id: z.guid().toLowerCase(),
-  platform_bonus_id: givenId('platform_bonus_id', z.string().min(1).max(200), 'Send the id'),
+  platform_bonus_id: z.string().min(1).max(200),
   data: z.record(z.string(), z.unknown()),
 });
 type BonusEvent = z.infer<typeof bonusEvent>;

@@ -4,6 +4,7 @@ import { Amount, computedOf, plainOf } from './amount.ts';
 import { ARITHMETIC } from './arithmetic.ts';
 import { formatDate, namedDate } from './dates.ts';
 import { Exact } from './decimals.ts';
+import type { FilterName } from './grammar/filter-names.ts';
 import { MONEY, moneyText, type MoneyContext } from './money.ts';
 import { chargeElements, chargeSearch, chargeSort, chargeValue, type Work } from './work.ts';
 
@@ -93,7 +94,7 @@ const money: Charge = (work, value, args) => {
  * names end in `_exp` evaluate an expression for each element, `sample` draws lots, and `raw` would let a value from a
  * player become markup.
  */
-const CHARGES: Readonly<Record<string, Charge>> = {
+const CHARGES: Readonly<Record<FilterName, Charge>> = {
   // Texts.
   append: perCharacter(1),
   prepend: perCharacter(1),
@@ -183,9 +184,6 @@ const CHARGES: Readonly<Record<string, Charge>> = {
   date_to_long_string: ofNamedDate,
 };
 
-/** The filters that templates may use. */
-export const FILTERS: readonly string[] = Object.keys(CHARGES);
-
 /** Filters whose result is an amount in the currency of their operands. All others take amounts for mere numbers. */
 const OF_AMOUNTS = new Set(
   'abs at_least at_most ceil divided_by floor minus modulo plus round times to_integer'.split(' '),
@@ -232,7 +230,10 @@ export function boundFilters(engine: Liquid): void {
 
 /** A filter of the engine's own under the charge of the one that it replaces. */
 export function replaceFilter(engine: Liquid, name: string, filter: (value: unknown) => unknown): void {
-  engine.registerFilter(name, boundFilter(name, filter, CHARGES[name] ?? perCharacter(4)));
+  engine.registerFilter(
+    name,
+    boundFilter(name, filter, (CHARGES as Partial<Record<string, Charge>>)[name] ?? perCharacter(4)),
+  );
 }
 
 function boundFilter(name: string, filter: Handler, charge: Charge): Handler {

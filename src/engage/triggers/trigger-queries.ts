@@ -225,7 +225,8 @@ export async function rateTriggerEvents(
     from unnest(
       ${textArray(events.map(({ event_key }) => event_key))}::text::text[],
       ${textArray(events.map(({ value }) => value))}::text::text[]) as r (event_key, value)
-    where e.tenant_id = ${tenant_id} and e.project_id = ${project_id} and e.event_key = r.event_key and e.outcome is null`;
+    where e.tenant_id = ${tenant_id} and e.project_id = ${project_id} and e.event_key = r.event_key and e.outcome is null
+      and e.value is distinct from r.value`;
 }
 
 /**

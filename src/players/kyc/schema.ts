@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { givenId } from '../../http/given-id.ts';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
@@ -90,7 +89,7 @@ export const kycWithHistory = kycResource.extend({
 const said = {
   event_id: z.guid().toLowerCase(),
   ts: instant.transform((text) => Date.parse(text)),
-  player_external_id: givenId('player_external_id', z.string().min(1).max(MAX_ID_LENGTH), 'Send the id'),
+  player_external_id: z.string().min(1).max(MAX_ID_LENGTH),
 };
 const said_reason = z.string().nullish();
 

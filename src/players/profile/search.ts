@@ -46,7 +46,10 @@ export function soughtIds(text: string): SoughtIds {
   const prefixes = {
     external_id: [text],
     email: [text],
-    phone: NUMBER.test(address) && address.replaceAll(/[^+\d]/g, '').length >= MIN_PREFIX ? [text] : [],
+    phone:
+      NUMBER.test(address) && address.replaceAll(/\D/g, '').replace(/^0+/, '').length >= MIN_PREFIX
+        ? [text]
+        : [],
     telegram_id: exact.telegram_id.filter((one) => one.length >= MIN_PREFIX),
     anonymous_id: [text],
   };

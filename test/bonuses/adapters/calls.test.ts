@@ -257,11 +257,6 @@ describe('what an answer to a grant means', () => {
     ['201 pending', reply(201, '{"platform_bonus_id":"a","status":"pending"}'), { kind: 'accepted' }],
     ['2xx of another shape', reply(200, '{"platform_bonus_id":"","status":"credited"}'), { kind: 'unknown' }],
     [
-      '2xx with the text of an empty value',
-      reply(200, '{"platform_bonus_id":"undefined","status":"credited"}'),
-      { kind: 'unknown' },
-    ],
-    [
       '2xx of an unknown status',
       reply(200, '{"platform_bonus_id":"a","status":"done"}'),
       { kind: 'unknown' },

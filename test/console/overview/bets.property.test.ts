@@ -35,8 +35,8 @@ const oddId = constantFrom(
   '\u0001\t\n',
   'ünï→🎰',
   '/slash',
-  ' ',
-  '0',
+  ' a ',
+  '00',
 );
 /** Properties beside those of the catalogue; some have a field of the same name further down. */
 const extra = constantFrom<object>(

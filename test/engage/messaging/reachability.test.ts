@@ -119,9 +119,12 @@ it('is not that of strangers with the same text of an empty value in place of an
       select tenant_id, project_id, player_id, 'sms', sms_key from players where player_id = ${excluded}`;
     expect((await reachability(person))['sms'], phone).toMatchObject({ codes: [] });
   }
-  const [id = '', excluded = ''] = await client.players(2, { phone: '+35699001122' });
-  await change(excluded, { status: 'self_excluded' });
-  expect((await reachability(id))['sms']).toMatchObject({ verdict: 'SKIPPED_SELF_EXCLUDED' });
+  // What the API takes for a number is one, though its digits behind the zero are equal.
+  for (const phone of ['+35699001122', '07777 777777']) {
+    const [id = '', excluded = ''] = await client.players(2, { phone });
+    await change(excluded, { status: 'self_excluded' });
+    expect((await reachability(id))['sms'], phone).toMatchObject({ verdict: 'SKIPPED_SELF_EXCLUDED' });
+  }
 });
 
 it('has every code that applies in the order of the gate, and what the rules look at', async () => {

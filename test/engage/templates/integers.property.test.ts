@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FILTERS } from '../../../src/engage/templates/filters.ts';
+import { FILTERS } from '../../../src/engage/templates/grammar/filter-names.ts';
 import { compileTemplate, RenderFailed, renderMessage } from '../../../src/engage/templates/render.ts';
 import { parseExact } from '../../../src/platform/exact-json.ts';
 import { DEFAULT_CATALOGUE } from '../../../src/tenants/currency-catalogue.ts';

@@ -9,7 +9,7 @@ import {
   tuple,
   type Arbitrary,
 } from 'fast-check';
-import { FILTERS } from '../../../src/engage/templates/filters.ts';
+import { FILTERS } from '../../../src/engage/templates/grammar/filter-names.ts';
 
 /** Templates that need more work than a message may cost. */
 export const TOO_MUCH_WORK = [

@@ -359,7 +359,6 @@ describe('a platform', () => {
       { level: 'one' },
       { level: undefined },
       { player_external_id: undefined },
-      { player_external_id: 'undefined' },
       { data: { expires_at: 'never' } },
     ])
       expect(await on.dual.webhook({ ...event, ...wrong }), JSON.stringify(wrong)).toMatchObject({

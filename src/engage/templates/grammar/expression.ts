@@ -1,5 +1,4 @@
-import { FILTERS } from '../filters.ts';
-import { undefinedFilter } from './filter-names.ts';
+import { isFilter, undefinedFilter } from './filter-names.ts';
 import { GrammarError, type Lexeme } from './lexer.ts';
 
 /** Operators of conditions that compare two values. */
@@ -160,7 +159,7 @@ export class Expressions {
   #filter(): void {
     const at = this.next.at;
     const name = this.name('the name of a filter');
-    if (!FILTERS.includes(name)) throw new GrammarError(at, undefinedFilter(name));
+    if (!isFilter(name)) throw new GrammarError(at, undefinedFilter(name));
     const texts: FilterUse['texts'] = [];
     this.#filters.push({ name, at, texts });
     if (!this.takes(':')) {
