@@ -44,8 +44,9 @@ export type CampaignsFixture = Awaited<ReturnType<typeof campaignsFixture>>;
 export const holdRelease = (on: CampaignsFixture, campaign_id: string) =>
   usedTo(on, campaign_id, new Date(Date.now() + 3_600_000));
 
-/** Nothing of the campaign's rate is used ahead. */
-export const release = (on: CampaignsFixture, campaign_id: string) => usedTo(on, campaign_id, new Date());
+/** Nothing of the campaign's rate is used ahead, or of the last milliseconds: so much may be released at once. */
+export const release = (on: CampaignsFixture, campaign_id: string, unused_ms = 0) =>
+  usedTo(on, campaign_id, new Date(Date.now() - unused_ms));
 
 const usedTo = ({ sql, tenant }: CampaignsFixture, campaign_id: string, released_to: Date) =>
   noteReleased(sql, { ...tenant, campaign_id }, released_to);
