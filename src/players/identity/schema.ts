@@ -1,9 +1,12 @@
 import { z } from 'zod';
-import { givenId } from '../../http/given-id.ts';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { MAX_ID_LENGTH } from '../../ingest/events/catalogue.ts';
+import { emptyIdMessage, isEmptyId } from '../../platform/empty-ids.ts';
 import { customAttributes, profileFields } from '../profile/schema.ts';
 
+/** The schema with a check that the id is not the text of an empty value. */
+const given = (field: string, id: z.ZodString | z.ZodGUID) =>
+  id.refine((text) => !isEmptyId(text), { error: ({ input }) => emptyIdMessage(field, String(input)) });
 const id = z.string().min(1).max(MAX_ID_LENGTH);
 
 const { propertyNames, maxProperties } = z.toJSONSchema(customAttributes);
@@ -23,9 +26,9 @@ const traits = z
 /** `POST /v1/players/identify`. */
 export const identifyBody = z
   .strictObject({
-    anonymous_id: givenId('anonymous_id', id).optional(),
-    external_id: givenId('external_id', id).optional(),
-    player_id: givenId('player_id', z.guid()).optional(),
+    anonymous_id: given('anonymous_id', id).optional(),
+    external_id: given('external_id', id).optional(),
+    player_id: given('player_id', z.guid()).optional(),
     traits: traits.optional(),
   })
   // For the documentation only: the route checks it and answers IDENTITY_REQUIRED.
