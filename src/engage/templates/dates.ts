@@ -64,7 +64,7 @@ function spelledOut(
     if (letter === 'Z' && zone_name !== undefined) return zone_name;
     const short = SHORT[letter];
     if (short !== undefined)
-      return letter === '+' && zone_name !== undefined ? short.replace('%Z', zone_name) : short;
+      return letter === '+' && zone_name !== undefined ? short.replace('%Z', () => zone_name) : short;
     if (!WEEK.has(letter)) return whole;
     const { year, week } = isoWeek(asked('%Y-%m-%d'));
     const number = letter === 'V' ? week : letter === 'G' ? year : year % 100;

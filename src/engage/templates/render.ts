@@ -283,10 +283,10 @@ function charged<T>({ path }: Field, work: () => T): T {
 }
 
 /** Messages of the parser and renderer, and the messages that replace them. */
-const IN_OTHER_WORDS: readonly (readonly [RegExp, string | ((whole: string, part: string) => string)])[] = [
-  [/^undefined filter: (\S+)$/, (_, name) => undefinedFilter(name)],
-  [/^.* limit exceeded$/s, 'takes more work than one message may cost'],
-  [/^.*call stack.*$/is, 'is nested too deeply'],
+const IN_OTHER_WORDS: readonly (readonly [RegExp, (part: string) => string])[] = [
+  [/^undefined filter: (\S+)$/, undefinedFilter],
+  [/^.* limit exceeded$/s, () => 'takes more work than one message may cost'],
+  [/^.*call stack.*$/is, () => 'is nested too deeply'],
 ];
 
 /** What the library refuses before a fault of the grammar, such as a tag that does not exist. */
@@ -329,8 +329,11 @@ function issueOf(path: string, error: unknown): TemplateIssue {
 function messageOf(error: unknown): string {
   const said = error instanceof Error ? error.message : 'cannot be rendered';
   const message = said.replace(/(, file:[^,]*)?, line:\d+, col:\d+$/, '').slice(0, 500);
-  const other = IN_OTHER_WORDS.find(([pattern]) => pattern.test(message));
-  return other === undefined ? message : message.replace(other[0], other[1] as string);
+  for (const [pattern, inOtherWords] of IN_OTHER_WORDS) {
+    const found = pattern.exec(message);
+    if (found !== null) return inOtherWords(found[1] ?? '');
+  }
+  return message;
 }
 
 /** Prepares the fields for rendering; returns the variables that they read and do not set, once each, sorted by name. */
