@@ -66,7 +66,8 @@ const COMPRESSIONS = new Set(['gzip', 'x-gzip', 'deflate', 'br', 'zstd', 'compre
 
 /** Why the body of the request cannot be read; undefined: it is not compressed. */
 export function encodingRefusal({ headers }: FastifyRequest): ApiError | undefined {
-  const encoding = headers['content-encoding'] ?? '';
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined) return undefined;
   if (!encoding.split(',').some((one) => COMPRESSIONS.has(one.trim().toLowerCase()))) return undefined;
   const shown = JSON.stringify(encoding.slice(0, 32));
   return new ApiError(

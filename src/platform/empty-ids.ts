@@ -34,12 +34,14 @@ export function emptyIdMessage(
   return `${field} is ${shown}, the text of an empty value: the program that sent it has no ${what} there. ${remedy}`;
 }
 
+/** A cheap first check of every id. */
+const OPENS = /^["'`(<]./s;
 const PAIRS = new Set(['""', "''", '``', '()', '<>']);
 
 /** Without spaces around, and without quotes and parentheses, of which programs that quote twice write two pairs. */
 function bare(id: string): string {
   let text = id.trim();
-  for (let pairs = 0; pairs < 2 && text.length > 1 && PAIRS.has(`${text[0]}${text.at(-1)}`); pairs++)
+  for (let pairs = 0; pairs < 2 && OPENS.test(text) && PAIRS.has(`${text[0]}${text.at(-1)}`); pairs++)
     text = text.slice(1, -1).trim();
   return text;
 }

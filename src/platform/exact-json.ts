@@ -125,7 +125,7 @@ const ZERO_FRACTION = /\.0+$/;
  * Finds nothing in most texts, in half the time that `JSON.parse` takes: numbers with an exponent, of more than 15 digits with
  * a fraction, or of more than 2^53 − 1 without. It may find digits inside of texts, too.
  */
-const MAY_BE_ROUNDED = /[:,[ \t\n\r]-?(?:9\d{15}|[\d.]{17}|[\d.]{1,16}[eE])/;
+const MAY_BE_ROUNDED = /[:,[ \t\n\r]-?(?:9\d{15}|\d(?:[\d.]{16}|[\d.]{0,15}[eE]))/;
 
 /**
  * As `JSON.parse` of an object or a list, but numbers that it would round are {@link ExactNumber}s. Of a repeated key
