@@ -223,7 +223,7 @@ BEGIN ATOMIC
             FROM born), '{}'::jsonb));
 END;
 
-CREATE OR REPLACE FUNCTION public.queue_job(task text, payload json, max_attempts integer, job_key text, queue text, run_at timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.queue_job(task text, payload json, max_attempts integer, job_key text, queue text, run_at timestamp with time zone, priority integer DEFAULT 0)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -232,7 +232,8 @@ AS $function$
 begin
   perform graphile_worker.add_job(
     identifier => queue_job.task, payload => queue_job.payload, queue_name => queue_job.queue,
-    run_at => coalesce(queue_job.run_at, now()), max_attempts => queue_job.max_attempts, job_key => queue_job.job_key);
+    run_at => coalesce(queue_job.run_at, now()), max_attempts => queue_job.max_attempts, job_key => queue_job.job_key,
+    priority => queue_job.priority);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.rate_at(of_tenant uuid, from_code text, to_code text, moment timestamp with time zone)

@@ -215,7 +215,7 @@ describe('tenancy', () => {
     // The other one reads the jobs of the transaction's own tenant.
     const givenUp = 'jobs_given_up(integer)';
     // This function only adds a job. The jobs themselves are out of reach for every role but their owner.
-    const queueJob = 'queue_job(text,json,integer,text,text,timestamp with time zone)';
+    const queueJob = 'queue_job(text,json,integer,text,text,timestamp with time zone,integer)';
     expect(definers.map(({ oid }) => String(oid))).toEqual([queueJob, givenUp]);
   });
 

@@ -13,9 +13,13 @@ interface JobsOptions {
 /** Opens jobs kept by graphile-worker; its schema must have been migrated. */
 export function openJobs(options: JobsOptions): Jobs {
   return {
-    async add(sql, { task, payload, max_attempts, job_key = null, queue = null, run_at = null }) {
+    async add(
+      sql,
+      { task, payload, max_attempts, job_key = null, queue = null, run_at = null, priority = 0 },
+    ) {
+      const text = JSON.stringify(payload);
       await sql`
-        select queue_job(${task}, ${JSON.stringify(payload)}::text::json, ${max_attempts}, ${job_key}, ${queue}, ${run_at})`;
+        select queue_job(${task}, ${text}::text::json, ${max_attempts}, ${job_key}, ${queue}, ${run_at}, ${priority})`;
     },
     work: (tasks, crontab) => startWorker({ ...options, tasks, crontab }),
   };

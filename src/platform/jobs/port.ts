@@ -17,6 +17,8 @@ export interface NewJob {
   job_key?: string;
   /** Jobs of one queue run one at a time, with up to 5 s between them. There are few queues, with fixed names. */
   queue?: string;
+  /** Of the jobs that are due, those with a smaller number run first. Absent: 0. */
+  priority?: number;
   /** Absent: now. */
   run_at?: Date;
 }

@@ -40,11 +40,21 @@ export interface ExportDeps extends Pick<Platform, 'postgres' | 'clickhouse' | '
 
 const exportRef = z.strictObject({ tenant_id: z.uuid(), export_id: z.uuid() });
 
-/** A job that makes the export. One is made at a time: each reads much. */
-export function exportJob({ tenant_id, export_id }: ExportRef): NewJob {
+/**
+ * A job that makes the export. One is made at a time: each reads much. `before` is how many others of the tenant are
+ * queued: the first one of each tenant comes before the second one of any, so no tenant waits for all of another's.
+ */
+export function exportJob({ tenant_id, export_id }: ExportRef, before: number): NewJob {
   const payload = { tenant_id, export_id };
   const job_key = `${EXPORT_TASK} ${export_id}`;
-  return { task: EXPORT_TASK, payload, max_attempts: MAX_ATTEMPTS, job_key, queue: EXPORT_TASK };
+  return {
+    task: EXPORT_TASK,
+    payload,
+    max_attempts: MAX_ATTEMPTS,
+    job_key,
+    queue: EXPORT_TASK,
+    priority: before,
+  };
 }
 
 /** The owner of a chunk in its encryption: in another place of the file, or in another file, it cannot be decrypted. */

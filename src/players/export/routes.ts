@@ -85,8 +85,9 @@ async function requestExport(
   const { postgres, clock, jobs } = deps;
   const { player_id } = await requirePlayer(postgres, { tenant_id, project_id, player_id: id });
   const [counted] = await postgres.readAsTenant(tenant_id, (tx) => countQueued(tx, tenant_id));
-  if (counted !== undefined && counted.queued >= MAX_QUEUED) {
-    const message = `${counted.queued} exports of the tenant are waiting: try again later`;
+  const queued = counted?.queued ?? 0;
+  if (queued >= MAX_QUEUED) {
+    const message = `${queued} exports of the tenant are waiting: try again later`;
     throw new ApiError('RATE_LIMITED', message, { retry_after_s: RETRY_AFTER_S });
   }
   const now_ms = clock.now_ms();
@@ -103,7 +104,7 @@ async function requestExport(
     if (row === undefined) throw new Error('an insert that updates on conflict returned no row');
     const after = { export_id: row.export_id, status: row.status };
     await deps.audit(tx, { tenant_id, project_id, resource_id: player_id, before: null, after });
-    await jobs.add(tx, exportJob(row));
+    await jobs.add(tx, exportJob(row, queued));
     return row;
   });
 }
