@@ -67,21 +67,28 @@ export class BonusHarness {
     await this.sql`update bonus_grants set next_attempt_at = now() where next_attempt_at is not null`;
   }
 
-  /** Waits until nothing is left to be sent, published or issued; pauses between attempts are cut short. */
+  /**
+   * Waits until nothing is left to be issued, sent or published; pauses between attempts are cut short. It fails when the
+   * numbers of what is left stand still, not because there is much of it.
+   */
   async drained(): Promise<void> {
     const { sql } = this;
-    await until(async (saw) => {
-      await sql`
-        update bonus_grants set next_attempt_at = now()
-        where outcome <> 'sent' and next_attempt_at > now()`;
-      const [row] = saw(
-        await sql<{ open: number }[]>`
-        select (select count(*) from bonus_grants where status = 'pending')::integer
-          + (select count(*) from bonus_grant_events where is_to_publish)::integer
-          + (select count(*) from bonus_campaigns where finished_at is null)::integer as open`,
-      );
-      return row?.open === 0;
-    });
+    for (let before: number[] = []; ;) {
+      const left = await until('what is left changes', async (saw) => {
+        await sql`
+          update bonus_grants set next_attempt_at = now()
+          where outcome <> 'sent' and next_attempt_at > now()`;
+        const [row = {}] = await sql<Record<string, number>[]>`
+          select (select count(*) from bonus_campaigns where finished_at is null)::integer as campaigns,
+            (select count(*) from bonus_campaign_rows where status = 'reserved')::integer as reserved,
+            (select count(*) from bonus_grants where status = 'pending')::integer as pending,
+            (select count(*) from bonus_grant_events where is_to_publish)::integer as to_publish`;
+        const now = Object.values(saw(row));
+        return now.some((count, i) => count !== before[i]) && now;
+      });
+      if (left.every((count) => count === 0)) return;
+      before = left;
+    }
   }
 
   /** A tenant with an adapter and a template of EUR 10. */
