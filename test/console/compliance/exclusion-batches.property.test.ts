@@ -78,4 +78,4 @@ it('exclusions and breaks of one batch have the records that they have one by on
       ],
     },
   );
-}, 120_000);
+});
