@@ -1,5 +1,5 @@
 import { readFile, readdir, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ENVIRONMENT_VARIABLES, SECRET_VARIABLES } from '../src/config.ts';
 import { ERRORS } from '../src/errors.ts';
@@ -57,15 +57,48 @@ it('docs/operating.md has a line for every metric of the service', async () => {
 });
 
 describe('the pages', () => {
-  /** README.md, ARCHITECTURE.md, CHANGELOG.md and the pages of docs/. */
-  async function pages(): Promise<string[]> {
-    const found = await Promise.all(
-      ['.', 'docs'].map(async (folder) =>
-        (await readdir(join(packageRoot, folder))).map((name) => join(packageRoot, folder, name)),
-      ),
-    );
-    return found.flat().filter((path) => path.endsWith('.md'));
+  /** The paths of the Markdown files in a folder, from the root of the package. */
+  async function pagesIn(folder: string, { recursive = false } = {}): Promise<string[]> {
+    const names = await readdir(join(packageRoot, folder), { recursive });
+    return names.filter((name) => name.endsWith('.md')).map((name) => join(folder, name));
   }
+
+  /** The READMEs of the rooms. */
+  const roomPages = async () =>
+    (await Promise.all(['src', 'processors'].map((folder) => pagesIn(folder, { recursive: true })))).flat();
+
+  /** The pages at the root, of docs/ with the decisions, of the rooms, and the results of benches. */
+  async function pages(): Promise<string[]> {
+    const found = await Promise.all([
+      ...['.', 'docs', 'docs/decisions', 'bench'].map((folder) => pagesIn(folder)),
+      roomPages(),
+    ]);
+    return found.flat().map((path) => join(packageRoot, path));
+  }
+
+  it('are short enough to be read', async () => {
+    const limits = [
+      { max: 350, paths: ['ARCHITECTURE.md'] },
+      { max: 120, paths: await roomPages() },
+      { max: 60, paths: await pagesIn('docs/decisions') },
+    ];
+    const too_long: string[] = [];
+    for (const { max, paths } of limits) {
+      expect(paths).not.toEqual([]);
+      for (const path of paths) {
+        const lines = (await readFile(join(packageRoot, path), 'utf8')).split('\n').length - 1;
+        if (lines > max) too_long.push(`${path}: ${lines} lines, at most ${max}`);
+      }
+    }
+    expect(too_long).toEqual([]);
+  });
+
+  it('the index of decisions names each page once, in order', async () => {
+    const index = await read('decisions/README.md');
+    const named = [...index.matchAll(/^- \[\d+ [^\]]+\]\(([^)]+)\)/gm)].map(([, name = '']) => name);
+    const found = (await pagesIn('docs/decisions')).map((path) => basename(path));
+    expect(named).toEqual(found.filter((name) => name !== 'README.md').toSorted());
+  });
 
   const exists = (path: string) =>
     stat(path).then(

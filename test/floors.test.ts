@@ -4,7 +4,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { packageRoot } from '../src/package-root.ts';
 import { readSources } from './source-tree.ts';
 
-// The rooms of src and the allowed direction of their imports, as the code map in ARCHITECTURE.md lists them.
+// The rooms of src and the allowed direction of their imports, as the floors in ARCHITECTURE.md list them.
 
 /** Folders of `test` without a room in `src`. */
 const OF_NO_ROOM = ['clients', 'contract', 'crash', 'deploy', 'engines', 'golden', 'oracle'];

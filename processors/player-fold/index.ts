@@ -31,7 +31,7 @@ const MAX_AHEAD = 2;
 /**
  * player-fold: `events` → Postgres → `player-events`. A batch is handled in parts: each part is applied in one
  * transaction and then emitted, while the next part is applied. The offset of the batch is committed at its end. After
- * a crash in between the parts come again whose emission is not recorded, and are only emitted again (ARCHITECTURE.md).
+ * a crash in between the parts come again whose emission is not recorded, and are only emitted again (src/ledger/README.md).
  */
 export async function startPlayerFold(platform: Platform, thresholds: Thresholds): Promise<LogConsumer> {
   const { eventLog, clock, logger, metrics, postgres } = platform;

@@ -19,7 +19,8 @@ const TICK_MS = 250;
  * Refills the bucket by Redis's clock, adds the returned permits, and takes up to the wanted permits. The bucket then
  * holds at most what the caller knows of it, which is less than the script finds when Redis lost the bucket, or did not
  * see what processes spent meanwhile. Returns how many permits were taken and the content left, as text because Redis
- * truncates numbers to integers. ARCHITECTURE.md says why this is no limiter of rate-limiter-flexible, as windows are.
+ * truncates numbers to integers. docs/decisions/022-rate-limits.md says why this is no limiter of rate-limiter-flexible, as
+ * windows are.
  */
 const LEASE_SCRIPT = `
 local per_ms, burst, wanted, returned = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
