@@ -23,7 +23,7 @@ export const INGESTION_DOCS: readonly DocumentedEndpoint[] = [
   {
     ...shared,
     path: '/v1/events',
-    summary: 'Ingests one event; 202 once it is durably queued',
+    summary: 'Accepts one event; 202 when it is durably queued',
     body: event,
     response: z.object({
       ingestion_id: z.uuid(),
@@ -36,7 +36,7 @@ export const INGESTION_DOCS: readonly DocumentedEndpoint[] = [
   {
     ...shared,
     path: '/v1/events/batch',
-    summary: 'Ingests up to 100 events; the valid ones of a batch are accepted',
+    summary: 'Accepts the valid events of a batch of up to 100',
     body: batch,
     response: z.object({
       ingestion_id: z.uuid(),

@@ -48,7 +48,7 @@ function vocabularyEndpoint(): AnyEndpoint {
   return endpoint({
     ...shared,
     path: '/v1/segments/fields',
-    summary: 'What a definition may say: fields, events with their properties, operators and limits',
+    summary: 'What a definition can contain: fields, events with their properties, operators and limits',
     response: segmentVocabulary,
     errors: [],
     handle: () => answer,
@@ -70,7 +70,7 @@ function pageEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/players/:id/segments',
-      summary: 'Lists the segments that the player is in, the last entered first',
+      summary: 'Lists the segments of the player, the last entered first',
       query: pageQuery,
       response: z.array(playerSegment),
       shape: 'list',
@@ -85,8 +85,7 @@ function overviewEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/segments/:id/history',
-      summary:
-        'How many members the segment had at full hours of the last month, and at midnight (UTC) before',
+      summary: 'The sizes of the segment at full hours of the last month, and at midnight (UTC) before that',
       query: historyQuery,
       response: z.array(sizePoint),
       errors: ['SEGMENT_NOT_FOUND'],

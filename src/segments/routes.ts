@@ -67,15 +67,14 @@ function definitionEndpoints(deps: Platform): AnyEndpoint[] {
     list: (tx, project, _filters, after, limit) => listSegments(tx, project, after, limit),
     find: ({ postgres }, ref) => findSegment(postgres, ref),
     create: {
-      summary: 'Makes a segment; realtime and scheduled ones are computed soon after',
+      summary: 'Creates a segment; realtime and scheduled segments are computed soon after',
       body: createSegmentBody,
       read_only: COMPUTED_FIELDS,
       errors: ['SEGMENT_DEFINITION_INVALID'],
       run: createSegment,
     },
     change: {
-      summary:
-        'Changes a segment; after a new definition it is computed again, unless its strategy is manual',
+      summary: 'Changes a segment; a new definition is computed, unless the strategy is manual',
       body: patchSegmentBody,
       read_only: COMPUTED_FIELDS,
       errors: ['SEGMENT_DEFINITION_INVALID'],
@@ -185,7 +184,7 @@ function recomputeEndpoint({ postgres, clock }: Platform): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/internal/recompute-player-segments',
-    summary: 'Has realtime segments evaluate players again: those that read one of `events`, or all',
+    summary: 'Evaluates players again in the realtime segments that read one of `events`, or in all',
     audit: { none: 'processors call it for events; members follow from the definitions, which stay' },
     access: { mode: 'internal' },
     body: recomputeBody,

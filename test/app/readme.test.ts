@@ -93,12 +93,12 @@ interface Operation {
   description: string;
 }
 
-/** Headings of docs/api.md, by the access that the OpenAPI document gives an endpoint. */
+/** Headings of docs/endpoints.md, by the access that the OpenAPI document gives an endpoint. */
 const CALLERS: readonly [says: RegExp, heading: string][] = [
   [/^API key/, 'With an API key'],
   [/^Admin session/, 'With an admin session'],
   [/^Internal/, 'With the internal secret'],
-  [/^Signed/, 'Signed by a messaging provider'],
+  [/^Signed/, 'Signed by a provider or a platform'],
   [/^No credential/, 'Open to anyone'],
 ];
 
@@ -113,11 +113,11 @@ function endpointList(paths: Record<string, Record<string, Operation>>): string 
       lines.get(heading)?.push(`- ${name}${role === undefined ? '' : ` (${role})`}: ${summary}.`);
     }
   }
-  return [...lines].map(([heading, list]) => `\n### ${heading}\n\n${list.join('\n')}\n`).join('');
+  return [...lines].map(([heading, list]) => `\n## ${heading}\n\n${list.join('\n')}\n`).join('');
 }
 
-it('docs/api.md lists every endpoint as the OpenAPI document describes it', async () => {
-  const file = join(packageRoot, 'docs', 'api.md');
+it('docs/endpoints.md lists every endpoint as the OpenAPI document describes it', async () => {
+  const file = join(packageRoot, 'docs', 'endpoints.md');
   const [page, response] = await Promise.all([
     readFile(file, 'utf8'),
     fetch(`${service.base_url}/openapi.json`),

@@ -362,22 +362,30 @@ describe('a refusal quotes what was sent', () => {
     [
       and(trait('password_hash', 'exists')),
       `${COND}.field`,
-      /^"password_hash" is no field; .*one of external_id/,
+      /^"password_hash" is not a valid field; .*one of external_id/,
     ],
     [and(trait('total_deposit', 'gt', 1)), `${COND}.field`, /; the nearest is total_deposited$/],
-    [and(trait('email', 'like', 'a')), `${COND}.op`, /^"like" is no operator here; it must be one of eq/],
-    [and(trait('ggr', 'contains', '1')), `${COND}.op`, /^"contains" is no operator here; it must be one of/],
+    [and(trait('email', 'like', 'a')), `${COND}.op`, /^"like" is not a valid operator; it must be one of eq/],
+    [
+      and(trait('ggr', 'contains', '1')),
+      `${COND}.op`,
+      /^"contains" is not a valid operator; it must be one of/,
+    ],
     [and(trait('ggr', 'gt', '7')), `${COND}.value`, /^"7" is not allowed; it must be a number$/],
     [and(trait('email', 'nin', ['a', 12])), `${COND}.value`, /^12 is not allowed; /],
     [and(trait('email', 'in', Array(501).fill('a'))), `${COND}.value`, /^a list of 501 is not allowed; /],
     [
       spend({ event: 'bet_place' }),
       `${COND}.event`,
-      /^"bet_place" is no event; .*; the nearest (is|are) bet_placed/,
+      /^"bet_place" is not a valid event; .*; the nearest (is|are) bet_placed/,
     ],
     [spend({ aggregate: 'median' }), `${COND}.aggregate`, /^"median"/],
-    [and({ type: 'mail' } as never), `${COND}.type`, /^"mail" is no type of condition; /],
-    [{ operator: 'XOR', conditions: [bets] }, 'definition.operator', /^"XOR" is no operator of a group; /],
+    [and({ type: 'mail' } as never), `${COND}.type`, /^"mail" is not a valid type of condition; /],
+    [
+      { operator: 'XOR', conditions: [bets] },
+      'definition.operator',
+      /^"XOR" is not a valid operator of a group; /,
+    ],
     [and('x' as never), COND, /^"x" is not allowed; it must be a condition/],
   ])('%j', (definition, path, message) => {
     expect(messageAt(definition, path)).toMatch(message);
@@ -391,7 +399,7 @@ describe('a refusal quotes what was sent', () => {
     });
     fc.assert(property, { numRuns: runs(300) });
     const long = messageAt(and(trait('x'.repeat(200), 'exists')), `${COND}.field`);
-    expect(long).toMatch(/^"x{78}… is no field/);
+    expect(long).toMatch(/^"x{78}… is not a valid field/);
   });
 });
 

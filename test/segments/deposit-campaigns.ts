@@ -26,7 +26,7 @@ const WELCOME = [where('bonus_code', 'eq', 'welcome')];
 export const DEPOSIT_CAMPAIGNS: readonly Example[] = [
   {
     title:
-      'Deposited over 500 in the last 30 days, at least 3 bets on slots this week, not VIP gold, never took the welcome bonus',
+      'Deposited over 500 in the last 30 days, at least 3 bets on slots this week, not VIP gold, never claimed the welcome bonus',
     definition: and(
       aggregate(['sum', 'deposit_confirmed', 'amount'], 'gt', 50_000, { window: last(30) }),
       count('bet_placed', 'gte', 3, { window: last(7), where: [where('game_category', 'eq', 'slots')] }),
@@ -122,7 +122,7 @@ export const DEPOSIT_CAMPAIGNS: readonly Example[] = [
     },
   },
   {
-    title: 'Bonus hunters: 3 bonuses in 30 days, hardly any money of their own',
+    title: 'Bonus hunters: 3 bonuses in 30 days and very small deposits',
     definition: and(
       count('bonus_claimed', 'gte', 3, { window: last(30) }),
       aggregate(['sum', 'deposit_confirmed', 'amount'], 'lt', 5_000, { window: last(30) }),
@@ -260,7 +260,7 @@ export const DEPOSIT_CAMPAIGNS: readonly Example[] = [
     },
   },
   {
-    title: 'Came three times today without depositing',
+    title: 'Logged in three times today without a deposit',
     definition: and(
       count('login', 'gte', 3, { window: lastHours(24) }),
       count('deposit_initiated', '=', 0, { window: lastHours(24) }),

@@ -19,19 +19,34 @@ import {
 } from '../../src/segments/language/operators.ts';
 import { compileMembers } from '../../src/segments/sql/compile.ts';
 import { code, expectSections, table } from '../doc-sections.ts';
-import { aggregate, and, count, trait, where } from './example-shapes.ts';
+import { DEPOSIT_CAMPAIGNS } from './deposit-campaigns.ts';
+import { aggregate, and, count, trait, where, type Example } from './example-shapes.ts';
 import { CAMPAIGN_EXAMPLES, LANGUAGE_EXAMPLES } from './examples.ts';
 import { LIMITS } from './limits.ts';
+import { PLAY_CAMPAIGNS } from './play-campaigns.ts';
 
-// docs/segments.md repeats facts of the code; this test compares them. UPDATE_GOLDEN=1 writes its generated sections.
-
-it('docs/segments.md agrees with the code', () => expectSections('docs/segments.md', SECTIONS));
+// The pages about segments repeat facts of the code; this test compares them. UPDATE_GOLDEN=1 writes their generated sections.
 
 const json = (value: unknown) => `\`\`\`json\n${JSON.stringify(value)}\n\`\`\``;
-const sql = (definition: unknown) => `\`\`\`sql\n${compileMembers(readDefinition(definition)).sql}\n\`\`\``;
 
-/** The keys of a condition, and an example with the SQL that it compiles to. */
-function condition(type: ConditionType, example: string): string {
+/** The example of each type of condition. */
+const EXAMPLES: Readonly<Record<ConditionType, string>> = {
+  trait: 'text: not equal, which holds where there is none',
+  event: 'count: only events over an amount, in the base currency',
+  sequence: 'sequence: one thing later than another, inside a window',
+  segment: 'in another segment',
+  message: 'message: opened, of one campaign, in the last days',
+  random: 'random: a stable share of all players',
+};
+
+function exampleOf(type: ConditionType): Example {
+  const found = LANGUAGE_EXAMPLES.find(({ title }) => title === EXAMPLES[type]);
+  if (found === undefined) throw new Error(`no such example: ${EXAMPLES[type]}`);
+  return found;
+}
+
+/** The keys of a condition, and an example. */
+function condition(type: ConditionType): string {
   const { shape } = CONDITION_SCHEMAS[type];
   const meanings: Record<string, string> = MEANINGS[type];
   const rows = Object.entries(shape).map(([key, schema]) => {
@@ -39,34 +54,42 @@ function condition(type: ConditionType, example: string): string {
     if (meaning === undefined) throw new Error(`${type}: nothing is said of ${key}`);
     return [code(key), schema.isOptional() ? '' : 'yes', meaning];
   });
-  const found = LANGUAGE_EXAMPLES.find(({ title }) => title === example);
-  if (found === undefined) throw new Error(`no such example: ${example}`);
-  const keys = table(['Key', 'Needed', 'Meaning'], rows);
-  const compiled =
-    'It compiles to this; values are never part of the text, `p0` and the like stand for them:';
-  return [keys, `Example – ${example}:`, json(found.definition), compiled, sql(found.definition)].join(
-    '\n\n',
-  );
+  const { title, definition } = exampleOf(type);
+  return [table(['Key', 'Required', 'Meaning'], rows), `Example – ${title}:`, json(definition)].join('\n\n');
 }
 
-const COMPARED = { op: 'How it is compared', value: 'With what; left out with `exists` and `not_exists`' };
-const WHERE = 'Only events for which all of these hold: a list of `{"property", "op", "value"}`';
+/** The SQL of the example of a condition. */
+function sql(type: ConditionType): string {
+  const { title, definition } = exampleOf(type);
+  return `Example – ${title}:\n\n\`\`\`sql\n${compileMembers(readDefinition(definition)).sql}\n\`\`\``;
+}
+
+/** A section for each example. */
+const listed = (examples: readonly Example[]) =>
+  examples.map(({ title, definition }) => `## ${title}\n\n${json(definition)}`).join('\n\n');
+
+const COMPARED = {
+  op: 'The operator',
+  value: 'The value to compare with; absent with `exists` and `not_exists`',
+};
+const WHERE = 'A filter: a list of `{"property", "op", "value"}`. An event counts only if all of them hold';
 const MESSAGE_CHANNELS = CHANNELS.map(code).join(', ');
 const MEANINGS: { [T in ConditionType]: Record<keyof (typeof CONDITION_SCHEMAS)[T]['shape'], string> } = {
-  trait: { type: '`trait`', field: 'A field of the player, see below', ...COMPARED },
+  trait: { type: '`trait`', field: 'A field of the player, see the table below', ...COMPARED },
   event: {
     type: '`event`',
-    event: `A name of the catalogue, or one that begins with \`${CUSTOM_PREFIX}\``,
-    aggregate: 'What is taken over the events, see below',
-    property: 'Over which property, for the aggregates that need one',
+    event: `The name of an event, see the table below; custom names begin with \`${CUSTOM_PREFIX}\``,
+    aggregate: 'What is computed over the events, see the table below',
+    property: 'The property to compute it over, for the aggregates that need one',
     ...COMPARED,
-    window: 'When: `{"last": span}`, `{"from": time, "to": time}`, or null for always',
+    window: 'The time of the events: `{"last": span}`, `{"from": time, "to": time}`, or null for all time',
     where: WHERE,
   },
   sequence: {
     type: '`sequence`',
-    steps: `A list of \`{"event", "where", "within"}\`: what happened, one after another. \`within\`: at most this span after the step before. \`where\`: as of events`,
-    window: 'As of events; all steps lie in it',
+    steps:
+      'The events in their order: a list of `{"event", "where", "within"}`. `within`: at most this span after the previous step. `where`: as in a condition on events',
+    window: 'As in a condition on events; all steps must be in it',
   },
   segment: {
     type: '`segment`',
@@ -76,11 +99,16 @@ const MEANINGS: { [T in ConditionType]: Record<keyof (typeof CONDITION_SCHEMAS)[
   message: {
     type: '`message`',
     channel: MESSAGE_CHANNELS,
-    status: `How far it came: ${MESSAGE_STATUSES.map(code).join(', ')}; one that was clicked was opened, and so on`,
+    status: `The status that the message reached: ${MESSAGE_STATUSES.map(code).join(', ')}. A clicked message also counts as opened, and so on`,
     campaign_id: 'Only messages of this campaign',
-    window: 'When it came so far, as of events; what was never sent has the time when that was decided',
+    window:
+      'When the message reached the status, as in a condition on events. A message that was never sent has the time of that decision',
   },
-  random: { type: '`random`', percent: 'How many of 100, up to 4 decimals', salt: 'Names the draw' },
+  random: {
+    type: '`random`',
+    percent: 'The share in percent, up to 4 decimals',
+    salt: 'The name of the draw',
+  },
 };
 
 const VALUES: Record<Operator, string> = {
@@ -93,8 +121,8 @@ const VALUES: Record<Operator, string> = {
   in: 'a list of values',
   nin: 'a list of values',
   between: '`[low, high]`, numbers or times',
-  contains: 'a text; of a list, an element',
-  starts_with: 'a text',
+  contains: 'a string; in a list, an element',
+  starts_with: 'a string',
   exists: '',
   not_exists: '',
   before: 'a time',
@@ -110,18 +138,18 @@ function operators(): string {
     const name = alias === undefined ? code(op) : `${code(op)}, ${code(alias)}`;
     return [name, VALUES[op], suits('text'), suits('number'), suits('date'), suits('json')];
   });
-  return table(['Operator', 'Value', 'Text', 'Number, money', 'Date', 'Custom attribute, property'], rows);
+  return table(['Operator', 'Value', 'String', 'Number, money', 'Date', 'Custom attribute, property'], rows);
 }
 
 function fields(): string {
   const rows = Object.entries<TraitField>(TRAIT_FIELDS).map(([name, { kind, nullable, values = [] }]) => [
     code(name),
-    kind,
+    kind === 'text' ? 'string' : kind,
     nullable ? 'yes' : '',
     values.map(code).join(', '),
   ]);
   return table(
-    ['Field', 'Holds', 'May be missing', 'Values'],
+    ['Field', 'Type', 'May be missing', 'Values'],
     [...rows, [code(`${ATTRIBUTE_PREFIX}<key>`), 'any JSON value', 'yes', '']],
   );
 }
@@ -137,14 +165,14 @@ const OF_NOTHING: Record<Aggregate, string> = {
   last_seen: 'missing',
 };
 const TAKES: Record<Aggregate, string> = {
-  count: 'How many events',
+  count: 'The number of events',
   sum: 'The total, exact',
   avg: 'The mean, exact',
-  min: 'The least',
-  max: 'The greatest',
-  distinct: 'How many different values',
-  first_seen: 'When the first was',
-  last_seen: 'When the last was',
+  min: 'The smallest value',
+  max: 'The largest value',
+  distinct: 'The number of different values',
+  first_seen: 'The time of the first event',
+  last_seen: 'The time of the last event',
 };
 
 /** The comparisons of each aggregate, determined by the language's own parser. */
@@ -160,7 +188,7 @@ function aggregates(): string {
     const compared = properties.some((property) => takes(name, property, 'gt', 1)) ? 'number' : 'date';
     return [code(name), TAKES[name], properties.includes('amount') ? 'yes' : '', compared, OF_NOTHING[name]];
   });
-  return table(['Aggregate', 'Is', 'Needs `property`', 'Compared as', 'Of nothing'], rows);
+  return table(['Aggregate', 'Result', 'Needs `property`', 'Compared as', 'Without events'], rows);
 }
 
 function refused(definition: unknown): ApiError | undefined {
@@ -179,7 +207,7 @@ function events(): string {
     groups.set(group, [...(groups.get(group) ?? []), code(name)]);
   }
   const rows = [...groups].map(([group, names]) => [group, names.join(', ')]);
-  return table(['Group', 'Events'], [...rows, ["The operator's own", code(`${CUSTOM_PREFIX}<name>`)]]);
+  return table(['Group', 'Events'], [...rows, ['Custom', code(`${CUSTOM_PREFIX}<name>`)]]);
 }
 
 function refusal(): string {
@@ -194,27 +222,33 @@ function refusal(): string {
   return [json(definition), 'is refused with:', json({ error: { code, message, details } })].join('\n\n');
 }
 
-const SECTIONS: Record<string, () => string> = {
-  first: () => json(CAMPAIGN_EXAMPLES[0]?.definition),
-  operators,
-  fields,
-  aggregates,
-  events,
-  refusal,
-  trait: () => condition('trait', 'text: not equal, which holds where there is none'),
-  event: () => condition('event', 'count: only events over an amount, in the base currency'),
-  sequence: () => condition('sequence', 'sequence: one thing later than another, inside a window'),
-  segment: () => condition('segment', 'in another segment'),
-  message: () => condition('message', 'message: opened, of one campaign, in the last days'),
-  random: () => condition('random', 'random: a stable share of all players'),
-  limits: () =>
-    table(
-      ['What', 'At least', 'At most'],
-      LIMITS.map(({ what, least, most }) => [what, least?.toString() ?? '', most.toLocaleString('en')]),
-    ),
-  campaigns: () =>
-    CAMPAIGN_EXAMPLES.map(
-      ({ title, definition }) =>
-        `<details>\n<summary>${title}</summary>\n\n${json(definition)}\n\n</details>`,
-    ).join('\n\n'),
+type Sections = Readonly<Record<string, () => string>>;
+
+/** Sections that are made for each type of condition. */
+const forTypes = (section: (type: ConditionType) => string): Sections =>
+  Object.fromEntries(
+    Object.keys(EXAMPLES).map((type) => [type, () => section(type as ConditionType)] as const),
+  );
+
+const PAGES: Readonly<Record<string, Sections>> = {
+  'segments.md': { first: () => json(CAMPAIGN_EXAMPLES[0]?.definition), refusal },
+  'segment-reference.md': {
+    ...forTypes(condition),
+    operators,
+    fields,
+    aggregates,
+    events,
+    limits: () =>
+      table(
+        ['What', 'At least', 'At most'],
+        LIMITS.map(({ what, least, most }) => [what, least?.toString() ?? '', most.toLocaleString('en')]),
+      ),
+  },
+  'segment-sql.md': forTypes(sql),
+  'segment-examples.md': { deposits: () => listed(DEPOSIT_CAMPAIGNS) },
+  'segment-examples-play.md': { play: () => listed(PLAY_CAMPAIGNS) },
 };
+
+it.each(Object.entries(PAGES))('docs/%s agrees with the code', (page, sections) =>
+  expectSections(`docs/${page}`, sections),
+);

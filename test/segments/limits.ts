@@ -42,7 +42,7 @@ const ofBytesWithIds = (n: number) => {
   return listed([...thousands, ...times(6, '').map((_, i) => 'x'.repeat(length(i)))]);
 };
 
-/** The limits of the language; docs/segments.md shows them. */
+/** The limits of the language; docs/segment-reference.md shows them. */
 export const LIMITS: readonly Limit[] = [
   {
     what: 'bytes of JSON of a definition, without the lists of `external_id`',
@@ -50,7 +50,7 @@ export const LIMITS: readonly Limit[] = [
     definition: ofBytes,
   },
   { what: 'bytes of JSON of a definition', most: 786_432, definition: ofBytesWithIds },
-  { what: 'groups one in another, the outermost included', most: 5, definition: nested },
+  { what: 'levels of groups', most: 5, definition: nested },
   { what: 'conditions in a definition', most: 50, definition: inTens },
   { what: 'conditions and groups in a group', least: 1, most: 50, definition: (n) => and(...times(n, bets)) },
   {
@@ -72,7 +72,7 @@ export const LIMITS: readonly Limit[] = [
     definition: (n) => and(trait('external_id', 'in', times(n, 'a'))),
   },
   {
-    what: 'characters of a text',
+    what: 'characters of a string',
     most: 1_024,
     definition: (n) => and(trait('email', 'eq', 'x'.repeat(n))),
   },

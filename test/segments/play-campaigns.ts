@@ -43,7 +43,7 @@ export const PLAY_CAMPAIGNS: readonly Example[] = [
     out: { both: { traits: { bet_count: 20 }, events: [sportBet(DAY)] }, few: { traits: { bet_count: 19 } } },
   },
   {
-    title: 'A big win lately: a payout of 1,000 or more in the last 48 hours',
+    title: 'A recent big win: a payout of 1,000 or more in the last 48 hours',
     definition: and(
       or(
         aggregate(['max', 'bet_won', 'payout'], 'gte', 100_000, { window: lastHours(48) }),
@@ -60,7 +60,7 @@ export const PLAY_CAMPAIGNS: readonly Example[] = [
     },
   },
   {
-    title: 'Big win, and then no bet for a day',
+    title: 'A big win, and then no bet for a day',
     definition: and(
       count('bet_won', 'gte', 1, { window: last(7), where: [where('payout', 'gt', 50_000)] }),
       aggregate(['last_seen', 'bet_placed'], 'not_within_last', { hours: 24 }),
@@ -72,7 +72,7 @@ export const PLAY_CAMPAIGNS: readonly Example[] = [
     },
   },
   {
-    title: 'Churn risk: a score of 0.7 or more, was here in the last 14 days, worth keeping',
+    title: 'Churn risk: a score of 0.7 or more, seen in the last 14 days, with a high predicted value',
     definition: and(
       trait('churn_score', 'gte', 0.7),
       trait('last_seen_at', 'within_last', { days: 14 }),
@@ -129,7 +129,7 @@ export const PLAY_CAMPAIGNS: readonly Example[] = [
     out: { active: {}, 'cooled down': { events: [did('cooldown_entered', DAY)] } },
   },
   {
-    title: 'Lost more than 1,000 over all and deposits ever more: five deposits within a day',
+    title: 'Lost more than 1,000 in total and made five deposits within a day',
     definition: and(
       trait('ggr', 'gt', 100_000),
       count('deposit_confirmed', 'gte', 5, { window: lastHours(24) }),
@@ -152,7 +152,7 @@ export const PLAY_CAMPAIGNS: readonly Example[] = [
     },
   },
   {
-    title: 'VIP of any metal who has not been here for a week, without those the host looks after',
+    title: 'VIPs of any tier who were not seen for a week, without those who have a host',
     definition: and(
       trait('current_tier_code', 'in', ['silver', 'gold', 'platinum']),
       trait('last_seen_at', 'not_within_last', { days: 7 }),
@@ -203,7 +203,7 @@ export const PLAY_CAMPAIGNS: readonly Example[] = [
     },
   },
   {
-    title: 'Opened an offer by email in the last 30 days, clicked none, has an address',
+    title: 'Opened an email offer in the last 30 days, clicked none, and has an email address',
     definition: and(
       trait('email', 'exists'),
       count('email_opened', 'gte', 1, { window: last(30) }),
@@ -224,7 +224,7 @@ export const PLAY_CAMPAIGNS: readonly Example[] = [
     },
   },
   {
-    title: 'Took a bonus in the last 14 days and let it expire without wagering in between',
+    title: 'Claimed a bonus in the last 14 days and let it expire without wagering',
     definition: and(
       {
         type: 'sequence',

@@ -38,7 +38,7 @@ function changingEndpoints(deps: ChangeDeps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/adapters',
-      summary: 'Makes an adapter to a casino platform; the response is the only place that shows its secret',
+      summary: 'Creates an adapter to a casino platform; only this response shows its secret',
       access: admin,
       audit: { resource: 'adapter', action: 'create' },
       body: createAdapterBody,
@@ -54,7 +54,7 @@ function changingEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       path: '/v1/adapters/:id',
       versioned: true,
       summary:
-        'Changes an adapter; capabilities that are not named are kept, and one adapter of a project is active',
+        'Changes an adapter; capabilities that are not named are kept, and at most one adapter of a project is active',
       access: admin,
       audit: { resource: 'adapter', action: 'update' },
       body: patchAdapterBody,
@@ -72,7 +72,8 @@ function changingEndpoints(deps: ChangeDeps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/adapters/:id/rotate-secret',
-      summary: 'Makes a new secret, which signs from now on; the one before it is accepted for 24 more hours',
+      summary:
+        'Creates a new secret, which signs from now on; the previous one is accepted for 24 more hours',
       access: admin,
       audit: { resource: 'adapter', action: 'rotate_secret' },
       status: 200,
@@ -130,7 +131,8 @@ function readingEndpoints({ postgres }: ChangeDeps): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path: '/v1/adapters/:id/bonuses',
-      summary: 'What a sandbox was given, the newest first; the id `sandbox` names the built-in one',
+      summary:
+        'The bonuses that a sandbox received, the newest first; the id `sandbox` names the built-in one',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       query: z.strictObject(PAGE_QUERY),
       status: 200,

@@ -78,7 +78,7 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
       path: '/v1/bonus-grants/:id/cancel',
       load: 'elsewhere',
       audit: { resource: 'bonus_grant', action: 'cancel' },
-      summary: 'Has the platform cancel the bonus; one of which nothing was sent is cancelled at once',
+      summary: 'Asks the platform to cancel the bonus; a bonus that was not sent is cancelled at once',
       access: { mode: 'session', role: 'editor', scope: 'project' },
       body: cancelGrantBody,
       status: 200,
@@ -113,7 +113,7 @@ function createEndpoint(deps: GrantDeps & Shared): AnyEndpoint {
     load: 'elsewhere',
     audit: { resource: 'bonus_grant', action: 'create' },
     summary:
-      'Grants a bonus; after 503 it is queued, and `details.grant_id` names it. Under an Idempotency-Key errors of the platform are stored, too',
+      'Grants a bonus; after 503 it is queued, and `details.grant_id` names it. An Idempotency-Key also stores errors of the platform',
     access: { mode: 'session_or_internal', role: 'editor' },
     body: createGrantBody,
     status: 201,

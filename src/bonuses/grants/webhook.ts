@@ -69,7 +69,7 @@ const ALIASES: Readonly<Record<string, GrantEventName>> = {
 export function bonusEventsEndpoint(deps: InboundDeps): AnyEndpoint {
   return adapterWebhook(deps, {
     name: 'bonus-events',
-    summary: 'Events of bonuses from the casino platform; a repeat of an event_id has no further effect',
+    summary: 'Bonus events of a casino platform; a repeated event_id has no further effect',
     schema: bonusEvent,
     response: answer,
     errors: [],

@@ -30,7 +30,7 @@ export function bonusTemplateEndpoints(deps: { postgres: Postgres; clock: Clock 
     find: ({ postgres }, ref) => findBonusTemplate(postgres, ref),
     create: {
       summary:
-        'Makes a bonus template; its config must match its type, and its terms the rules of the licence',
+        'Creates a bonus template; its config must match its type, and its terms the rules of the licence',
       body: createBonusTemplateBody,
       read_only: COMPUTED_FIELDS,
       errors: ['BONUS_CONFIG_INVALID', 'LICENCE_RULE_VIOLATED'],
@@ -38,14 +38,14 @@ export function bonusTemplateEndpoints(deps: { postgres: Postgres; clock: Clock 
     },
     change: {
       summary:
-        'Changes a bonus template; new terms are a new version, live grants keep theirs; the type stays',
+        'Changes a bonus template, except its type; new terms are a new version, and live grants keep their terms',
       body: patchBonusTemplateBody,
       read_only: FIXED_FIELDS,
       errors: ['BONUS_CONFIG_INVALID', 'LICENCE_RULE_VIOLATED'],
       run: changeBonusTemplate,
     },
     remove: {
-      summary: 'Soft delete: nothing is granted from it any more, live grants go on',
+      summary: 'Soft delete: nothing is granted from it any more, and live grants continue',
       errors: [],
       run: deleteBonusTemplate,
     },

@@ -18,7 +18,7 @@ export function wageringEndpoints({ postgres, clock }: Pick<Platform, 'postgres'
     endpoint({
       method: 'POST',
       path: '/v1/internal/bonus-progress',
-      summary: 'Counts bets towards the bonuses of their players; a state that is known changes nothing',
+      summary: 'Counts bets towards the bonuses of their players; a known state changes nothing',
       audit: { none: 'processors call it for bets; progress follows from the bets and the terms' },
       access: { mode: 'internal' },
       body: progressBody,

@@ -47,7 +47,7 @@ export function complianceEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       ...list,
       path: '/v1/compliance/exclusions',
-      summary: 'Self-exclusions and breaks, since when and until when, the latest first',
+      summary: 'Self-exclusions and breaks with start and end, the newest first',
       query: listExclusionsQuery,
       response: z.array(exclusion),
       handle: ({ caller, query }) => exclusionPage(deps, caller, query),
@@ -56,7 +56,7 @@ export function complianceEndpoints(deps: Deps): AnyEndpoint[] {
       ...shared,
       path: '/v1/compliance/exclusions/:player_id/proof',
       summary:
-        'What a player got while excluded: every message and bonus that was handed over, and what was held back',
+        'What a player got while excluded: every message and bonus that was handed over, and what was stopped',
       response: exclusionProof,
       errors: ['PLAYER_NOT_FOUND'],
       handle: async ({ caller, params }) =>
@@ -103,7 +103,8 @@ function resolveEndpoint(deps: Deps): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/compliance/conflicts/:id/resolve',
-    summary: 'Ends the review of a player in conflict: it is active again, and the note is in the audit log',
+    summary:
+      'Ends the review of a player in conflict: the player is active again, and the note is in the audit log',
     audit: { resource: 'player', action: 'resolve' },
     access: { mode: 'session', role: 'compliance', scope: 'project' },
     body: resolveConflictBody,

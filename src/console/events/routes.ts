@@ -35,7 +35,7 @@ export function eventEndpoints(platform: Deps): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/event-trace/:ingestion_id/:index',
-      summary: 'The way of one event: accepted, folded, in ClickHouse, segments entered since',
+      summary: 'The path of one event: accepted, folded, in ClickHouse, segments entered since',
       access,
       response: eventTrace,
       errors: ['EVENT_NOT_FOUND', 'SERVICE_UNAVAILABLE'],

@@ -24,8 +24,7 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/overview',
-      summary:
-        'Figures of the project: of a range (default: today in UTC), of the range that it is compared with, and of now',
+      summary: 'Figures of a range (default: today in UTC), of the range to compare with, and of now',
       query: overviewQuery,
       response: overview,
       handle: async ({ caller, query }) => {
@@ -41,8 +40,7 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/series',
-      summary:
-        'A metric of the project by hour, day or week, at most 1,000 points, those without events as 0',
+      summary: 'A metric of the project by hour, day or week; at most 1,000 points, without events 0',
       query: seriesQuery,
       response: series,
       handle: async ({ caller, query }) => {

@@ -11,7 +11,7 @@ export function systemEndpoints(deps: SystemDeps): AnyEndpoint[] {
       method: 'GET',
       path: '/v1/system',
       summary:
-        'Engines, lag, what of the tenant waits, its jobs that were given up, and the last reconciliation',
+        'Engines, lag, the waiting work of the tenant, its jobs that were given up, and the last reconciliation',
       access: { mode: 'session', role: 'admin', scope: 'tenant' },
       load: 'slow',
       status: 200,

@@ -10,7 +10,7 @@ export function calendarEndpoints({ postgres, clock }: Pick<Platform, 'postgres'
     endpoint({
       method: 'GET',
       path: '/v1/calendar',
-      summary: 'Campaigns that were or will be sent, and when schedules will start journeys',
+      summary: 'Sent and planned campaigns, and the planned starts of journeys',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       query: calendarQuery,
       status: 200,

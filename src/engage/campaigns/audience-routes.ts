@@ -15,7 +15,8 @@ export function campaignAudienceEndpoints(deps: Platform): AnyEndpoint[] {
       path: '/v1/campaigns/:id/audience',
       load: 'slow',
       audit: { none: 'it changes nothing' },
-      summary: 'Whom the campaign would reach now, and why not the others; nothing is sent',
+      summary:
+        'Counts whom the campaign would reach now, and why it would not reach the others; sends nothing',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       body: audienceBody,
       status: 200,

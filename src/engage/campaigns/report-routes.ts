@@ -20,7 +20,7 @@ export function campaignReportEndpoints(deps: Platform): AnyEndpoint[] {
       ...shared,
       path: '/v1/campaigns/:id/failures',
       load: 'slow',
-      summary: 'Why messages were skipped or have failed, by code',
+      summary: 'Counts the skipped and failed messages by code',
       response: campaignFailures,
       handle: async ({ caller, params }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
@@ -36,7 +36,7 @@ export function campaignReportEndpoints(deps: Platform): AnyEndpoint[] {
       ...shared,
       path: '/v1/campaigns/:id/series',
       load: 'elsewhere',
-      summary: 'What became of the messages over time, by hours or days',
+      summary: 'The outcomes of the messages over time, by hour or day',
       query: seriesQuery,
       response: campaignSeries,
       handle: async ({ caller, params, query }) => {

@@ -51,7 +51,7 @@ function ownEndpoints(deps: Platform): AnyEndpoint[] {
     list: listCampaigns,
     find: ({ postgres }, ref) => findCampaign(postgres, ref),
     create: {
-      summary: 'Makes a draft of a campaign; one with a time in `schedule_at` is scheduled for then',
+      summary: 'Creates a draft of a campaign; with a time in `schedule_at` it is scheduled',
       body: createCampaignBody,
       read_only: COMPUTED_FIELDS,
       errors: [],
@@ -81,7 +81,7 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
       method: 'GET',
       path,
       summary:
-        'The variants of a campaign by sort_order; at least one, which is `default` unless others were made',
+        'The variants of a campaign by sort_order; a campaign without variants of its own has `default`',
       access: read,
       status: 200,
       response: z.array(variantResource),
@@ -96,8 +96,7 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path,
-      summary:
-        'Adds a variant to a draft or scheduled campaign; the first takes the place of the default one',
+      summary: 'Adds a variant to a draft or scheduled campaign; the first one replaces the default variant',
       audit: { resource: 'campaign_variant', action: 'create' },
       access: write,
       body: createVariantBody,
@@ -115,8 +114,7 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       ...one,
       method: 'PATCH',
-      summary:
-        'Changes a variant before the campaign is sent; the weight also later, for messages made afterwards',
+      summary: 'Changes a variant before the campaign is sent; later only the weight, for new messages',
       audit: { resource: 'campaign_variant', action: 'update' },
       body: patchVariantBody,
       refuse: refuseUnwritable(COMPUTED_VARIANT_FIELDS),
@@ -131,8 +129,7 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       ...one,
       method: 'DELETE',
-      summary:
-        'Deletes a variant; after the last one the default variant is restored, which cannot be deleted',
+      summary: 'Deletes a variant; after the last one the default variant returns, which cannot be deleted',
       audit: { resource: 'campaign_variant', action: 'delete' },
       errors: [...unknown, 'CAMPAIGN_INVALID_STATUS', 'CONFLICT'],
       handle: async ({ caller, params, audit }) => {

@@ -37,7 +37,7 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
       load: 'slow',
       audit: { resource: 'campaign', action: 'send' },
       summary:
-        'Sends the campaign to the members of its segment; the rest of a large one follows in the background',
+        'Sends the campaign to the members of its segment; a large segment continues in the background',
       access: write,
       status: 200,
       response: sendResult,

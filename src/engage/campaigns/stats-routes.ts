@@ -33,7 +33,7 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
       ...shared,
       path: '/v1/campaigns/:id/stats',
       load: 'slow',
-      summary: 'How far the messages have come; each counts for every stage it has been through',
+      summary: 'Counts the messages by stage; a message counts in every stage that it reached',
       response: campaignStats,
       handle: async ({ caller, params }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
@@ -46,7 +46,7 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/campaigns/:id/recipients',
-      summary: 'The messages of a campaign, also those that were skipped, by player',
+      summary: 'The messages of a campaign, including skipped ones, by player',
       query: recipientsQuery,
       response: z.array(sendResource),
       shape: 'list',
@@ -58,7 +58,7 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
       path: '/v1/campaigns/:id/conversion-stats',
       load: 'elsewhere',
       summary:
-        'Per variant: how many players got a message, and how many of them converted within the attribution window',
+        'Counts per variant the players who got a message, and those of them who converted within the attribution window',
       response: conversionStats,
       handle: async ({ caller, params }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);

@@ -77,14 +77,14 @@ function ownEndpoints(deps: Deps): AnyEndpoint[] {
     find: findWithWarnings,
     create: {
       summary:
-        'Makes a draft of a journey; every fault of its trigger, graph and settings is reported at once',
+        'Creates a draft of a journey; all faults of its trigger, graph and settings are reported at once',
       body: createJourneyBody,
       read_only: COMPUTED_FIELDS,
       errors: ['JOURNEY_GRAPH_INVALID'],
       run: createJourney,
     },
     remove: {
-      summary: 'Soft delete: nothing starts runs any more, and those that run are cancelled soon after',
+      summary: 'Soft delete: no new runs start, and running ones are cancelled soon after',
       errors: [],
       run: deleteJourney,
     },
@@ -97,7 +97,7 @@ function changeEndpoint(deps: Deps): AnyEndpoint {
     path: '/v1/journeys/:id',
     versioned: true,
     summary:
-      'Changes a journey; an active one is published as its next version for new runs, unless `draft` is true: parts that the body leaves out are those of the live version, and a draft saved before is overwritten',
+      'Changes a journey; an active journey publishes the change as its next version for new runs, unless `draft` is true. Parts that are not in the body are those of the live version, and an earlier draft is overwritten',
     audit: { resource: 'journey', action: 'update' },
     access: write,
     query: patchJourneyQuery,
@@ -124,7 +124,7 @@ function statusEndpoints(deps: Deps): AnyEndpoint[] {
       ...one,
       path: '/v1/journeys/:id/activate',
       summary:
-        'Activates a draft or paused journey: what was saved last is published, and runs that were held go on',
+        'Activates a draft or paused journey: what was saved last is published, and held runs continue',
       audit: { resource: 'journey', action: 'activate' },
       body: activateBody,
       errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_INVALID_STATUS', 'JOURNEY_GRAPH_INVALID'],
@@ -137,7 +137,7 @@ function statusEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       ...one,
       path: '/v1/journeys/:id/pause',
-      summary: 'Pauses an active journey: nothing starts runs; those that run go on, unless `hold` is true',
+      summary: 'Pauses an active journey: no new runs start; running ones continue, unless `hold` is true',
       audit: { resource: 'journey', action: 'pause' },
       body: pauseBody,
       errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_INVALID_STATUS'],
@@ -212,7 +212,7 @@ function publishEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/journeys/:id/versions/:version/publish',
-      summary: 'Publishes a version again, or what was saved last under its next number, as the next version',
+      summary: 'Publishes an earlier version again, or what was saved last, as the next version',
       audit: { resource: 'journey', action: 'publish' },
       access: write,
       status: 200,
@@ -228,8 +228,7 @@ function publishEndpoints(deps: Deps): AnyEndpoint[] {
       method: 'POST',
       path: '/v1/journeys/:id/migrate-runs',
       load: 'slow',
-      summary:
-        'Moves the running runs of one version to another, or with `dry_run` counts what would become of them',
+      summary: 'Moves the running runs of one version to another; `dry_run` only counts the outcomes',
       audit: { resource: 'journey', action: 'migrate' },
       access: write,
       body: migrateBody,

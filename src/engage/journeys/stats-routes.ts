@@ -70,7 +70,7 @@ export function journeyStatsEndpoints(deps: Platform): AnyEndpoint[] {
       method: 'GET',
       path: '/v1/journeys/:id/stats',
       load: 'slow',
-      summary: 'How many runs came to each node and what became of them, of its messages and of the goal',
+      summary: 'Counts the runs by node and outcome, the messages by stage, and the goals',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       query: journeyStatsQuery,
       status: 200,

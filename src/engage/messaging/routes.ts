@@ -21,8 +21,7 @@ export function playerMessageEndpoints({ postgres, clock }: Deps): AnyEndpoint[]
     endpoint({
       method: 'GET',
       path: '/v1/players/:id/reachability',
-      summary:
-        'Whether a message to the player would go out now, channel by channel, and every reason why not',
+      summary: 'Whether a message to the player would be sent now, by channel, and every reason why not',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       query: reachabilityQuery,
       status: 200,
@@ -36,7 +35,7 @@ export function playerMessageEndpoints({ postgres, clock }: Deps): AnyEndpoint[]
     endpoint({
       method: 'GET',
       path: '/v1/players/:id/messages',
-      summary: "A player's last messages of every kind, also those that were skipped, the newest first",
+      summary: 'The last messages of a player, including skipped ones, the newest first',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       query: playerMessagesQuery,
       status: 200,

@@ -17,7 +17,7 @@ export function reencryptEndpoints(deps: {
       method: 'POST',
       path: '/v1/internal/reencrypt-credentials',
       summary:
-        'Encrypts with CREDENTIALS_KEY whatever another key encrypted, so that CREDENTIALS_KEY_PREVIOUS can go',
+        'Encrypts with CREDENTIALS_KEY what another key encrypted, so that CREDENTIALS_KEY_PREVIOUS can be removed',
       access: { mode: 'internal' },
       audit: { none: 'what is encrypted stays the same' },
       status: 200,

@@ -42,21 +42,21 @@ function ownEndpoints(deps: ChangeDeps): AnyEndpoint[] {
     find: ({ postgres }, ref) => findProvider(postgres, ref),
     create: {
       summary:
-        'Makes a messaging provider; without a kind it is a sandbox, which keeps messages instead of sending them',
+        'Creates a messaging provider; without a kind it is a sandbox, which keeps messages instead of sending them',
       body: createProviderBody,
       read_only: COMPUTED_FIELDS,
       errors: [],
       run: createProvider,
     },
     change: {
-      summary: 'Changes a messaging provider; what `config` does not name is kept',
+      summary: 'Changes a messaging provider; fields that `config` does not name are kept',
       body: patchProviderBody,
       read_only: FIXED_FIELDS,
       errors: [],
       run: changeProvider,
     },
     remove: {
-      summary: 'Soft delete: it sends nothing from now on, and its secrets are gone',
+      summary: 'Soft delete: it sends nothing from now on, and its secrets are deleted',
       errors: [],
       run: deleteProvider,
     },
@@ -67,7 +67,7 @@ function messagesEndpoint(deps: ChangeDeps): AnyEndpoint {
   return endpoint({
     method: 'GET',
     path: '/v1/messaging-providers/:id/messages',
-    summary: 'What a sandbox was given to send, the newest first',
+    summary: 'The messages that a sandbox received, the newest first',
     access: { mode: 'session', role: 'viewer', scope: 'tenant' },
     query: listMessagesQuery,
     status: 200,

@@ -78,7 +78,7 @@ export function webhookDeliveryEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path: '/v1/journeys/:id/deliveries',
-      summary: 'The webhooks of a journey’s runs and what became of them, the newest first; kept for 30 days',
+      summary: 'The webhooks of a journey and their outcomes, the newest first; kept for 30 days',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       query: listQuery,
       status: 200,
@@ -102,7 +102,7 @@ export function webhookDeliveryEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/journeys/:id/deliveries/:eventId/retry',
-      summary: 'Has a failed webhook delivered again, with the same body; its run is not affected',
+      summary: 'Sends a failed webhook again, with the same body; its run is not affected',
       audit: { resource: 'webhook_delivery', action: 'retry_failed' },
       access: { mode: 'session', role: 'editor', scope: 'project' },
       status: 200,

@@ -31,7 +31,7 @@ export function webhookSecretEndpoints(deps: {
     endpoint({
       method: 'GET',
       path: '/v1/webhook-secrets',
-      summary: 'Lists the secrets that sign webhooks, the newest first: that one signs',
+      summary: 'Lists the secrets of webhooks, the newest first; the newest one signs',
       access: admin,
       query: z.strictObject(PAGE_QUERY),
       status: 200,
@@ -57,8 +57,7 @@ export function webhookSecretEndpoints(deps: {
     endpoint({
       method: 'POST',
       path: '/v1/webhook-secrets',
-      summary:
-        'Makes a secret, which signs webhooks from now on; the response is the only place that shows it',
+      summary: 'Creates a secret, which signs webhooks from now on; only this response shows it',
       audit: { resource: 'webhook_secret', action: 'create' },
       access: admin,
       status: 201,
@@ -70,7 +69,7 @@ export function webhookSecretEndpoints(deps: {
     endpoint({
       method: 'DELETE',
       path: '/v1/webhook-secrets/:id',
-      summary: 'Deletes a secret: it signs nothing from now on, and its text is gone',
+      summary: 'Deletes a secret: it signs nothing from now on',
       audit: { resource: 'webhook_secret', action: 'delete' },
       access: admin,
       status: 200,

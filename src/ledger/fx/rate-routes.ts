@@ -20,7 +20,7 @@ export function rateEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path,
-      summary: 'The stored rates of a pair, the latest first: those of providers and manual ones',
+      summary: 'The stored rates of a pair, from providers and manual, the latest first',
       access: { mode: 'session', role: 'viewer', scope: 'tenant' },
       query: listRatesQuery,
       status: 200,
@@ -32,7 +32,8 @@ export function rateEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path,
-      summary: 'Sets a rate that holds from now on, until a later one of the pair; events before keep theirs',
+      summary:
+        'Sets a rate that holds from now on, until a later rate of the pair; earlier events keep their rates',
       audit: { resource: 'fx_rates', action: 'create' },
       access: { mode: 'session', role: 'admin', scope: 'tenant' },
       body: createRateBody,

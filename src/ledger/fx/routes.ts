@@ -40,7 +40,7 @@ export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
       ...read,
       path: '/v1/currencies/fx',
       summary:
-        'The latest rate from one currency to another, if need be turned round or through the base currency',
+        'The latest rate from one currency to another, if necessary inverted or through the base currency',
       query: latestRateQuery,
       response: rateResource,
       errors: ['FX_RATE_NOT_FOUND'],

@@ -44,7 +44,7 @@ export function erasureEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path: '/v1/erasures',
-      summary: 'Who was erased, by whom, why, and how far it is; the newest first',
+      summary: 'Lists erasures with actor, reason and progress, the newest first',
       access: { mode: 'session', role: 'compliance', scope: 'tenant' },
       query: listErasuresQuery,
       status: 200,

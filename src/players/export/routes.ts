@@ -33,7 +33,7 @@ export function exportEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/players/:id/export',
-      summary: 'Makes a copy of all data of a person: a zip that is kept for 7 days',
+      summary: 'Creates a copy of all data of a person: a zip that is kept for 7 days',
       audit: { resource: 'player', action: 'export' },
       access,
       status: 202,
@@ -55,7 +55,7 @@ export function exportEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path: `${one}/file`,
-      summary: 'The copy: a zip of NDJSON files; the audit log has who took it',
+      summary: 'The copy: a zip of NDJSON files; the audit log records who downloaded it',
       audit: { resource: 'player', action: 'export' },
       access,
       status: 200,

@@ -39,15 +39,14 @@ export function playerHistoryEndpoints(deps: HistoryDeps): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/players/:id/deposits-daily',
-      summary: 'Confirmed deposits of the last 30 UTC days in base currency, days without any as 0',
+      summary: 'Confirmed deposits of the last 30 UTC days in the base currency; days without deposits are 0',
       response: z.array(depositsOfDay),
       handle: ({ caller, params }) => depositSeries(deps, caller, params['id'] ?? ''),
     }),
     endpoint({
       ...shared,
       path: '/v1/players/:id/ledger',
-      summary:
-        "The rows of the ledger that a player's money events have made, the newest first by event time",
+      summary: 'The ledger rows of the money events of a player, the newest first by event time',
       query: playerPageQuery,
       response: z.array(ledgerEntry),
       shape: 'list',
@@ -56,7 +55,8 @@ export function playerHistoryEndpoints(deps: HistoryDeps): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/players/:id/audit',
-      summary: 'Changes of a player, and of players merged into it, with their actors, the newest first',
+      summary:
+        'Changes of a player and of players merged into that player, with their actors, the newest first',
       query: playerPageQuery,
       response: z.array(auditLogEntry),
       shape: 'list',

@@ -20,7 +20,7 @@ export function identityEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/players/identify',
-      summary: 'Finds or makes the player of the given ids, links them, and merges traits and players',
+      summary: 'Finds or creates the player of the given ids, links the ids, and merges traits and players',
       access: { mode: 'api_key', rate: 'identify' },
       body: identifyBody,
       status: 200,

@@ -35,7 +35,7 @@ export function kycEndpoints(deps: CallerDeps & InboundDeps): AnyEndpoint[] {
     endpoint({
       ...write,
       path: '/v1/players/:id/kyc/request',
-      summary: "Asks for a player's documents: opens a case, and tells the platform",
+      summary: 'Requests the documents of a player: opens a case, and informs the platform',
       status: 202,
       body: requestKycBody,
       audit: { resource: 'player_kyc', action: 'request' },
@@ -46,7 +46,7 @@ export function kycEndpoints(deps: CallerDeps & InboundDeps): AnyEndpoint[] {
     endpoint({
       ...write,
       path: '/v1/players/:id/kyc/approve',
-      summary: 'Approves a level, and tells the platform',
+      summary: 'Approves a level, and informs the platform',
       status: 200,
       body: approveKycBody,
       audit: { resource: 'player_kyc', action: 'approve' },
@@ -57,7 +57,7 @@ export function kycEndpoints(deps: CallerDeps & InboundDeps): AnyEndpoint[] {
     endpoint({
       ...write,
       path: '/v1/players/:id/kyc/revoke',
-      summary: 'Takes an approval back or refuses a pending case, and tells the platform',
+      summary: 'Revokes an approval or refuses a pending case, and informs the platform',
       status: 200,
       body: revokeKycBody,
       audit: { resource: 'player_kyc', action: 'revoke' },
@@ -73,7 +73,7 @@ function readEndpoint({ postgres }: Pick<CallerDeps, 'postgres'>): AnyEndpoint {
   return endpoint({
     method: 'GET',
     path: '/v1/players/:id/kyc',
-    summary: "A player's KYC: who decided what and when, and what the platform was not told yet",
+    summary: 'The KYC of a player: all decisions, and what the platform does not know yet',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
     status: 200,
     response: kycWithHistory,

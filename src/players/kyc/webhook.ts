@@ -28,7 +28,7 @@ export function kycWebhook(deps: InboundDeps): AnyEndpoint {
   return adapterWebhook(deps, {
     name: 'kyc-events',
     summary:
-      "What a casino platform decided about a player's KYC; 403 when the tenant's kyc_model lets it decide nothing",
+      "KYC decisions of a casino platform; 403 when the tenant's kyc_model does not allow it any decision",
     schema: kycEvent,
     response: kycEventAnswer,
     errors: ['FORBIDDEN', 'PLAYER_NOT_FOUND'],

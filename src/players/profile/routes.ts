@@ -92,7 +92,7 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       ...one,
       method: 'DELETE',
-      summary: 'Soft delete; repeating it answers the same',
+      summary: 'Soft delete; a repetition gets the same answer',
       audit: { resource: 'player', action: 'delete' },
       access: write,
       errors: ['PLAYER_NOT_FOUND'],
@@ -109,7 +109,7 @@ function searchEndpoint(postgres: Postgres): AnyEndpoint {
   return endpoint({
     method: 'GET',
     path: '/v1/players/search',
-    summary: `Up to ${MAX_FOUND} players with an id that is, or begins with, a text, whatever kind of id it is`,
+    summary: `Finds up to ${MAX_FOUND} players by an id of any kind, or by its beginning`,
     access: { mode: 'session', role: 'viewer', scope: 'project' },
     query: searchPlayersQuery,
     status: 200,
@@ -129,7 +129,7 @@ function revealEndpoint(postgres: Postgres): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/players/:id/reveal',
-    summary: 'Email and phone of a player, for those who need to see them; the audit log has who did and why',
+    summary: 'The email and phone of a player; the audit log records who asked and why',
     audit: { resource: 'player', action: 'reveal' },
     access: { mode: 'session', role: 'personal_data', scope: 'project' },
     body: revealPlayerBody,

@@ -102,7 +102,7 @@ function tierWriteEndpoints(deps: ChangeDeps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/vip-tiers',
-      summary: 'Makes a VIP tier; players who fit it already get it by the daily sweep',
+      summary: 'Creates a VIP tier; players who already qualify get it in the daily sweep',
       audit: { resource: 'vip_tier', action: 'create' },
       access: write,
       body: createTierBody,
@@ -118,7 +118,7 @@ function tierWriteEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       path: '/v1/vip-tiers/:id',
       versioned: true,
       summary:
-        'Changes a VIP tier; players lose it when it is not active, and move otherwise by the daily sweep',
+        'Changes a VIP tier; players lose a tier that is not active, and other changes apply in the daily sweep',
       audit: { resource: 'vip_tier', action: 'update' },
       access: write,
       body: patchTierBody,
@@ -159,7 +159,7 @@ function playerTierEndpoints(deps: ChangeDeps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/players/:id/tier',
-      summary: 'Sets the tier of a player by hand; with an empty body computes it by the rules',
+      summary: 'Sets the tier of a player by hand; an empty body computes it by the rules',
       audit: { resource: 'player', action: 'update' },
       access: { mode: 'session', role: 'editor', scope: 'project' },
       body: setTierBody,
@@ -185,7 +185,7 @@ function changesEndpoint({ postgres }: ChangeDeps): AnyEndpoint {
   return endpoint({
     method: 'GET',
     path: '/v1/tier-changes',
-    summary: 'Who moved between VIP tiers, the newest change first',
+    summary: 'Lists the tier changes of players, the newest first',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
     query: tierChangesQuery,
     status: 200,

@@ -120,7 +120,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   aggregate: 'aggregate',
   event: 'event',
   field: 'field',
-  op: 'operator here',
+  op: 'operator',
   operator: 'operator of a group',
   type: 'type of condition',
 };
@@ -129,7 +129,7 @@ const NOUNS: Readonly<Record<string, string>> = {
 function reportSent(reading: Reading, path: Path, sent: unknown, message: string): undefined {
   if (sent === undefined) return report(reading, path, message);
   const noun = NOUNS[String(path.at(-1))];
-  const wrong = noun === undefined ? 'is not allowed' : `is no ${noun}`;
+  const wrong = noun === undefined ? 'is not allowed' : `is not a valid ${noun}`;
   return report(reading, path, `${quoted(sent)} ${wrong}; it ${message}`);
 }
 

@@ -51,8 +51,7 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path: '/v1/projects/:projectId/api-keys',
-      summary:
-        'Lists the API keys of a project, the newest first; those that were revoked with status=revoked',
+      summary: 'Lists the API keys of a project, the newest first; status=revoked lists revoked keys',
       access: session,
       query: listApiKeysQuery,
       status: 200,
@@ -67,7 +66,7 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/projects/:projectId/api-keys',
-      summary: 'Makes an API key; the response is the only place that shows it',
+      summary: 'Creates an API key; only this response shows it',
       audit: { resource: 'api_key', action: 'create' },
       access: session,
       body: createApiKeyBody,
@@ -103,7 +102,7 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path: '/v1/me',
-      summary: 'What an API key stands for',
+      summary: 'Describes the API key of the caller',
       access: { mode: 'api_key', rate: 'none' },
       status: 200,
       response: whoAmI,

@@ -14,7 +14,7 @@ export function auditLogEndpoints({ postgres }: { postgres: Postgres }): AnyEndp
     endpoint({
       method: 'GET',
       path: '/v1/audit-log',
-      summary: 'Changes that sessions and the internal secret made in the tenant, the newest first',
+      summary: 'Lists the changes by sessions and the internal secret in the tenant, the newest first',
       access: { mode: 'session', role: 'compliance', scope: 'tenant' },
       query: auditLogQuery,
       status: 200,

@@ -30,7 +30,7 @@ export function tenantConfigEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       ...shared,
       method: 'GET',
-      summary: 'The tenant’s configuration, and the catalogue of what can be configured',
+      summary: 'The configuration of the tenant, and the catalogue of possible values',
       errors: [],
       handle: async ({ caller: { tenant_id }, sendVersion }) => {
         const rows = await deps.postgres.readAsTenant(tenant_id, (tx) => selectTenantConfig(tx, tenant_id));

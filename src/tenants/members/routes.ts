@@ -38,7 +38,7 @@ export function memberEndpoints(deps: MemberDeps): AnyEndpoint[] {
       ...shared,
       method: 'POST',
       summary:
-        'Invites a user, who is a member once he has accepted: a user of no other operator by his first call; only owners make owners',
+        'Invites a user, who is a member when they accept; a user of no other operator accepts with their first call. Only owners create owners',
       audit: { resource: 'membership', action: 'create' },
       body: memberBody,
       status: 201,
@@ -50,7 +50,7 @@ export function memberEndpoints(deps: MemberDeps): AnyEndpoint[] {
     endpoint({
       ...shared,
       method: 'PATCH',
-      summary: 'Gives a member another role; the last owner stays one, and only owners change owners',
+      summary: 'Changes the role of a member; the last owner keeps the role, and only owners change owners',
       audit: { resource: 'membership', action: 'update' },
       body: memberBody,
       status: 200,
@@ -62,7 +62,7 @@ export function memberEndpoints(deps: MemberDeps): AnyEndpoint[] {
     endpoint({
       ...shared,
       method: 'DELETE',
-      summary: 'Ends a membership; not that of the last owner',
+      summary: 'Ends a membership, except that of the last owner',
       audit: { resource: 'membership', action: 'delete' },
       query: removeMemberQuery,
       status: 200,
@@ -81,7 +81,7 @@ export function invitationEndpoints(deps: MemberDeps): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path: '/v1/invitations',
-      summary: 'The operators that want the user as a member, the oldest invitation first',
+      summary: 'Lists the invitations of the user, the oldest first',
       access,
       status: 200,
       response: invitationsResource,
@@ -91,8 +91,7 @@ export function invitationEndpoints(deps: MemberDeps): AnyEndpoint[] {
     endpoint({
       method: 'POST',
       path: '/v1/invitations/:tenant_id/accept',
-      summary:
-        'Makes the user a member of the operator; with several, calls have to name the tenant from then on',
+      summary: 'Accepts an invitation; calls of a member of several tenants must name the tenant',
       audit: { resource: 'membership', action: 'update' },
       access,
       status: 200,

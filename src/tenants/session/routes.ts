@@ -27,7 +27,7 @@ export function sessionEndpoints({ postgres, service_env }: Deps): AnyEndpoint[]
     endpoint({
       method: 'GET',
       path: '/v1/session',
-      summary: 'Who the session belongs to: the user with the role in each tenant, and their projects',
+      summary: 'The user of the session, with their role and the projects in each tenant',
       access: { mode: 'user' },
       status: 200,
       response: sessionResource,

@@ -1,6 +1,6 @@
 -- What the examples compile to. Made by a test: UPDATE_GOLDEN=1 writes it anew.
 
--- Deposited over 500 in the last 30 days, at least 3 bets on slots this week, not VIP gold, never took the welcome bonus
+-- Deposited over 500 in the last 30 days, at least 3 bets on slots this week, not VIP gold, never claimed the welcome bonus
 select p.player_id as player_id
 from (
   select player_id, current_tier_code from players final
@@ -96,7 +96,7 @@ where (((ifNull(e.a0 >= {p0:Int64}, 0)) or (p.total_wagered >= {p1:Int64})) and 
 -- p2 = "active"
 -- p3 = "deposit_confirmed"
 
--- Bonus hunters: 3 bonuses in 30 days, hardly any money of their own
+-- Bonus hunters: 3 bonuses in 30 days and very small deposits
 select p.player_id as player_id
 from (
   select player_id from players final
@@ -239,7 +239,7 @@ where ((e.a0 >= {p3:Int64}) and (ifNull(e.a1 < fromUnixTimestamp64Milli({p2:Int6
 -- p2 = 1775512800000
 -- p3 = 1
 
--- Came three times today without depositing
+-- Logged in three times today without a deposit
 select p.player_id as player_id
 from (
   select player_id from players final
@@ -306,7 +306,7 @@ where ((p.bet_count >= {p0:Int64}) and (e.a0 = {p1:Int64}))
 -- p1 = 0
 -- p2 = "sport_bet_placed"
 
--- A big win lately: a payout of 1,000 or more in the last 48 hours
+-- A recent big win: a payout of 1,000 or more in the last 48 hours
 select p.player_id as player_id
 from (
   select player_id from players final
@@ -325,7 +325,7 @@ where ((ifNull(e.a0 >= {p2:Int64}, 0)) or (e.a1 >= {p4:Int64}))
 -- p3 = "bet_settled"
 -- p4 = 1
 
--- Big win, and then no bet for a day
+-- A big win, and then no bet for a day
 select p.player_id as player_id
 from (
   select player_id from players final
@@ -345,7 +345,7 @@ where ((e.a0 >= {p3:Int64}) and (not (ifNull(e.a1 > fromUnixTimestamp64Milli({no
 -- p4 = "bet_placed"
 -- p5 = 86400000
 
--- Churn risk: a score of 0.7 or more, was here in the last 14 days, worth keeping
+-- Churn risk: a score of 0.7 or more, seen in the last 14 days, with a high predicted value
 select p.player_id as player_id
 from (
   select player_id, churn_score, last_seen_at, ltv_predicted from players final
@@ -415,7 +415,7 @@ where ((p.status = {p0:String}) or (e.a0 >= {p3:Int64}) or (e.a1 >= {p3:Int64}))
 -- p4 = "self_exclusion_lifted"
 -- p5 = 2592000000
 
--- Lost more than 1,000 over all and deposits ever more: five deposits within a day
+-- Lost more than 1,000 in total and made five deposits within a day
 select p.player_id as player_id
 from (
   select player_id, ggr from players final
@@ -433,7 +433,7 @@ where ((p.ggr > {p0:Int64}) and (e.a0 >= {p1:Int64}))
 -- p2 = "deposit_confirmed"
 -- p3 = 86400000
 
--- VIP of any metal who has not been here for a week, without those the host looks after
+-- VIPs of any tier who were not seen for a week, without those who have a host
 select p.player_id as player_id
 from (
   select player_id, current_tier_code, last_seen_at from players final
@@ -477,7 +477,7 @@ where ((e.a0 >= {p6:Int64}) and (e.a1 = {p8:Int64}))
 -- p7 = "moon-diver"
 -- p8 = 0
 
--- Opened an offer by email in the last 30 days, clicked none, has an address
+-- Opened an email offer in the last 30 days, clicked none, and has an email address
 select p.player_id as player_id
 from (
   select player_id, email from players final
@@ -497,7 +497,7 @@ where ((p.email is not null) and (e.a0 >= {p2:Int64}) and (e.a1 = {p4:Int64}) an
 -- p4 = 0
 -- p5 = "email_bounced"
 
--- Took a bonus in the last 14 days and let it expire without wagering in between
+-- Claimed a bonus in the last 14 days and let it expire without wagering
 select p.player_id as player_id
 from (
   select player_id from players final

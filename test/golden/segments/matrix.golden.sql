@@ -1,6 +1,6 @@
 -- What the examples compile to. Made by a test: UPDATE_GOLDEN=1 writes it anew.
 
--- Deposited over 500 in the last 30 days, at least 3 bets on slots this week, not VIP gold, never took the welcome bonus
+-- Deposited over 500 in the last 30 days, at least 3 bets on slots this week, not VIP gold, never claimed the welcome bonus
 -- Registered in the last 3 days and has not deposited yet
 -- Made the first deposit this week, and no second one
 select p.player_id as player_id,

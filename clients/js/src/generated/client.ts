@@ -36,7 +36,7 @@ readyz(options?: CallOptions): Promise<Record<string, "ok">>;
 metrics(options?: CallOptions): Promise<string>;
 internal: {
 /**
- * Makes a tenant with a project, the default currencies and an owner.
+ * Creates a tenant with a project, the default currencies and an owner.
  *
  * Internal secret.
  *
@@ -46,7 +46,7 @@ internal: {
  */
 tenants(body: S.CreateTenantBody, options?: CallOptions): Promise<{ "tenant_id": string; "project_id": string; }>;
 /**
- * Makes one more project of a tenant.
+ * Creates one more project of a tenant.
  *
  * Internal secret.
  *
@@ -67,7 +67,7 @@ memberships: {
  */
 create(body: S.MembershipBody, options?: CallOptions): Promise<S.MembershipBody>;
 /**
- * Ends a membership: sessions of the user may do nothing more in the tenant; not that of the last owner.
+ * Ends a membership, except that of the last owner: sessions of the user lose access to the tenant.
  *
  * Internal secret.
  *
@@ -88,7 +88,7 @@ delete(query: { tenant_id: string; /** S.The `sub` of the user’s session token
  */
 devSessions(body: S.DevSessionBody, options?: CallOptions): Promise<{ "session_token": string; }>;
 /**
- * Makes a token for one sign-in to the console within a day (development only).
+ * Creates a token for one sign-in to the console within a day (development only).
  *
  * Internal secret.
  *
@@ -108,7 +108,7 @@ devSignIns(body: S.DevSessionBody, options?: CallOptions): Promise<{ /** S.Open 
  */
 recomputeTier(body: S.RecomputeTierBody, options?: CallOptions): Promise<S.TierChange>;
 /**
- * Has realtime segments evaluate players again: those that read one of `events`, or all.
+ * Evaluates players again in the realtime segments that read one of `events`, or in all.
  *
  * Internal secret.
  *
@@ -118,7 +118,7 @@ recomputeTier(body: S.RecomputeTierBody, options?: CallOptions): Promise<S.TierC
  */
 recomputePlayerSegments(body: S.RecomputeSegmentsBody, options?: CallOptions): Promise<S.RecomputeSegmentsResult>;
 /**
- * Decides about one member of a bonus campaign; repeats answer what became of it.
+ * Decides about one member of a bonus campaign; a repetition returns the outcome.
  *
  * Internal secret.
  *
@@ -128,7 +128,7 @@ recomputePlayerSegments(body: S.RecomputeSegmentsBody, options?: CallOptions): P
  */
 bonusGrant(body: S.InternalGrantBody, options?: CallOptions): Promise<S.InternalGrantResult>;
 /**
- * Counts bets towards the bonuses of their players; a state that is known changes nothing.
+ * Counts bets towards the bonuses of their players; a known state changes nothing.
  *
  * Internal secret.
  *
@@ -138,7 +138,7 @@ bonusGrant(body: S.InternalGrantBody, options?: CallOptions): Promise<S.Internal
  */
 bonusProgress(body: S.BonusProgressBody, options?: CallOptions): Promise<S.BonusProgressResult>;
 /**
- * Encrypts with CREDENTIALS_KEY whatever another key encrypted, so that CREDENTIALS_KEY_PREVIOUS can go.
+ * Encrypts with CREDENTIALS_KEY what another key encrypted, so that CREDENTIALS_KEY_PREVIOUS can be removed.
  *
  * Internal secret.
  *
@@ -201,7 +201,7 @@ replay(body: S.ReplayBody, options?: CallOptions): Promise<S.ReplayReport>;
 };
 };
 /**
- * Who the session belongs to: the user with the role in each tenant, and their projects.
+ * The user of the session, with their role and the projects in each tenant.
  *
  * Admin session of any user; X-Tenant-Id is not read.
  *
@@ -223,7 +223,7 @@ projects: {
 list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Project>>;
 apiKeys: {
 /**
- * Lists the API keys of a project, the newest first; those that were revoked with status=revoked.
+ * Lists the API keys of a project, the newest first; status=revoked lists revoked keys.
  *
  * Admin session, role admin or above.
  *
@@ -233,7 +233,7 @@ apiKeys: {
  */
 list(projectId: string, query?: { cursor?: string | undefined; limit?: number | undefined; status?: "active" | "revoked" | undefined; }, options?: CallOptions): Promise<Page<S.ApiKey>>;
 /**
- * Makes an API key; the response is the only place that shows it.
+ * Creates an API key; only this response shows it.
  *
  * Admin session, role admin or above.
  *
@@ -266,7 +266,7 @@ members: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Member>>;
 /**
- * Invites a user, who is a member once he has accepted: a user of no other operator by his first call; only owners make owners.
+ * Invites a user, who is a member when they accept; a user of no other operator accepts with their first call. Only owners create owners.
  *
  * Admin session, role admin or above.
  *
@@ -276,7 +276,7 @@ list(query?: { cursor?: string | undefined; limit?: number | undefined; }, optio
  */
 create(body: S.MemberBody, options?: CallOptions): Promise<S.Member>;
 /**
- * Gives a member another role; the last owner stays one, and only owners change owners.
+ * Changes the role of a member; the last owner keeps the role, and only owners change owners.
  *
  * Admin session, role admin or above.
  *
@@ -286,7 +286,7 @@ create(body: S.MemberBody, options?: CallOptions): Promise<S.Member>;
  */
 update(body: S.MemberBody, options?: CallOptions): Promise<S.Member>;
 /**
- * Ends a membership; not that of the last owner.
+ * Ends a membership, except that of the last owner.
  *
  * Admin session, role admin or above.
  *
@@ -298,7 +298,7 @@ delete(query: { /** S.The `sub` of the user at the identity provider */ user_id:
 };
 invitations: {
 /**
- * The operators that want the user as a member, the oldest invitation first.
+ * Lists the invitations of the user, the oldest first.
  *
  * Admin session of any user; X-Tenant-Id is not read.
  *
@@ -308,7 +308,7 @@ invitations: {
  */
 get(options?: CallOptions): Promise<S.Invitations>;
 /**
- * Makes the user a member of the operator; with several, calls have to name the tenant from then on.
+ * Accepts an invitation; calls of a member of several tenants must name the tenant.
  *
  * Admin session of any user; X-Tenant-Id is not read.
  *
@@ -352,7 +352,7 @@ delete(id: string, options?: CallOptions): Promise<S.EndedConsoleSession>;
 };
 auditLog: {
 /**
- * Changes that sessions and the internal secret made in the tenant, the newest first.
+ * Lists the changes by sessions and the internal secret in the tenant, the newest first.
  *
  * Admin session, role compliance, admin or owner.
  *
@@ -384,7 +384,7 @@ list(query?: { cursor?: string | undefined; limit?: number | undefined; channel?
  */
 create(body: S.CreateSuppressionBody, options?: CallOptions): Promise<S.Suppression>;
 /**
- * Takes a suppression back; what players have said about messages still counts.
+ * Removes a suppression; the consent of players still counts.
  *
  * Admin session, role admin or above.
  *
@@ -395,7 +395,7 @@ create(body: S.CreateSuppressionBody, options?: CallOptions): Promise<S.Suppress
 delete(id: string, options?: CallOptions): Promise<S.Suppression>;
 };
 /**
- * Engines, lag, what of the tenant waits, its jobs that were given up, and the last reconciliation.
+ * Engines, lag, the waiting work of the tenant, its jobs that were given up, and the last reconciliation.
  *
  * Admin session, role admin or above.
  *
@@ -407,7 +407,7 @@ system(options?: CallOptions): Promise<S.System>;
 tenant: {
 config: {
 /**
- * The tenant’s configuration, and the catalogue of what can be configured.
+ * The configuration of the tenant, and the catalogue of possible values.
  *
  * Admin session, role admin or above.
  *
@@ -429,7 +429,7 @@ update(body: S.PatchTenantConfigBody, options?: CallOptions): Promise<S.TenantCo
 };
 };
 /**
- * What an API key stands for.
+ * Describes the API key of the caller.
  *
  * API key.
  *
@@ -440,7 +440,7 @@ update(body: S.PatchTenantConfigBody, options?: CallOptions): Promise<S.TenantCo
 me(options?: CallOptions): Promise<S.WhoAmI>;
 players: {
 /**
- * Finds or makes the player of the given ids, links them, and merges traits and players.
+ * Finds or creates the player of the given ids, links the ids, and merges traits and players.
  *
  * API key.
  *
@@ -450,7 +450,7 @@ players: {
  */
 identify(body: S.IdentifyBody, options?: CallOptions): Promise<S.IdentifyResult>;
 /**
- * Up to 20 players with an id that is, or begins with, a text, whatever kind of id it is.
+ * Finds up to 20 players by an id of any kind, or by its beginning.
  *
  * Admin session, role viewer or above.
  *
@@ -490,7 +490,7 @@ get(id: string, options?: CallOptions): Promise<S.Player>;
  */
 update(id: string, body: S.PatchPlayerBody, options?: CallOptions): Promise<S.Player>;
 /**
- * Soft delete; repeating it answers the same.
+ * Soft delete; a repetition gets the same answer.
  *
  * Admin session, role editor or above.
  *
@@ -500,7 +500,7 @@ update(id: string, body: S.PatchPlayerBody, options?: CallOptions): Promise<S.Pl
  */
 delete(id: string, options?: CallOptions): Promise<S.Player>;
 /**
- * Email and phone of a player, for those who need to see them; the audit log has who did and why.
+ * The email and phone of a player; the audit log records who asked and why.
  *
  * Admin session, role compliance, editor, admin or owner.
  *
@@ -520,7 +520,7 @@ reveal(id: string, body: S.RevealPlayerBody, options?: CallOptions): Promise<S.R
  */
 erase(id: string, body: S.ErasePlayerBody, options?: CallOptions): Promise<S.ErasureAnswer>;
 /**
- * Makes a copy of all data of a person: a zip that is kept for 7 days.
+ * Creates a copy of all data of a person: a zip that is kept for 7 days.
  *
  * Admin session, role admin or above.
  *
@@ -541,7 +541,7 @@ exports: {
  */
 get(id: string, exportId: string, options?: CallOptions): Promise<S.PlayerExport>;
 /**
- * The copy: a zip of NDJSON files; the audit log has who took it.
+ * The copy: a zip of NDJSON files; the audit log records who downloaded it.
  *
  * Admin session, role admin or above.
  *
@@ -553,7 +553,7 @@ file(id: string, exportId: string, options?: CallOptions): Promise<string>;
 };
 kyc: {
 /**
- * A player's KYC: who decided what and when, and what the platform was not told yet.
+ * The KYC of a player: all decisions, and what the platform does not know yet.
  *
  * Admin session, role viewer or above.
  *
@@ -563,7 +563,7 @@ kyc: {
  */
 get(id: string, options?: CallOptions): Promise<S.KycWithHistory>;
 /**
- * Asks for a player's documents: opens a case, and tells the platform.
+ * Requests the documents of a player: opens a case, and informs the platform.
  *
  * Admin session, role editor or above.
  *
@@ -573,7 +573,7 @@ get(id: string, options?: CallOptions): Promise<S.KycWithHistory>;
  */
 request(id: string, body?: S.RequestKycBody, options?: CallOptions): Promise<S.Kyc>;
 /**
- * Approves a level, and tells the platform.
+ * Approves a level, and informs the platform.
  *
  * Admin session, role editor or above.
  *
@@ -583,7 +583,7 @@ request(id: string, body?: S.RequestKycBody, options?: CallOptions): Promise<S.K
  */
 approve(id: string, body: S.ApproveKycBody, options?: CallOptions): Promise<S.Kyc>;
 /**
- * Takes an approval back or refuses a pending case, and tells the platform.
+ * Revokes an approval or refuses a pending case, and informs the platform.
  *
  * Admin session, role editor or above.
  *
@@ -604,7 +604,7 @@ revoke(id: string, body: S.RevokeKycBody, options?: CallOptions): Promise<S.Kyc>
  */
 timeline(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.TimelineEntry>>;
 /**
- * Confirmed deposits of the last 30 UTC days in base currency, days without any as 0.
+ * Confirmed deposits of the last 30 UTC days in the base currency; days without deposits are 0.
  *
  * Admin session, role viewer or above.
  *
@@ -614,7 +614,7 @@ timeline(id: string, query?: { cursor?: string | undefined; limit?: number | und
  */
 depositsDaily(id: string, options?: CallOptions): Promise<Array<S.DepositsOfDay>>;
 /**
- * The rows of the ledger that a player's money events have made, the newest first by event time.
+ * The ledger rows of the money events of a player, the newest first by event time.
  *
  * Admin session, role viewer or above.
  *
@@ -624,7 +624,7 @@ depositsDaily(id: string, options?: CallOptions): Promise<Array<S.DepositsOfDay>
  */
 ledger(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.LedgerEntry>>;
 /**
- * Changes of a player, and of players merged into it, with their actors, the newest first.
+ * Changes of a player and of players merged into that player, with their actors, the newest first.
  *
  * Admin session, role viewer or above.
  *
@@ -645,7 +645,7 @@ tier: {
  */
 get(id: string, options?: CallOptions): Promise<S.PlayerTier>;
 /**
- * Sets the tier of a player by hand; with an empty body computes it by the rules.
+ * Sets the tier of a player by hand; an empty body computes it by the rules.
  *
  * Admin session, role editor or above.
  *
@@ -656,7 +656,7 @@ get(id: string, options?: CallOptions): Promise<S.PlayerTier>;
 set(id: string, body: S.SetTierBody, options?: CallOptions): Promise<S.TierChange>;
 };
 /**
- * Lists the segments that the player is in, the last entered first.
+ * Lists the segments of the player, the last entered first.
  *
  * Admin session, role viewer or above.
  *
@@ -686,7 +686,7 @@ refreshSegments(id: string, options?: CallOptions): Promise<S.PlayerSegmentsRefr
  */
 journeys(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.PlayerJourneyRun>>;
 /**
- * Whether a message to the player would go out now, channel by channel, and every reason why not.
+ * Whether a message to the player would be sent now, by channel, and every reason why not.
  *
  * Admin session, role viewer or above.
  *
@@ -696,7 +696,7 @@ journeys(id: string, query?: { cursor?: string | undefined; limit?: number | und
  */
 reachability(id: string, query?: { /** S.Of the bonus that the message is about; absent: it is about none */ bonus_product?: "casino" | "betting" | "bingo" | "lottery" | "any" | undefined; }, options?: CallOptions): Promise<Array<S.Reachability>>;
 /**
- * A player's last messages of every kind, also those that were skipped, the newest first.
+ * The last messages of a player, including skipped ones, the newest first.
  *
  * Admin session, role viewer or above.
  *
@@ -708,7 +708,7 @@ messages(id: string, query?: { limit?: number | undefined; }, options?: CallOpti
 };
 erasures: {
 /**
- * Who was erased, by whom, why, and how far it is; the newest first.
+ * Lists erasures with actor, reason and progress, the newest first.
  *
  * Admin session, role compliance, admin or owner.
  *
@@ -721,7 +721,7 @@ list(query?: { cursor?: string | undefined; limit?: number | undefined; status?:
 adapters: {
 webhooks: {
 /**
- * What a casino platform decided about a player's KYC; 403 when the tenant's kyc_model lets it decide nothing.
+ * KYC decisions of a casino platform; 403 when the tenant's kyc_model does not allow it any decision.
  *
  * Signed by the provider, over the request as it is sent; a bad signature is 401.
  *
@@ -731,7 +731,7 @@ webhooks: {
  */
 kycEvents(slug: string, options?: CallOptions): Promise<{ "received": true; "applied": boolean; "new_status": "none" | "pending" | "approved" | "rejected" | "expired" | "revoked"; "data": S.KycEventAnswer; } | { "applied": false; "replay": true; "data": S.RepeatedEvent; }>;
 /**
- * Events of bonuses from the casino platform; a repeat of an event_id has no further effect.
+ * Bonus events of a casino platform; a repeated event_id has no further effect.
  *
  * Signed by the provider, over the request as it is sent; a bad signature is 401.
  *
@@ -752,7 +752,7 @@ bonusEvents(slug: string, options?: CallOptions): Promise<{ "received": true; "a
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Adapter>>;
 /**
- * Makes an adapter to a casino platform; the response is the only place that shows its secret.
+ * Creates an adapter to a casino platform; only this response shows its secret.
  *
  * Admin session, role admin or above.
  *
@@ -772,7 +772,7 @@ create(body: S.CreateAdapterBody, options?: CallOptions): Promise<S.AdapterWithS
  */
 get(id: string, options?: CallOptions): Promise<S.Adapter>;
 /**
- * Changes an adapter; capabilities that are not named are kept, and one adapter of a project is active.
+ * Changes an adapter; capabilities that are not named are kept, and at most one adapter of a project is active.
  *
  * Admin session, role admin or above.
  *
@@ -782,7 +782,7 @@ get(id: string, options?: CallOptions): Promise<S.Adapter>;
  */
 update(id: string, body: S.PatchAdapterBody, options?: CallOptions): Promise<S.Adapter>;
 /**
- * What a sandbox was given, the newest first; the id `sandbox` names the built-in one.
+ * The bonuses that a sandbox received, the newest first; the id `sandbox` names the built-in one.
  *
  * Admin session, role viewer or above.
  *
@@ -792,7 +792,7 @@ update(id: string, body: S.PatchAdapterBody, options?: CallOptions): Promise<S.A
  */
 bonuses(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.SandboxBonus>>;
 /**
- * Makes a new secret, which signs from now on; the one before it is accepted for 24 more hours.
+ * Creates a new secret, which signs from now on; the previous one is accepted for 24 more hours.
  *
  * Admin session, role admin or above.
  *
@@ -814,7 +814,7 @@ vipTiers: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Tier>>;
 /**
- * Makes a VIP tier; players who fit it already get it by the daily sweep.
+ * Creates a VIP tier; players who already qualify get it in the daily sweep.
  *
  * Admin session, role editor or above.
  *
@@ -834,7 +834,7 @@ create(body: S.CreateTierBody, options?: CallOptions): Promise<S.Tier>;
  */
 get(id: string, options?: CallOptions): Promise<S.Tier>;
 /**
- * Changes a VIP tier; players lose it when it is not active, and move otherwise by the daily sweep.
+ * Changes a VIP tier; players lose a tier that is not active, and other changes apply in the daily sweep.
  *
  * Admin session, role editor or above.
  *
@@ -846,7 +846,7 @@ update(id: string, body: S.PatchTierBody, options?: CallOptions): Promise<S.Tier
 };
 tierChanges: {
 /**
- * Who moved between VIP tiers, the newest change first.
+ * Lists the tier changes of players, the newest first.
  *
  * Admin session, role viewer or above.
  *
@@ -858,7 +858,7 @@ list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Ch
 };
 segments: {
 /**
- * What a definition may say: fields, events with their properties, operators and limits.
+ * What a definition can contain: fields, events with their properties, operators and limits.
  *
  * Admin session, role viewer or above.
  *
@@ -878,7 +878,7 @@ fields(options?: CallOptions): Promise<S.SegmentVocabulary>;
  */
 members(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.SegmentMember>>;
 /**
- * How many members the segment had at full hours of the last month, and at midnight (UTC) before.
+ * The sizes of the segment at full hours of the last month, and at midnight (UTC) before that.
  *
  * Admin session, role viewer or above.
  *
@@ -908,7 +908,7 @@ references(id: string, options?: CallOptions): Promise<Array<S.SegmentReference>
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Segment>>;
 /**
- * Makes a segment; realtime and scheduled ones are computed soon after.
+ * Creates a segment; realtime and scheduled segments are computed soon after.
  *
  * Admin session, role editor or above.
  *
@@ -928,7 +928,7 @@ create(body: S.CreateSegmentBody, options?: CallOptions): Promise<S.Segment>;
  */
 get(id: string, options?: CallOptions): Promise<S.Segment>;
 /**
- * Changes a segment; after a new definition it is computed again, unless its strategy is manual.
+ * Changes a segment; a new definition is computed, unless the strategy is manual.
  *
  * Admin session, role editor or above.
  *
@@ -1000,7 +1000,7 @@ campaigns: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "draft" | "scheduled" | "sending" | "sent" | "cancelled" | undefined; }, options?: CallOptions): Promise<Page<S.Campaign>>;
 /**
- * Makes a draft of a campaign; one with a time in `schedule_at` is scheduled for then.
+ * Creates a draft of a campaign; with a time in `schedule_at` it is scheduled.
  *
  * Admin session, role editor or above.
  *
@@ -1041,7 +1041,7 @@ update(id: string, body: S.PatchCampaignBody, options?: CallOptions): Promise<S.
 delete(id: string, options?: CallOptions): Promise<S.Campaign>;
 variants: {
 /**
- * The variants of a campaign by sort_order; at least one, which is `default` unless others were made.
+ * The variants of a campaign by sort_order; a campaign without variants of its own has `default`.
  *
  * Admin session, role viewer or above.
  *
@@ -1051,7 +1051,7 @@ variants: {
  */
 list(id: string, options?: CallOptions): Promise<Array<S.Variant>>;
 /**
- * Adds a variant to a draft or scheduled campaign; the first takes the place of the default one.
+ * Adds a variant to a draft or scheduled campaign; the first one replaces the default variant.
  *
  * Admin session, role editor or above.
  *
@@ -1061,7 +1061,7 @@ list(id: string, options?: CallOptions): Promise<Array<S.Variant>>;
  */
 create(id: string, body: S.CreateVariantBody, options?: CallOptions): Promise<S.Variant>;
 /**
- * Changes a variant before the campaign is sent; the weight also later, for messages made afterwards.
+ * Changes a variant before the campaign is sent; later only the weight, for new messages.
  *
  * Admin session, role editor or above.
  *
@@ -1071,7 +1071,7 @@ create(id: string, body: S.CreateVariantBody, options?: CallOptions): Promise<S.
  */
 update(id: string, variantId: string, body: S.PatchVariantBody, options?: CallOptions): Promise<S.Variant>;
 /**
- * Deletes a variant; after the last one the default variant is restored, which cannot be deleted.
+ * Deletes a variant; after the last one the default variant returns, which cannot be deleted.
  *
  * Admin session, role editor or above.
  *
@@ -1082,7 +1082,7 @@ update(id: string, variantId: string, body: S.PatchVariantBody, options?: CallOp
 delete(id: string, variantId: string, options?: CallOptions): Promise<S.Variant>;
 };
 /**
- * Whom the campaign would reach now, and why not the others; nothing is sent.
+ * Counts whom the campaign would reach now, and why it would not reach the others; sends nothing.
  *
  * Admin session, role viewer or above.
  *
@@ -1092,7 +1092,7 @@ delete(id: string, variantId: string, options?: CallOptions): Promise<S.Variant>
  */
 audience(id: string, body?: S.CampaignAudienceBody, options?: CallOptions): Promise<S.CampaignAudience>;
 /**
- * Why messages were skipped or have failed, by code.
+ * Counts the skipped and failed messages by code.
  *
  * Admin session, role viewer or above.
  *
@@ -1102,7 +1102,7 @@ audience(id: string, body?: S.CampaignAudienceBody, options?: CallOptions): Prom
  */
 failures(id: string, options?: CallOptions): Promise<S.CampaignFailures>;
 /**
- * What became of the messages over time, by hours or days.
+ * The outcomes of the messages over time, by hour or day.
  *
  * Admin session, role viewer or above.
  *
@@ -1112,7 +1112,7 @@ failures(id: string, options?: CallOptions): Promise<S.CampaignFailures>;
  */
 series(id: string, query?: { /** S.Absent: hours, or days for more than three days */ interval?: "hour" | "day" | undefined; }, options?: CallOptions): Promise<S.CampaignSeries>;
 /**
- * Sends the campaign to the members of its segment; the rest of a large one follows in the background.
+ * Sends the campaign to the members of its segment; a large segment continues in the background.
  *
  * Admin session, role editor or above.
  *
@@ -1142,7 +1142,7 @@ retryFailed(id: string, options?: CallOptions): Promise<S.CampaignRetryResult>;
  */
 cancel(id: string, options?: CallOptions): Promise<S.Campaign>;
 /**
- * How far the messages have come; each counts for every stage it has been through.
+ * Counts the messages by stage; a message counts in every stage that it reached.
  *
  * Admin session, role viewer or above.
  *
@@ -1152,7 +1152,7 @@ cancel(id: string, options?: CallOptions): Promise<S.Campaign>;
  */
 stats(id: string, options?: CallOptions): Promise<S.CampaignStats>;
 /**
- * The messages of a campaign, also those that were skipped, by player.
+ * The messages of a campaign, including skipped ones, by player.
  *
  * Admin session, role viewer or above.
  *
@@ -1162,7 +1162,7 @@ stats(id: string, options?: CallOptions): Promise<S.CampaignStats>;
  */
 recipients(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; status?: "queued" | "sending" | "sent" | "delivered" | "opened" | "clicked" | "bounced" | "failed" | "capped" | "SKIPPED_SELF_EXCLUDED" | "SKIPPED_BANNED" | "SKIPPED_COOLDOWN" | "SKIPPED_AT_RISK" | "SKIPPED_NO_RECIPIENT" | "SKIPPED_SUPPRESSED" | "SKIPPED_NO_CONSENT" | "SKIPPED_FREQUENCY_CAP" | "SKIPPED_QUIET_HOURS" | "SKIPPED_TEMPLATE_MISSING" | "SKIPPED_CANCELLED" | "PROVIDER_UNAVAILABLE" | "PROVIDER_REJECTED" | "PROVIDER_NOT_CONFIGURED" | "TEMPLATE_FAILED" | "OUTCOME_UNKNOWN" | "DELIVERY_FAILED" | "SKIPPED_*" | undefined; }, options?: CallOptions): Promise<Page<S.MessageSend>>;
 /**
- * Per variant: how many players got a message, and how many of them converted within the attribution window.
+ * Counts per variant the players who got a message, and those of them who converted within the attribution window.
  *
  * Admin session, role viewer or above.
  *
@@ -1173,7 +1173,7 @@ recipients(id: string, query?: { cursor?: string | undefined; limit?: number | u
 conversionStats(id: string, options?: CallOptions): Promise<S.ConversionStats>;
 };
 /**
- * Campaigns that were or will be sent, and when schedules will start journeys.
+ * Sent and planned campaigns, and the planned starts of journeys.
  *
  * Admin session, role viewer or above.
  *
@@ -1194,7 +1194,7 @@ journeys: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "draft" | "active" | "paused" | undefined; }, options?: CallOptions): Promise<Page<S.ListedJourney>>;
 /**
- * Makes a draft of a journey; every fault of its trigger, graph and settings is reported at once.
+ * Creates a draft of a journey; all faults of its trigger, graph and settings are reported at once.
  *
  * Admin session, role editor or above.
  *
@@ -1214,7 +1214,7 @@ create(body: S.CreateJourneyBody, options?: CallOptions): Promise<S.Journey>;
  */
 get(id: string, options?: CallOptions): Promise<S.Journey>;
 /**
- * Soft delete: nothing starts runs any more, and those that run are cancelled soon after.
+ * Soft delete: no new runs start, and running ones are cancelled soon after.
  *
  * Admin session, role editor or above.
  *
@@ -1224,7 +1224,7 @@ get(id: string, options?: CallOptions): Promise<S.Journey>;
  */
 delete(id: string, options?: CallOptions): Promise<S.Journey>;
 /**
- * Changes a journey; an active one is published as its next version for new runs, unless `draft` is true: parts that the body leaves out are those of the live version, and a draft saved before is overwritten.
+ * Changes a journey; an active journey publishes the change as its next version for new runs, unless `draft` is true. Parts that are not in the body are those of the live version, and an earlier draft is overwritten.
  *
  * Admin session, role editor or above.
  *
@@ -1234,7 +1234,7 @@ delete(id: string, options?: CallOptions): Promise<S.Journey>;
  */
 update(id: string, body: S.PatchJourneyBody, options?: CallOptions & { query?: { draft?: "true" | "false" | undefined; } }): Promise<S.Journey>;
 /**
- * Activates a draft or paused journey: what was saved last is published, and runs that were held go on.
+ * Activates a draft or paused journey: what was saved last is published, and held runs continue.
  *
  * Admin session, role editor or above.
  *
@@ -1244,7 +1244,7 @@ update(id: string, body: S.PatchJourneyBody, options?: CallOptions & { query?: {
  */
 activate(id: string, body?: S.ActivateJourneyBody, options?: CallOptions): Promise<S.Journey>;
 /**
- * Pauses an active journey: nothing starts runs; those that run go on, unless `hold` is true.
+ * Pauses an active journey: no new runs start; running ones continue, unless `hold` is true.
  *
  * Admin session, role editor or above.
  *
@@ -1275,7 +1275,7 @@ list(id: string, query?: { cursor?: string | undefined; limit?: number | undefin
  */
 get(id: string, version: string, options?: CallOptions): Promise<S.JourneyVersion>;
 /**
- * Publishes a version again, or what was saved last under its next number, as the next version.
+ * Publishes an earlier version again, or what was saved last, as the next version.
  *
  * Admin session, role editor or above.
  *
@@ -1286,7 +1286,7 @@ get(id: string, version: string, options?: CallOptions): Promise<S.JourneyVersio
 publish(id: string, version: string, options?: CallOptions): Promise<S.Journey>;
 };
 /**
- * Moves the running runs of one version to another, or with `dry_run` counts what would become of them.
+ * Moves the running runs of one version to another; `dry_run` only counts the outcomes.
  *
  * Admin session, role editor or above.
  *
@@ -1296,7 +1296,7 @@ publish(id: string, version: string, options?: CallOptions): Promise<S.Journey>;
  */
 migrateRuns(id: string, body: S.MigrateRunsBody, options?: CallOptions): Promise<S.MigrateRunsResult>;
 /**
- * How many runs came to each node and what became of them, of its messages and of the goal.
+ * Counts the runs by node and outcome, the messages by stage, and the goals.
  *
  * Admin session, role viewer or above.
  *
@@ -1306,7 +1306,7 @@ migrateRuns(id: string, body: S.MigrateRunsBody, options?: CallOptions): Promise
  */
 stats(id: string, query?: { /** S.Only runs of this version; a run counts for the one that it is on */ version?: number | undefined; }, options?: CallOptions): Promise<S.JourneyStats>;
 /**
- * Starts a run of an active journey for one player, whatever its rules about entering are.
+ * Starts a run of an active journey for one player, without its rules about entering.
  *
  * Admin session, role editor or above.
  *
@@ -1327,7 +1327,7 @@ runs: {
  */
 list(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; status?: "running" | "completed" | "failed" | "cancelled" | undefined; player_id?: string | undefined; node_id?: string | undefined; }, options?: CallOptions): Promise<Page<S.JourneyRun>>;
 /**
- * One run with its steps; the node on which it stands is the last one.
+ * One run with its steps; the last step is at the current node.
  *
  * Admin session, role viewer or above.
  *
@@ -1358,7 +1358,7 @@ cancel(id: string, runId: string, options?: CallOptions): Promise<S.JourneyRun>;
 cancelAll(id: string, body: S.CancelRunsBody, options?: CallOptions): Promise<{ "cancelled": number; }>;
 };
 /**
- * What a run of the journey as saved last would do, on a virtual clock: its steps, its messages and its end.
+ * Simulates a run of the journey as saved last, on a virtual clock: its steps, its messages and its end.
  *
  * Admin session, role viewer or above.
  *
@@ -1369,7 +1369,7 @@ cancelAll(id: string, body: S.CancelRunsBody, options?: CallOptions): Promise<{ 
 simulate(id: string, body?: S.SimulateJourneyBody, options?: CallOptions): Promise<S.JourneySimulation>;
 deliveries: {
 /**
- * The webhooks of a journey’s runs and what became of them, the newest first; kept for 30 days.
+ * The webhooks of a journey and their outcomes, the newest first; kept for 30 days.
  *
  * Admin session, role viewer or above.
  *
@@ -1379,7 +1379,7 @@ deliveries: {
  */
 list(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; status?: "pending" | "delivered" | "failed" | "cancelled" | undefined; run_id?: string | undefined; }, options?: CallOptions): Promise<Page<S.WebhookDelivery>>;
 /**
- * Has a failed webhook delivered again, with the same body; its run is not affected.
+ * Sends a failed webhook again, with the same body; its run is not affected.
  *
  * Admin session, role editor or above.
  *
@@ -1402,7 +1402,7 @@ templates: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; channel?: "email" | "sms" | "push" | undefined; status?: "draft" | "active" | "archived" | undefined; }, options?: CallOptions): Promise<Page<S.Template>>;
 /**
- * Makes a template; it is a draft unless it says otherwise.
+ * Creates a template; the default status is draft.
  *
  * Admin session, role editor or above.
  *
@@ -1422,7 +1422,7 @@ create(body: S.CreateTemplateBody, options?: CallOptions): Promise<S.Template>;
  */
 get(id: string, options?: CallOptions): Promise<S.Template>;
 /**
- * Changes a template; the channel stays.
+ * Changes a template, except its channel.
  *
  * Admin session, role editor or above.
  *
@@ -1442,7 +1442,7 @@ update(id: string, body: S.PatchTemplateBody, options?: CallOptions): Promise<S.
  */
 delete(id: string, options?: CallOptions): Promise<S.Template>;
 /**
- * The template as a player would get it; without a player_id, as a synthetic player would.
+ * Renders the template for a player; without a player_id, for a sample player.
  *
  * Admin session, role viewer or above.
  *
@@ -1472,7 +1472,7 @@ previewFrame(id: string, query?: { /** S.Absent: a synthetic player */ player_id
  */
 references(id: string, options?: CallOptions): Promise<S.TemplateReferences>;
 /**
- * Sends the template to one address, beside caps and quiet hours.
+ * Sends the template to one address, without caps and quiet hours.
  *
  * Admin session, role editor or above.
  *
@@ -1494,7 +1494,7 @@ bonusTemplates: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "active" | "paused" | undefined; type?: "deposit_match" | "reload" | "free_spins" | "no_deposit" | "cashback" | "free_bet" | undefined; }, options?: CallOptions): Promise<Page<S.BonusTemplate>>;
 /**
- * Makes a bonus template; its config must match its type, and its terms the rules of the licence.
+ * Creates a bonus template; its config must match its type, and its terms the rules of the licence.
  *
  * Admin session, role editor or above.
  *
@@ -1514,7 +1514,7 @@ create(body: S.CreateBonusTemplateBody, options?: CallOptions): Promise<S.BonusT
  */
 get(id: string, options?: CallOptions): Promise<S.BonusTemplate>;
 /**
- * Changes a bonus template; new terms are a new version, live grants keep theirs; the type stays.
+ * Changes a bonus template, except its type; new terms are a new version, and live grants keep their terms.
  *
  * Admin session, role editor or above.
  *
@@ -1524,7 +1524,7 @@ get(id: string, options?: CallOptions): Promise<S.BonusTemplate>;
  */
 update(id: string, body: S.PatchBonusTemplateBody, options?: CallOptions): Promise<S.BonusTemplate>;
 /**
- * Soft delete: nothing is granted from it any more, live grants go on.
+ * Soft delete: nothing is granted from it any more, and live grants continue.
  *
  * Admin session, role editor or above.
  *
@@ -1546,7 +1546,7 @@ bonusGrants: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; player_id?: string | undefined; template_id?: string | undefined; campaign_id?: string | undefined; status?: "pending" | "active" | "completed" | "forfeited" | "expired" | "lost" | "cancelled" | "failed" | undefined; granted_by_kind?: "manual" | "api" | "journey" | "campaign" | "auto" | undefined; needs_review?: "true" | "false" | undefined; }, options?: CallOptions): Promise<Page<S.Grant>>;
 /**
- * Grants a bonus; after 503 it is queued, and `details.grant_id` names it. Under an Idempotency-Key errors of the platform are stored, too.
+ * Grants a bonus; after 503 it is queued, and `details.grant_id` names it. An Idempotency-Key also stores errors of the platform.
  *
  * Admin session, role editor or above, or the internal secret; with the secret, X-Tenant-Id and X-Project-Id are required.
  *
@@ -1566,7 +1566,7 @@ create(body: S.CreateGrantBody, options?: CallOptions): Promise<S.Grant>;
  */
 get(id: string, options?: CallOptions): Promise<S.GrantWithHistory>;
 /**
- * Has the platform cancel the bonus; one of which nothing was sent is cancelled at once.
+ * Asks the platform to cancel the bonus; a bonus that was not sent is cancelled at once.
  *
  * Admin session, role editor or above.
  *
@@ -1588,7 +1588,7 @@ bonusCampaigns: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "draft" | "scheduled" | "issuing" | "issued" | "paused" | "cancelled" | undefined; }, options?: CallOptions): Promise<Page<S.BonusCampaign>>;
 /**
- * Makes a draft of a bonus campaign; one with a time in `schedule_at` is issued then.
+ * Creates a draft of a bonus campaign; with a time in `schedule_at` it is issued then.
  *
  * Admin session, role editor or above.
  *
@@ -1598,7 +1598,7 @@ list(query?: { cursor?: string | undefined; limit?: number | undefined; status?:
  */
 create(body: S.CreateBonusCampaignBody, options?: CallOptions): Promise<S.BonusCampaign>;
 /**
- * One bonus campaign with what became of its members.
+ * One bonus campaign with the outcomes of its members.
  *
  * Admin session, role viewer or above.
  *
@@ -1640,7 +1640,7 @@ messagingProviders: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; channel?: "email" | "sms" | "push" | undefined; kind?: "smtp" | "sendgrid" | "twilio" | "fcm" | "sandbox" | undefined; status?: "active" | "paused" | undefined; }, options?: CallOptions): Promise<Page<S.Provider>>;
 /**
- * Makes a messaging provider; without a kind it is a sandbox, which keeps messages instead of sending them.
+ * Creates a messaging provider; without a kind it is a sandbox, which keeps messages instead of sending them.
  *
  * Admin session, role admin or above.
  *
@@ -1660,7 +1660,7 @@ create(body: S.CreateProviderBody, options?: CallOptions): Promise<S.Provider>;
  */
 get(id: string, options?: CallOptions): Promise<S.Provider>;
 /**
- * Changes a messaging provider; what `config` does not name is kept.
+ * Changes a messaging provider; fields that `config` does not name are kept.
  *
  * Admin session, role admin or above.
  *
@@ -1670,7 +1670,7 @@ get(id: string, options?: CallOptions): Promise<S.Provider>;
  */
 update(id: string, body: S.PatchProviderBody, options?: CallOptions): Promise<S.Provider>;
 /**
- * Soft delete: it sends nothing from now on, and its secrets are gone.
+ * Soft delete: it sends nothing from now on, and its secrets are deleted.
  *
  * Admin session, role admin or above.
  *
@@ -1680,7 +1680,7 @@ update(id: string, body: S.PatchProviderBody, options?: CallOptions): Promise<S.
  */
 delete(id: string, options?: CallOptions): Promise<S.Provider>;
 /**
- * What a sandbox was given to send, the newest first.
+ * The messages that a sandbox received, the newest first.
  *
  * Admin session, role viewer or above.
  *
@@ -1692,7 +1692,7 @@ messages(id: string, query?: { cursor?: string | undefined; limit?: number | und
 };
 webhookSecrets: {
 /**
- * Lists the secrets that sign webhooks, the newest first: that one signs.
+ * Lists the secrets of webhooks, the newest first; the newest one signs.
  *
  * Admin session, role admin or above.
  *
@@ -1702,7 +1702,7 @@ webhookSecrets: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.WebhookSecret>>;
 /**
- * Makes a secret, which signs webhooks from now on; the response is the only place that shows it.
+ * Creates a secret, which signs webhooks from now on; only this response shows it.
  *
  * Admin session, role admin or above.
  *
@@ -1712,7 +1712,7 @@ list(query?: { cursor?: string | undefined; limit?: number | undefined; }, optio
  */
 create(options?: CallOptions): Promise<S.CreatedWebhookSecret>;
 /**
- * Deletes a secret: it signs nothing from now on, and its text is gone.
+ * Deletes a secret: it signs nothing from now on.
  *
  * Admin session, role admin or above.
  *
@@ -1746,7 +1746,7 @@ messagingWebhooks: {
  */
 sendgrid(query?: { /** S.The messaging provider whose callbacks they are */ provider_id?: string | undefined; }, options?: CallOptions): Promise<S.CallbackResult>;
 /**
- * Twilio's status callbacks of messages, and players' replies: STOP suppresses the number, START lifts that.
+ * Twilio's status callbacks of messages, and players' replies: STOP suppresses the number, START ends the suppression.
  *
  * Signed by the provider, over the request as it is sent; a bad signature is 401.
  *
@@ -1758,7 +1758,7 @@ twilio(query?: { /** S.The messaging provider whose callbacks they are */ provid
 };
 unsubscribe: {
 /**
- * A page that asks whether to unsubscribe; changes nothing, because scanners of mail follow links.
+ * A page that asks whether to unsubscribe; it changes nothing, because mail scanners follow links.
  *
  * No credential.
  *
@@ -1790,7 +1790,7 @@ currencies: {
  */
 list(options?: CallOptions): Promise<Array<S.Currency>>;
 /**
- * The latest rate from one currency to another, if need be turned round or through the base currency.
+ * The latest rate from one currency to another, if necessary inverted or through the base currency.
  *
  * Admin session, role viewer or above.
  *
@@ -1801,7 +1801,7 @@ list(options?: CallOptions): Promise<Array<S.Currency>>;
 fx(query: { /** A code of the catalogue */ base: string; /** A code of the catalogue */ quote: string; }, options?: CallOptions): Promise<S.Rate>;
 rates: {
 /**
- * The stored rates of a pair, the latest first: those of providers and manual ones.
+ * The stored rates of a pair, from providers and manual, the latest first.
  *
  * Admin session, role viewer or above.
  *
@@ -1811,7 +1811,7 @@ rates: {
  */
 list(query: { cursor?: string | undefined; limit?: number | undefined; /** A code of the catalogue */ base: string; /** A code of the catalogue */ quote: string; }, options?: CallOptions): Promise<Page<S.StoredRate>>;
 /**
- * Sets a rate that holds from now on, until a later one of the pair; events before keep theirs.
+ * Sets a rate that holds from now on, until a later rate of the pair; earlier events keep their rates.
  *
  * Admin session, role admin or above.
  *
@@ -1868,7 +1868,7 @@ list(query?: { cursor?: string | undefined; limit?: number | undefined; event?: 
 };
 eventTrace: {
 /**
- * The way of one event: accepted, folded, in ClickHouse, segments entered since.
+ * The path of one event: accepted, folded, in ClickHouse, segments entered since.
  *
  * Admin session, role viewer or above.
  *
@@ -1879,7 +1879,7 @@ eventTrace: {
 get(ingestion_id: string, index: string, options?: CallOptions): Promise<S.EventTrace>;
 };
 /**
- * Figures of the project: of a range (default: today in UTC), of the range that it is compared with, and of now.
+ * Figures of a range (default: today in UTC), of the range to compare with, and of now.
  *
  * Admin session, role viewer or above.
  *
@@ -1889,7 +1889,7 @@ get(ingestion_id: string, index: string, options?: CallOptions): Promise<S.Event
  */
 overview(query?: { /** S.Event times from here on */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; }, options?: CallOptions): Promise<S.Overview>;
 /**
- * A metric of the project by hour, day or week, at most 1,000 points, those without events as 0.
+ * A metric of the project by hour, day or week; at most 1,000 points, without events 0.
  *
  * Admin session, role viewer or above.
  *
@@ -1901,7 +1901,7 @@ series(query: { metric: "deposits" | "withdrawals" | "wagered" | "won" | "ggr" |
 compliance: {
 exclusions: {
 /**
- * Self-exclusions and breaks, since when and until when, the latest first.
+ * Self-exclusions and breaks with start and end, the newest first.
  *
  * Admin session, role viewer or above.
  *
@@ -1911,7 +1911,7 @@ exclusions: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; state?: "active" | "ended" | undefined; kind?: "self_exclusion" | "cooldown" | undefined; player_id?: string | undefined; /** S.At this time or later */ from?: string | undefined; /** S.Before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.Exclusion>>;
 /**
- * What a player got while excluded: every message and bonus that was handed over, and what was held back.
+ * What a player got while excluded: every message and bonus that was handed over, and what was stopped.
  *
  * Admin session, role viewer or above.
  *
@@ -1943,7 +1943,7 @@ conflicts: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.IdentityConflict>>;
 /**
- * Ends the review of a player in conflict: it is active again, and the note is in the audit log.
+ * Ends the review of a player in conflict: the player is active again, and the note is in the audit log.
  *
  * Admin session, role compliance, admin or owner.
  *
@@ -1986,7 +1986,7 @@ licence(options?: CallOptions): Promise<S.LicenceInForce>;
 openapiJson(options?: CallOptions): Promise<Record<string, unknown>>;
 events: {
 /**
- * Ingests one event; 202 once it is durably queued.
+ * Accepts one event; 202 when it is durably queued.
  *
  * API key.
  *
@@ -1996,7 +1996,7 @@ events: {
  */
 send(body?: S.Event, options?: CallOptions): Promise<{ "ingestion_id": string; "accepted": true; "tenant_id": string; "project_id": string; }>;
 /**
- * Ingests up to 100 events; the valid ones of a batch are accepted.
+ * Accepts the valid events of a batch of up to 100.
  *
  * API key.
  *

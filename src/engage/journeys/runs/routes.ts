@@ -39,7 +39,7 @@ function triggerEndpoint(deps: Platform): AnyEndpoint {
     method: 'POST',
     path: '/v1/journeys/:id/trigger',
     audit: { resource: 'journey_run', action: 'create' },
-    summary: 'Starts a run of an active journey for one player, whatever its rules about entering are',
+    summary: 'Starts a run of an active journey for one player, without its rules about entering',
     access: write,
     body: triggerBody,
     status: 201,
@@ -79,7 +79,7 @@ function readingEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       method: 'GET',
       path: '/v1/journeys/:id/runs/:runId',
-      summary: 'One run with its steps; the node on which it stands is the last one',
+      summary: 'One run with its steps; the last step is at the current node',
       access: read,
       status: 200,
       response: runWithHistory,

@@ -15,7 +15,7 @@ export function simulationEndpoints(deps: SimulateDeps): AnyEndpoint[] {
       load: 'slow',
       audit: { none: 'it changes nothing' },
       summary:
-        'What a run of the journey as saved last would do, on a virtual clock: its steps, its messages and its end',
+        'Simulates a run of the journey as saved last, on a virtual clock: its steps, its messages and its end',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       body: simulateBody,
       status: 200,

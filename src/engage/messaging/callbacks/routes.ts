@@ -83,7 +83,7 @@ function twilioEndpoint({ postgres, lookups, clock, credentials_keys, public_url
     method: 'POST',
     path: '/v1/messaging-webhooks/twilio',
     summary:
-      "Twilio's status callbacks of messages, and players' replies: STOP suppresses the number, START lifts that",
+      "Twilio's status callbacks of messages, and players' replies: STOP suppresses the number, START ends the suppression",
     access: { mode: 'webhook' },
     load: 'elsewhere',
     raw_types: ['application/x-www-form-urlencoded'],

@@ -62,7 +62,7 @@ export function suppressionEndpoints(deps: Deps): AnyEndpoint[] {
     endpoint({
       method: 'DELETE',
       path: `${path}/:id`,
-      summary: 'Takes a suppression back; what players have said about messages still counts',
+      summary: 'Removes a suppression; the consent of players still counts',
       audit: { resource: 'suppression', action: 'delete' },
       access: { mode: 'session', role: 'admin', scope: 'tenant' },
       status: 200,

@@ -12,7 +12,7 @@ export function testMessageEndpoints(deps: SendTestDeps): AnyEndpoint[] {
       method: 'POST',
       path: '/v1/templates/:id/send-test',
       load: 'elsewhere',
-      summary: 'Sends the template to one address, beside caps and quiet hours',
+      summary: 'Sends the template to one address, without caps and quiet hours',
       audit: { resource: 'template', action: 'send_test' },
       access: { mode: 'session', role: 'editor', scope: 'project' },
       body: sendTestBody,

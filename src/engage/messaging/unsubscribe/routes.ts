@@ -52,7 +52,7 @@ export function unsubscribeEndpoints({ postgres, clock, link_key }: Deps): AnyEn
       ...shared,
       method: 'GET',
       summary:
-        'A page that asks whether to unsubscribe; changes nothing, because scanners of mail follow links',
+        'A page that asks whether to unsubscribe; it changes nothing, because mail scanners follow links',
       handle({ query }) {
         requireToken(link_key, query.token);
         return QUESTION;
