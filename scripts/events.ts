@@ -15,7 +15,7 @@ const USAGE = `usage: npm run events -- <ends|save|append>
   save    <file> [--from <ends>]    writes the accepted events to a new file, or only those from these ends on
   append  <file>                    appends the events of the file that the log does not have yet
 
-A step of a restore (docs/operating.md). It opens the event log of the configuration (KAFKA_BROKERS, or DATA_DIR) itself,
+A step of a restore (docs/backups.md). It opens the event log of the configuration (KAFKA_BROKERS, or DATA_DIR) itself,
 so stop the service first. append may be repeated: each event gets the partition and the offset that it had before.`;
 
 const { events } = TOPICS;

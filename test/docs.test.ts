@@ -47,8 +47,8 @@ it('docs/configuration.md names every secret that may be in a file', async () =>
   expect(named.filter((name) => !name.endsWith('_FILE')).toSorted()).toEqual(SECRET_VARIABLES.toSorted());
 });
 
-it('docs/operating.md has a line for every metric of the service', async () => {
-  const page = await read('operating.md');
+it('docs/metrics.md has a line for every metric of the service', async () => {
+  const page = await read('metrics.md');
   const own = createMetrics()
     .registry.getMetricsAsArray()
     .map(({ name }) => name)

@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom
 /** How often the lag of the event loop is measured. Its minimum, mean and percentiles are no less than this. */
 const LAG_PRECISION_MS = 100;
 
-/** The Prometheus metrics of one process; names are documented in docs/operating.md. */
+/** The Prometheus metrics of one process; names are documented in docs/metrics.md. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Creates a registry of its own, so that several platforms can live in one test process. */

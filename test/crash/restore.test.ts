@@ -19,7 +19,7 @@ import { Model } from './model.ts';
 import { Random } from './random.ts';
 import { verifyEvents, verifyService } from './verify.ts';
 
-// Performs the section "Backups" of docs/operating.md; commands, roles and statements are read from that page.
+// Performs a backup and a restore as docs/backups.md describes them; commands and roles are read from that page.
 
 const SEED = 20_260_103;
 const PLAYERS = 40;
@@ -66,7 +66,7 @@ beforeAll(async () => {
   work_dir = await mkdtemp(join(tmpdir(), 'engagement-restore-'));
   // When root runs the test, Postgres runs as another user, and that user must be able to enter the folder.
   await chmod(work_dir, 0o711);
-  guide = await readFile(join(packageRoot, 'docs', 'operating.md'), 'utf8');
+  guide = await readFile(join(packageRoot, 'docs', 'backups.md'), 'utf8');
   await copyPreparedPostgres(join(work_dir, 'data', 'postgres'));
   service = await processWith({});
   await service.start();
@@ -120,13 +120,12 @@ async function admin<T>(path: string, body?: object): Promise<T> {
   return (await call<{ data: T }>(`${service.base_url}${path}`, options)).data;
 }
 
-const sectionOf = (heading: string) =>
-  guide.slice(guide.indexOf(`### ${heading}\n`)).split(/\n##+ /)[0] ?? '';
+const sectionOf = (heading: string) => guide.slice(guide.indexOf(`## ${heading}\n`)).split(/\n##+ /)[0] ?? '';
 
 /** Starts the service with the roles that a section of the guide names. */
 async function startWithRolesOf(section: string): Promise<void> {
   const [, roles] = /`ROLES=(\S+) npm start`/.exec(sectionOf(section)) ?? [];
-  if (roles === undefined) throw new Error(`docs/operating.md names no roles in "${section}"`);
+  if (roles === undefined) throw new Error(`docs/backups.md names no roles in "${section}"`);
   service = await processWith({ ROLES: roles });
   await service.start();
 }
@@ -136,7 +135,7 @@ function blockOf(section: string, begins: string): string {
   const found = [...sectionOf(section).matchAll(/```\w+\n([\s\S]*?)```/g)].find(([, block = '']) =>
     block.trim().startsWith(begins),
   );
-  if (found?.[1] === undefined) throw new Error(`docs/operating.md has no block "${begins}" in "${section}"`);
+  if (found?.[1] === undefined) throw new Error(`docs/backups.md has no block "${begins}" in "${section}"`);
   return found[1];
 }
 

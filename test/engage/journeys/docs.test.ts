@@ -35,10 +35,10 @@ const EXAMPLE = {
         event: 'deposit_confirmed',
         timeout_ms: 3 * DAY_MS,
         next: 'end',
-        timeout_next: 'tell-crm',
+        timeout_next: 'inform-crm',
       },
       {
-        id: 'tell-crm',
+        id: 'inform-crm',
         type: 'call_webhook',
         url: 'https://crm.example.com/hooks/second-deposit',
         next: 'end',
@@ -51,41 +51,38 @@ const EXAMPLE = {
 const TRIGGERS: Record<Trigger['kind'], string> = {
   event: 'an `event` of the player that satisfies `where` (optional)',
   segment_entered:
-    'entering the segment `segment_id`; with `existing_members` also those in it at the activation, once per journey',
+    'entering the segment `segment_id`; `existing_members` also starts a run for the members at the activation, once per journey',
   segment_exited: 'leaving the segment `segment_id`',
-  schedule: 'the members of `segment_id` at each time of `cron` (five fields) in `timezone`',
-  api: 'only `POST /v1/journeys/:id/trigger`, which starts a run of any active journey',
+  schedule: 'a time of `cron` (five fields) in `timezone`, for each member of `segment_id`',
+  api: 'only `POST /v1/journeys/:id/trigger`, which also starts a run of every other active journey',
 };
 
 const NODES: Record<NodeType, string> = {
-  wait: 'rests for a time',
+  wait: 'waits for a time',
   wait_until:
-    'rests until a local time of the day, a window of the day, or a moment that the context or player names; `past`: `continue` or `exit`',
-  wait_for_event: 'rests until the player does something, and goes on at `timeout_next` if he does not',
+    'waits until a local time of day, a window of the day, or a moment from the context or the player; `past`: `continue` or `exit`',
+  wait_for_event: 'waits for an event of the player; without it the run continues at `timeout_next`',
   branch:
-    'goes on at the first branch whose condition holds: one of a segment, or `{"where": …}` over the context',
-  split: 'goes on at one of the branches by weight, the same for a player in every version',
-  send_message: 'sends a message through the gate; `quiet_hours`: `skip` or `defer`',
+    'continues at the first branch whose condition holds: a segment condition, or `{"where": …}` over the context',
+  split: 'continues at one of the branches by weight; a player gets the same branch in every version',
+  send_message: 'sends a message through the message gate; `quiet_hours`: `skip` or `defer`',
   update_player: 'sets custom attributes of the player; null removes one',
   grant_bonus:
     'grants a bonus with all checks of a grant; a refusal fails the step with its code. `deposit_amount` may be a path',
-  call_webhook: 'calls your server; texts in `data` are Liquid; `save_as` keeps the answer',
+  call_webhook: 'calls your server; strings in `data` are Liquid; `save_as` keeps the answer',
   end: 'ends the run',
 };
 
 const SETTINGS: readonly (readonly [string, string])[] = [
-  [
-    're_entry.mode',
-    '`always` (default), `once`, or `after_exit`: not while a run of the player is under way',
-  ],
-  ['re_entry.min_interval_ms', 'how long after the start of a run the player cannot enter again'],
+  ['re_entry.mode', '`always` (default), `once`, or `after_exit`: not while the player has a running run'],
+  ['re_entry.min_interval_ms', 'the time after the start of a run in which the player cannot enter again'],
   ['exit_on', 'at most ten `{"event", "where"}` or `{"segment_exited": <segment>}` that end a run at once'],
   [
     'goal',
-    '`{"event", "where", "window_days", "exit"}`: what the journey is for; `exit` (default) ends the run',
+    '`{"event", "where", "window_days", "exit"}`: the purpose of the journey; `exit` (default) ends the run',
   ],
-  ['holdout_percent', 'the share of players whose runs end at once without effects, for comparison'],
-  ['max_entries_per_hour', 'audiences above it wait; events above it start no run'],
+  ['holdout_percent', 'the share of players whose runs end at once without effects, as a control group'],
+  ['max_entries_per_hour', 'members of a segment above it wait; events above it start no run'],
 ];
 
 const FAULT_MEANINGS: Record<(typeof FAULTS)[number], string> = {
@@ -93,16 +90,16 @@ const FAULT_MEANINGS: Record<(typeof FAULTS)[number], string> = {
   NO_NODES: 'no node',
   DUPLICATE_NODE_ID: 'two nodes have the same id',
   START_NODE_MISSING: '`start_node_id` names no node',
-  NEXT_NODE_MISSING: 'an edge leads to no node',
-  CYCLE: 'a run could come to a node twice',
+  NEXT_NODE_MISSING: 'an edge names no node',
+  CYCLE: 'a run could reach a node twice',
   UNKNOWN_NODE_TYPE: 'no such type of node',
   FIELD_REQUIRED: 'a field is missing',
-  FIELD_INVALID: 'a field is not what it must be',
+  FIELD_INVALID: 'a field has a value that is not valid',
   EMPTY_CONDITION: 'a filter or condition without content',
-  CLOCK_CONDITION: '`within_last` where the answer would change while nobody asks',
-  WEIGHTS_INVALID: 'weights of a split',
-  UNKNOWN_EVENT: 'neither in the catalogue nor `custom_…`',
-  URL_NOT_ALLOWED: 'a URL that no webhook may call',
+  CLOCK_CONDITION: '`within_last` where nothing evaluates it again as time passes',
+  WEIGHTS_INVALID: 'the weights of a split are not valid',
+  UNKNOWN_EVENT: 'the event is not in the catalogue and does not begin with `custom_`',
+  URL_NOT_ALLOWED: 'the URL is not allowed for webhooks',
 };
 
 /** The fields of a node's schemas that are its own; optional ones with a question mark. */
@@ -147,7 +144,7 @@ const SECTIONS: Record<string, () => string> = {
         ['Code', 'Meaning'],
         FAULTS.map((fault) => [code(fault), FAULT_MEANINGS[fault]]),
       ),
-      `Only activation refuses these, before it they are \`warnings\`: ${listed(REFERENCE_FAULTS)}. Never refused: ${listed(WARNINGS)}.`,
+      `Only activation refuses these; while a draft is saved, they are \`warnings\`: ${listed(REFERENCE_FAULTS)}. These are always \`warnings\`: ${listed(WARNINGS)}.`,
     ].join('\n\n'),
 };
 
