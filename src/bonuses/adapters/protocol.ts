@@ -33,7 +33,7 @@ const bonus_id = z
 
 /** The body of `POST /v1/bonuses/grant`. */
 export const grantBody = z.strictObject({
-  action: z.literal('grant').describe('Stops the body from passing as one of another call'),
+  action: z.literal('grant').describe('The body of one call cannot pass as the body of another'),
   grant_id: z.uuid().describe('The grant; also the Idempotency-Key'),
   tenant_id: z.uuid(),
   player_id: z.uuid(),
@@ -64,7 +64,7 @@ export type GrantBody = z.infer<typeof grantBody>;
 
 /** The body of `POST /v1/bonuses/cancel`. */
 export const cancelBody = z.strictObject({
-  action: z.literal('cancel').describe('Stops the body from passing as one of another call'),
+  action: z.literal('cancel').describe('The body of one call cannot pass as the body of another'),
   grant_id: z.uuid(),
   platform_bonus_id: z.string().nullable().describe('null while it is not known'),
   player_external_id: z.string(),
@@ -94,7 +94,7 @@ export type KycUpdateBody = z.infer<typeof kycUpdateBody>;
 /** The answer to a grant; further fields are ignored, here and in the other answers. */
 export const grantAnswer = z.object({
   platform_bonus_id: bonus_id,
-  status: z.enum(['credited', 'pending']).describe('pending: accepted, a webhook says when it is credited'),
+  status: z.enum(['credited', 'pending']).describe('pending: accepted; a webhook reports the credit'),
 });
 
 /** The answer to a cancel. */

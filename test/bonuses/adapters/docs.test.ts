@@ -67,30 +67,30 @@ const calls = (): string =>
       [
         'status',
         `${code('GET /v1/bonuses/{platform_bonus_id}')}, or ${code('GET /v1/bonuses/by-grant/{grant_id}')} while no id is known`,
-        `200 ${answer(statusAnswer)}; 404: there is no such bonus`,
+        `200 ${answer(statusAnswer)}; 404: the platform has no such bonus`,
       ],
-      ['KYC begins', code('POST /v1/kyc/initiate'), `2xx ${code('{provider_ref?}')} or nothing`],
-      ['KYC was decided', code('POST /v1/kyc/update'), `2xx ${code('{provider_ref?}')} or nothing`],
+      ['start of KYC', code('POST /v1/kyc/initiate'), `2xx ${code('{provider_ref?}')} or an empty body`],
+      ['decision about KYC', code('POST /v1/kyc/update'), `2xx ${code('{provider_ref?}')} or an empty body`],
     ],
   );
 
 /** What the service makes of an answer, by the kind that the code reads it as. */
 const MEANINGS: Record<string, string> = {
   credited: 'credited',
-  accepted: 'accepted; a webhook says when it is credited',
-  refused: 'refused: nothing is credited; the operator is shown the code',
-  duplicate: 'the platform has it: its status decides',
+  accepted: 'accepted; a webhook reports the credit',
+  refused: 'refused: nothing is credited; the operator sees the code',
+  duplicate: 'the platform has the bonus: its status decides',
   'unsent credentials':
-    'our signature or token is not accepted: nothing was done; sent again later, and an alarm',
-  'unsent busy': 'nothing was done; sent again later, `Retry-After` is honoured',
-  unknown: 'it may have been done: the status is asked for before it is sent again',
+    'the signature or token is not accepted: nothing was done; repeated later, and a metric reports it',
+  'unsent busy': 'nothing was done; repeated later, not before `Retry-After`',
+  unknown: 'the outcome is unknown: the status is queried before the call is repeated',
 };
 
 const EXAMPLES: readonly (readonly [name: string, status: number, body: object | string])[] = [
   ['2xx, `status` is `credited`', 201, { platform_bonus_id: 'b', status: 'credited' }],
   ['2xx, `status` is `pending`', 201, { platform_bonus_id: 'b', status: 'pending' }],
-  ['2xx of another shape, or cut', 201, { status: 'done' }],
-  ['400 to 499 except the next ones', 422, { code: 'PLAYER_BLOCKED' }],
+  ['2xx with another shape, or incomplete', 201, { status: 'done' }],
+  ['400 to 499, except the next rows', 422, { code: 'PLAYER_BLOCKED' }],
   [`409 with the code ${code(DUPLICATE_GRANT)}`, 409, { code: DUPLICATE_GRANT }],
   ['409 without a code', 409, {}],
   ['401 or 403 without a code', 401, {}],
@@ -108,7 +108,7 @@ function answers(): string {
     return [name, MEANINGS[kind] ?? ''];
   });
   const without = [
-    ['no connection, no TLS, no address', 'nothing was sent; sent again later'],
+    ['no connection, no TLS, no address', 'nothing was sent; repeated later'],
     ['no answer in time, a closed connection, over 64 KiB', MEANINGS['unknown'] ?? ''],
   ];
   return table(['Answer', 'What it means'], [...rows, ...without]);

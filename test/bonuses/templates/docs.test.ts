@@ -33,7 +33,7 @@ const ACCEPTS: { [T in BonusType]: Record<keyof (typeof CONFIG_SCHEMAS)[T]['shap
     cashback: {
       percent: 'above 0 up to 100, at most 2 decimals',
       window_days: '1 to 90',
-      min_loss: 'amount; less gets nothing',
+      min_loss: 'amount; a smaller loss gets nothing',
       currency,
       cap_amount: amount,
       basis: '`net_loss` (stakes less payouts) or `turnover` (stakes)',
@@ -41,7 +41,7 @@ const ACCEPTS: { [T in BonusType]: Record<keyof (typeof CONFIG_SCHEMAS)[T]['shap
     free_bet: {
       amount,
       currency,
-      min_odds: 'decimal odds as text, such as `"1.5"`',
+      min_odds: 'decimal odds as a string, such as `"1.5"`',
       stake_returned: 'whether winnings include the stake; default false',
     },
   };
@@ -62,7 +62,7 @@ function types(): string {
       ];
     });
   });
-  return table(['Type', 'Field', 'Needed', 'Accepts', 'Wagering bases'], rows);
+  return table(['Type', 'Field', 'Required', 'Accepts', 'Wagering bases'], rows);
 }
 
 function rules(): string {
@@ -77,7 +77,7 @@ function rules(): string {
       .join(', '),
     `${rule.source_url === null ? rule.source : `[${rule.source}](${rule.source_url})`}; ${rule.evidence}, ${rule.checked_on}`,
   ]);
-  return table(['Rule', 'What it says', 'Asked at', 'From', 'Severity', 'May be moved', 'Source'], rows);
+  return table(['Rule', 'Meaning', 'Checked at', 'From', 'Severity', 'Can be changed', 'Source'], rows);
 }
 
 const SECTIONS = { types, rules };
