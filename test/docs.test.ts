@@ -67,10 +67,10 @@ describe('the pages', () => {
   const roomPages = async () =>
     (await Promise.all(['src', 'processors'].map((folder) => pagesIn(folder, { recursive: true })))).flat();
 
-  /** The pages at the root, of docs/ with the decisions, of the rooms, and the results of benches. */
+  /** The pages at the root, of docs/ with the decisions, of the rooms, of test/, and the results of benches. */
   async function pages(): Promise<string[]> {
     const found = await Promise.all([
-      ...['.', 'docs', 'docs/decisions', 'bench'].map((folder) => pagesIn(folder)),
+      ...['.', 'docs', 'docs/decisions', 'bench', 'test'].map((folder) => pagesIn(folder)),
       roomPages(),
     ]);
     return found.flat().map((path) => join(packageRoot, path));
@@ -81,6 +81,9 @@ describe('the pages', () => {
       { max: 350, paths: ['ARCHITECTURE.md'] },
       { max: 120, paths: await roomPages() },
       { max: 60, paths: await pagesIn('docs/decisions') },
+      { max: 400, paths: await pagesIn('docs') },
+      { max: 200, paths: ['README.md'] },
+      { max: 60, paths: ['CHANGELOG.md'] },
     ];
     const too_long: string[] = [];
     for (const { max, paths } of limits) {

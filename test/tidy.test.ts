@@ -211,6 +211,7 @@ describe('the lists of test files', () => {
     const texts = [
       'package.json',
       'README.md',
+      'docs/developing.md',
       'test/README.md',
       '.ci/run',
       '.github/workflows/ci.yml',
