@@ -366,11 +366,7 @@ describe('a refusal quotes what was sent', () => {
     ],
     [and(trait('total_deposit', 'gt', 1)), `${COND}.field`, /; the nearest is total_deposited$/],
     [and(trait('email', 'like', 'a')), `${COND}.op`, /^"like" is not a valid operator; it must be one of eq/],
-    [
-      and(trait('ggr', 'contains', '1')),
-      `${COND}.op`,
-      /^"contains" is not a valid operator; it must be one of/,
-    ],
+    [and(trait('ggr', 'contains', '1')), `${COND}.op`, /^"contains" is not a valid operator; it must/],
     [and(trait('ggr', 'gt', '7')), `${COND}.value`, /^"7" is not allowed; it must be a number$/],
     [and(trait('email', 'nin', ['a', 12])), `${COND}.value`, /^12 is not allowed; /],
     [and(trait('email', 'in', Array(501).fill('a'))), `${COND}.value`, /^a list of 501 is not allowed; /],
