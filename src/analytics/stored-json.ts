@@ -11,7 +11,7 @@ const DEEP_MARK = 'E+00';
 
 /**
  * The text of an object for a column of ClickHouse, with numbers as they were sent. An integer beyond 64 bits gets the
- * exponent 0, so that ClickHouse can read the text; it keeps its digits. The migrations have the same for Postgres.
+ * exponent 0, so that ClickHouse can read the text; it keeps its digits. `stored_json` is the same in Postgres.
  */
 export function storedJson(object: Record<string, unknown>): string {
   let own: Set<unknown> | undefined;

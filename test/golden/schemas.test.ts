@@ -16,6 +16,7 @@ import {
 } from '../../src/platform/postgres/migrate.ts';
 import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
 import type { Db } from '../../src/platform/postgres/port.ts';
+import { StartupError } from '../../src/platform/startup-error.ts';
 import { expectGolden } from './golden.ts';
 import { describePostgres } from './postgres-schema.ts';
 
@@ -59,6 +60,13 @@ async function describeClickHouse(): Promise<string> {
   );
   const header = '-- The schema that the migrations result in. Made by a test: UPDATE_GOLDEN=1 writes it anew.';
   return `${[header, ...tables.map(({ text }) => text)].join('\n\n')}\n`;
+}
+
+function refusalOf(engine: string, database: string): string {
+  return (
+    `the ${engine} database ${database} was made by a version before 0.1.0, which cannot be upgraded: ` +
+    'start with an empty database (with the embedded engines: with an empty DATA_DIR)'
+  );
 }
 
 describe('the migrations', () => {
@@ -112,6 +120,45 @@ describe('the migrations', () => {
     const tables = await half`select tablename from pg_tables where schemaname = 'public'`;
     expect(tables.map((row) => String(row['tablename']))).toEqual(['ledger']);
     await half.end({ timeout: 5 });
+  });
+
+  it('refuse a Postgres database of a version before 0.1.0 in one sentence, and change nothing in it', async () => {
+    await owner`create database former`;
+    const former = connectPool(server.url.replace(/[^/]*$/, 'former'));
+    await former`create table schema_migrations (
+      folder text not null, version integer not null, name text not null,
+      applied_at timestamptz not null default now(), primary key (folder, version))`;
+    const applied = [
+      { folder: 'pg-migrations', version: 1, name: '001_tenants.sql' },
+      { folder: 'pg-migrations', version: 2, name: '002_players.sql' },
+      { folder: 'pg-migrations', version: 160, name: '160_job_priority.sql' },
+      { folder: 'pg-migrations/event-log', version: 1, name: '001_event_log.sql' },
+      { folder: 'pg-migrations/event-log', version: 2, name: '002_log_id.sql' },
+    ];
+    await former`insert into schema_migrations ${former(applied, 'folder', 'version', 'name')}`;
+    for (const folder of ['pg-migrations', 'pg-migrations/event-log']) {
+      const refused: unknown = await migratePostgres(former, folder).catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(StartupError);
+      expect(refused).toMatchObject({ message: refusalOf('Postgres', 'former') });
+    }
+    const tables = await former`select tablename from pg_tables where schemaname = 'public'`;
+    expect(tables.map((row) => String(row['tablename']))).toEqual(['schema_migrations']);
+    await former.end({ timeout: 5 });
+  });
+
+  it('refuse a ClickHouse of a version before 0.1.0 in one sentence, and change nothing in it', async () => {
+    const before = await describeClickHouse();
+    await clickhouse.command('truncate table schema_migrations');
+    const applied = ['001_events.sql', '002_players.sql', '003_aliases.sql', '011_healed_numbers.sql'];
+    const rows = applied.map((name) => `(${Number(name.slice(0, 3))}, '${name}')`).join(', ');
+    await clickhouse.command(`insert into schema_migrations (version, name) values ${rows}`);
+    const refused: unknown = await migrateClickHouse(clickhouse).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(StartupError);
+    expect(refused).toMatchObject({ message: refusalOf('ClickHouse', 'default') });
+    expect((await appliedInClickHouse()).map(({ name }) => name)).toEqual(applied);
+    await clickhouse.command('truncate table schema_migrations');
+    await migrateClickHouse(clickhouse);
+    expect(await describeClickHouse()).toBe(before);
   });
 
   it('refuse databases of a newer version and change nothing in them', async () => {

@@ -1,8 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { sentJson, storedJson } from '../../src/analytics/stored-json.ts';
-import { exactJson, parseExact } from '../../src/platform/exact-json.ts';
+import { storedJson } from '../../src/analytics/stored-json.ts';
+import { parseExact } from '../../src/platform/exact-json.ts';
 import { call } from '../engines/http-client.ts';
 import { until } from '../engines/until.ts';
 import { openSegmentFixture, type SegmentFixture } from './segment-fixture.ts';
@@ -104,56 +102,5 @@ it('attributes are written for ClickHouse by Postgres as events are by the fold'
     expect(parseExact(row?.text ?? ''), row?.text).toEqual(parseExact(stored));
     const marks = (text: string) => text.match(/\d+e\+00/gi)?.sort() ?? [];
     expect(marks(row?.text ?? '')).toEqual(marks(stored));
-  }
-});
-
-it('events that ClickHouse could not read are healed', async () => {
-  const { clickhouse } = on.service.platform;
-  const ref = { tenant_id: randomUUID(), project_id: randomUUID() };
-  const unreadable = [
-    '{"wei":25000000000000000000,"text":"\\":25000000000000000000,","n":1}',
-    '{"list":[25000000000000000000,25000000000000000001,1,-25000000000000000002],"n":1}',
-    '{"deep":{"wei":25000000000000000000,"l":[[25000000000000000001]]},"wei":25000000000000000002,"n":1}',
-    '{"within":9223372036854775808,"l":[18446744073709551615,-9223372036854775808],"wei":25000000000000000000,"n":1}',
-    '{"ids":"[25000000000000000000,25000000000000000001,1]","list":[25000000000000000000],"n":1}',
-    '{"a\\\\":25000000000000000000,"{\\"":"}","deep":{"]":-18446744073709551616},"n":1}',
-    `{"long":${'9'.repeat(90)},"deep":{"long":-${'9'.repeat(90)}},"fraction":1.5,"n":1}`,
-  ];
-  const readable = '{"text":":25000000000000000000,","n":1}';
-  const lines = [...unreadable, readable].map((properties, event_index) =>
-    JSON.stringify({
-      ...ref,
-      event: 'custom_wei',
-      player_id: randomUUID(),
-      occurred_at: 0,
-      received_at: 0,
-      ingestion_id: randomUUID(),
-      event_index,
-      properties,
-    }),
-  );
-  await clickhouse.insertLines('events', lines, randomUUID());
-  for (const name of ['010_exact_numbers', '011_healed_numbers']) {
-    const sql = await readFile(new URL(`../../clickhouse/${name}.sql`, import.meta.url), 'utf8');
-    for (const statement of sql.replace(/^\s*--.*$/gm, '').split(/;\s*$/m)) {
-      if (statement.trim() !== '') await clickhouse.command(`${statement} settings mutations_sync = 1`);
-    }
-  }
-  for (const table of ['events', 'events_by_player']) {
-    const rows = await clickhouse.query<{ properties: string; n: string }>(
-      `select properties, JSONExtractInt(properties, 'n') as n from ${table} final
-      where tenant_id = {tenant_id:UUID} order by event_index`,
-      ref,
-    );
-    expect(rows.map(({ n }) => Number(n))).toEqual([...unreadable, readable].map(() => 1));
-    // As they would be written now, and so with what was sent.
-    const written = unreadable.map((sent) => storedJson(parseExact(sent) as Record<string, unknown>));
-    expect(rows.map(({ properties }) => properties)).toEqual([...written, readable]);
-    expect(rows.map(({ properties }) => sentJson(properties))).toEqual(
-      [...unreadable, readable].map((sent) => exactJson(parseExact(sent))),
-    );
-    expect(rows[0]?.properties).toBe(
-      unreadable[0]?.replace('25000000000000000000', '25000000000000000000e+00'),
-    );
   }
 });

@@ -1,4 +1,4 @@
-import { findMigrations, missingOf } from '../postgres/migrate.ts';
+import { findMigrations, missingOf, type Applied } from '../postgres/migrate.ts';
 import type { ClickHouse } from './port.ts';
 
 /** The user as which ClickHouse itself reads, outside any connection, for example to load a dictionary. */
@@ -12,15 +12,17 @@ export interface ClickHouseAccess {
  * and the record of a file is written after its last statement. Some definitions run later inside ClickHouse, outside
  * any connection: for them `{database}` in a file is replaced by the database's name, and `{access}` by the user and
  * password; without `access` ClickHouse uses the user `default`. The caller must ensure that no other process migrates
- * at the same time. Rejects with SchemaTooNew; no error message contains the password.
+ * at the same time. Rejects with SchemaTooOld or SchemaTooNew; no error message contains the password.
  */
 export async function migrateClickHouse(clickhouse: ClickHouse, access?: ClickHouseAccess): Promise<void> {
   await clickhouse.command(
     'create table if not exists schema_migrations (version UInt32, name String, applied_at DateTime default now()) ' +
       'engine = ReplacingMergeTree order by version',
   );
-  const applied = await clickhouse.query<{ version: number }>('select version from schema_migrations');
-  const missing = missingOf(await findMigrations('clickhouse'), applied, 'ClickHouse');
+  const applied = await clickhouse.query<Applied>(
+    'select version, name, currentDatabase() as database from schema_migrations order by version',
+  );
+  const missing = missingOf('ClickHouse', await findMigrations('clickhouse'), applied);
   if (missing.length === 0) return;
   const [current] = await clickhouse.query<{ database: string }>('select currentDatabase() as database');
   const database = current?.database ?? 'default';

@@ -7,8 +7,21 @@ import { packageRoot } from '../../package-root.ts';
 import { StartupError } from '../startup-error.ts';
 
 /** The database was migrated by a newer version of the service; `message` says what to do. */
-export class SchemaTooNew extends Error {
+export class SchemaTooNew extends StartupError {
   override readonly name = 'SchemaTooNew';
+}
+
+/** The database was made by a version before the first release, by other migrations; `message` says what to do. */
+export class SchemaTooOld extends StartupError {
+  override readonly name = 'SchemaTooOld';
+}
+
+/** A migration that is applied to a database. */
+export interface Applied {
+  version: number;
+  name: string;
+  /** The name of the database. */
+  database: string;
 }
 
 /** One migration file: `version` is the leading number of its name. */
@@ -32,22 +45,32 @@ export async function findMigrations(folder: string): Promise<Migration[]> {
 }
 
 /**
- * Those of the migrations that are not applied. Throws {@link SchemaTooNew} when a version is applied that is higher than the
- * newest of the migrations.
+ * Those of the migrations that are not applied; `applied` is in the order of versions. Throws {@link SchemaTooOld} when a
+ * migration of another name is applied, and {@link SchemaTooNew} when a version is applied that is higher than the newest of
+ * the migrations.
  */
 export function missingOf(
+  engine: 'Postgres' | 'ClickHouse',
   migrations: readonly Migration[],
-  applied: readonly { version: number }[],
-  database: string,
+  applied: readonly Applied[],
 ): Migration[] {
-  const versions = new Set(applied.map(({ version }) => version));
-  const newest = Math.max(0, ...versions);
+  const names = new Map(migrations.map(({ version, name }) => [version, name]));
   const known = migrations.at(-1)?.version ?? 0;
-  if (newest > known) {
-    throw new SchemaTooNew(
-      `${database} is at schema ${newest}, this version knows ${known}: start a newer version of the service`,
+  for (const { version, name, database } of applied) {
+    if (version > known || names.get(version) === name) continue;
+    throw new SchemaTooOld(
+      `the ${engine} database ${database} was made by a version before 0.1.0, which cannot be upgraded: ` +
+        'start with an empty database (with the embedded engines: with an empty DATA_DIR)',
     );
   }
+  const newest = applied.at(-1);
+  if (newest !== undefined && newest.version > known) {
+    throw new SchemaTooNew(
+      `the ${engine} database ${newest.database} is at schema ${newest.version}, this version knows ${known}: ` +
+        'start a newer version of the service',
+    );
+  }
+  const versions = new Set(applied.map(({ version }) => version));
   return migrations.filter(({ version }) => !versions.has(version));
 }
 
@@ -88,8 +111,8 @@ export async function withMigrationLock(sql: Db, work: () => Promise<void>): Pro
 /**
  * Applies the missing migrations of `folder` and their records in one transaction, under an advisory lock: a process
  * that dies leaves the schema as it was. When a table is locked for longer than {@link TABLE_LOCK_MS}, everything is
- * rolled back and tried again later, so that nobody else waits behind the migration. Rejects with {@link SchemaTooNew},
- * and with {@link MigrationBlocked} after the last attempt.
+ * rolled back and tried again later, so that nobody else waits behind the migration. Rejects with {@link SchemaTooOld}
+ * or {@link SchemaTooNew}, and with {@link MigrationBlocked} after the last attempt.
  */
 export async function migratePostgres(
   sql: Db,
@@ -133,11 +156,13 @@ async function isComplete(sql: Db, folder: string, migrations: readonly Migratio
   const [row] = await sql<
     { exists: boolean }[]
   >`select to_regclass('schema_migrations') is not null as exists`;
-  return row?.exists === true && missingOf(migrations, await appliedOf(sql, folder), 'Postgres').length === 0;
+  return row?.exists === true && missingOf('Postgres', migrations, await appliedOf(sql, folder)).length === 0;
 }
 
-async function appliedOf(sql: Db | Tx, folder: string): Promise<{ version: number }[]> {
-  return sql<{ version: number }[]>`select version from schema_migrations where folder = ${folder}`;
+async function appliedOf(sql: Db | Tx, folder: string): Promise<Applied[]> {
+  return sql<Applied[]>`
+    select version, name, current_database() as database from schema_migrations
+    where folder = ${folder} order by version`;
 }
 
 async function applyMissing(sql: Db, folder: string, migrations: readonly Migration[]): Promise<void> {
@@ -149,11 +174,8 @@ async function applyMissing(sql: Db, folder: string, migrations: readonly Migrat
     await tx`create table if not exists schema_migrations (
       folder text not null, version integer not null, name text not null,
       applied_at timestamptz not null default now(), primary key (folder, version))`;
-    for (const { version, name, sql: read } of missingOf(
-      migrations,
-      await appliedOf(tx, folder),
-      'Postgres',
-    )) {
+    const missing = missingOf('Postgres', migrations, await appliedOf(tx, folder));
+    for (const { version, name, sql: read } of missing) {
       await tx.unsafe(await read());
       await tx`insert into schema_migrations (folder, version, name) values (${folder}, ${version}, ${name})`;
     }

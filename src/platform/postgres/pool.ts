@@ -54,7 +54,7 @@ const TEXTS = {
 const JSON_TYPES = { to: 114, from: [114, 3802], serialize: exactJson, parse: parseExact };
 
 interface PoolOptions {
-  /** Set when a connection opens; migration 001 grants it to the URL's user. Absent: the URL's user itself. */
+  /** Set when a connection opens; the migrations grant it to the URL's user. Absent: the URL's user itself. */
   role?: string;
   max?: number;
   /** Absent: those of the owner, which lift the limits that the database or the role may have. */

@@ -1,6 +1,4 @@
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { NIL_ID } from '../../../src/platform/ids.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { call } from '../../engines/http-client.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
@@ -314,25 +312,4 @@ describe('a merge of players', () => {
     expect(await merged).toBe(known);
     await consistent(on, data.id);
   });
-});
-
-it('the migration counts the rows that exist', async () => {
-  const on = await fresh();
-  const players = await on.client.players(3);
-  const { data } = await on.create({
-    template_id: await on.template(),
-    segment_id: await on.client.segment(players),
-    max_grants: 2,
-  });
-  await on.issue(data.id);
-  const before = await on.reaches(data.id, ({ status }) => status === 'issued');
-  expect(before.stats).toMatchObject({ granted: 2, skipped: 1 });
-  const migration = await readFile('pg-migrations/051_campaign_counts.sql', 'utf8');
-  await on.sql.begin(async (tx) => {
-    await tx`set local role none`;
-    await tx`delete from bonus_campaign_counts where campaign_id <> ${NIL_ID}`;
-    await tx.unsafe(migration.slice(migration.indexOf('alter table bonus_campaign_rows no force')));
-  });
-  expect(await on.show(data.id)).toEqual(before);
-  await consistent(on, data.id);
 });

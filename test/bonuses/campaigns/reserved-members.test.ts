@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { releaseMembers } from '../../../src/bonuses/campaigns/release-members.ts';
 import { CampaignRelease } from '../../../src/bonuses/campaigns/release.ts';
@@ -323,48 +322,4 @@ describe('a cancellation', () => {
       await hasNoStrayGrant(on, id);
     }
   });
-});
-
-it('the migration makes reservations of grants that were parked', async () => {
-  const on = await fresh();
-  const adapter = await on.adapter();
-  await adapter.fake.control({ answer: { status: 429, body: '', headers: { 'retry-after': '3600' } } });
-  const template_id = await on.template({ exclusion_group: 'a | "b"', time_limit_hours: 48 });
-  const segment_id = await on.client.segment(await on.client.players(4));
-  const { id } = (await on.create({ template_id, segment_id })).data;
-  await on.issue(id);
-  await until('every grant was refused for now', async (saw) => {
-    const tried = saw(
-      await on.sql`
-      select from bonus_grants where campaign_id = ${id} and outcome = 'unsent' and calls > 0`,
-    );
-    return tried.length === 4;
-  });
-  const ids = await on.sql<
-    { grant_id: string }[]
-  >`select grant_id from bonus_grants where campaign_id = ${id}`;
-  const parked = ids.slice(1).map(({ grant_id }) => grant_id);
-  const migration = await readFile('pg-migrations/052_campaign_reservations.sql', 'utf8');
-  await on.sql.begin(async (tx) => {
-    await tx`set local role none`;
-    // As an earlier version leaves a campaign: three are reserved, one is with the sender.
-    await tx`alter table bonus_campaign_rows drop constraint bonus_campaign_rows_reserved`;
-    await tx`update bonus_campaign_rows set terms_id = null, cost_base = 0, is_open = false where campaign_id = ${id}`;
-    await tx`update bonus_campaign_rows set status = 'reserved' where grant_id in ${tx(parked)}`;
-    await tx`update bonus_grants set next_attempt_at = '9999-01-01' where grant_id in ${tx(parked)}`;
-    await tx`delete from bonus_campaign_terms where campaign_id = ${id}`;
-    await tx.unsafe(migration.slice(migration.indexOf('alter table bonus_campaign_rows no force')));
-  });
-  await consistent(on, id);
-  expect((await on.show(id)).cost).toMatchObject({ open_base: 4_000 });
-  await adapter.fake.control({ answer: null });
-  await on.sql`update bonus_grants set next_attempt_at = now() where campaign_id = ${id} and outcome = 'unsent'`;
-  const done = await on.reaches(id, ({ status }) => status === 'issued');
-  expect(done.stats).toEqual({ pending: 0, granted: 4, skipped: 0, failed: 0 });
-  const again = await on.sql<
-    { grant_id: string }[]
-  >`select grant_id from bonus_grants where campaign_id = ${id}`;
-  expect(again.map(({ grant_id }) => grant_id).sort()).toEqual(ids.map(({ grant_id }) => grant_id).sort());
-  await consistent(on, id);
-  await adapter.close();
 });
