@@ -103,6 +103,7 @@ create table journeys (
 create index journeys_listed on journeys (tenant_id, project_id, created_at, journey_id) where deleted_at is null;
 create index journeys_listening on journeys (tenant_id, project_id, trigger_event)
   where status = 'active' and deleted_at is null;
+-- Empty, because the values of headers are stored encrypted; nothing reads it.
 create index journeys_in_clear on journeys (tenant_id, project_id, journey_id)
   where jsonb_path_exists(graph, '$.nodes[*] ? (@.type == "call_webhook").headers.* ? (@.type() == "string")');
 call protect_tenant_table('journeys');
@@ -122,6 +123,7 @@ create table journey_versions (
   primary key (tenant_id, project_id, journey_id, version),
   foreign key (tenant_id, project_id, journey_id) references journeys
 );
+-- Empty; nothing reads it.
 create index journey_versions_in_clear on journey_versions (tenant_id, project_id, journey_id, version)
   where jsonb_path_exists(graph, '$.nodes[*] ? (@.type == "call_webhook").headers.* ? (@.type() == "string")');
 call protect_tenant_table('journey_versions');
@@ -403,6 +405,7 @@ create index webhook_deliveries_of_project
   where created_at > '-infinity';
 -- An erasure finds by the player what is named by the run otherwise.
 create index webhook_deliveries_of_player on webhook_deliveries (player_id, tenant_id, project_id);
+-- Empty; nothing reads it.
 create index webhook_deliveries_in_clear on webhook_deliveries (tenant_id, event_id)
   where jsonb_path_exists(headers, '$.* ? (@.type() == "string")');
 call protect_tenant_table('webhook_deliveries');

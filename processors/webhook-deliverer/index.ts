@@ -2,8 +2,6 @@ import { Deliverer, type DelivererDeps } from '../../src/engage/webhooks/deliver
 import { DELIVERIES_CHANNEL } from '../../src/engage/webhooks/delivery-queries.ts';
 import type { EncryptionKeys } from '../../src/platform/encryption.ts';
 import { deliveryWork } from '../../src/engage/webhooks/claim-queries.ts';
-import { sealClearHeaders } from '../../src/engage/webhooks/sealing.ts';
-import { clearHeadersWork } from '../../src/engage/webhooks/sealing-queries.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Platform } from '../../src/wiring/platform.ts';
@@ -24,19 +22,10 @@ export async function startWebhookDeliverer(
 ): Promise<RunningDeliverer> {
   const { logger, workWatch } = platform;
   const pending = workWatch.watch(deliveryWork, platform.clock);
-  const clear = workWatch.watch(clearHeadersWork, platform.clock);
   const deliverer = new Deliverer(platform, credentials_keys);
   const loop = startPolling(
     { name: 'webhook-deliverer', logger, idle_pause_ms: 250, longest_pause_ms: 5_000, work: pending },
     (stop) => deliverer.turn(stop),
-  );
-  // Earlier versions stored headers in clear, and one of them may still be running.
-  const sealing = startPolling(
-    { name: 'sealing of headers', logger, idle_pause_ms: 1_000, longest_pause_ms: 60_000, work: clear },
-    async (stop) => {
-      await sealClearHeaders(platform.postgres.service, credentials_keys, stop);
-      return false;
-    },
   );
   const wake = () => {
     deliverer.wake();
@@ -45,7 +34,7 @@ export async function startWebhookDeliverer(
   await notifications.on(DELIVERIES_CHANNEL, wake, wake);
   return {
     async close() {
-      await Promise.all([loop.close(), sealing.close()]);
+      await loop.close();
       await deliverer.close();
     },
   };

@@ -4,10 +4,7 @@ const ALGORITHM = 'aes-256-gcm';
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/**
- * First bytes of an encrypted value that names its key. Values from before keys were named begin with a random nonce
- * instead.
- */
+/** First bytes of an encrypted value; the id of its key follows. */
 const MAGIC = Buffer.from('key:');
 const KEY_ID_BYTES = 8;
 const HEAD_BYTES = MAGIC.length + KEY_ID_BYTES;
@@ -69,12 +66,8 @@ export function decryptBytes(keys: EncryptionKeys, owner: string, encrypted: Uin
   const bytes = Buffer.from(encrypted);
   const known = keys.previous === undefined ? [keys.current] : [keys.current, keys.previous];
   const key = known.find((each) => bytes.subarray(0, HEAD_BYTES).equals(encryptedHead(each)));
-  const candidates = key === undefined ? known : [key];
-  const body = key === undefined ? bytes : bytes.subarray(HEAD_BYTES);
-  for (const candidate of candidates) {
-    const plain = decrypt(candidate, owner, body);
-    if (plain !== undefined) return plain;
-  }
+  const plain = key === undefined ? undefined : decrypt(key, owner, bytes.subarray(HEAD_BYTES));
+  if (plain !== undefined) return plain;
   throw new DecryptionFailed(
     `${whyRefused(key, bytes)}; the keys given here are ${known.map(encryptionKeyId).join(' and ')}`,
   );

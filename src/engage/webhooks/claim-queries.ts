@@ -3,7 +3,7 @@ import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { HeaderValue } from '../journeys/graph/webhook-headers.ts';
+import type { SealedValue } from '../journeys/graph/webhook-headers.ts';
 import type { ScopePlayer } from '../templates/player-scope.ts';
 
 /** Deliveries of one tenant to one host take turns: a lane. */
@@ -36,7 +36,7 @@ export interface ClaimedDelivery extends Lane, ProjectRef {
   seq: number;
   player_id: string;
   url: string;
-  headers: Record<string, HeaderValue>;
+  headers: Record<string, SealedValue>;
   timeout_ms: number;
   max_attempts: number;
   backoff_ms: number | null;

@@ -1,13 +1,7 @@
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
-// Finds stored headers of webhooks. The conditions of `in_clear` are those of the indexes of 100_sealed_headers.sql.
-
 type Json = Readonly<Record<string, unknown>>;
-
-/** Which rows a pass reads: those with values in clear, or all that have headers. */
-export type Scope = 'in_clear' | 'all';
 
 /** What was saved last of a journey, and its live version, if it has one. */
 export interface JourneyGraphs extends ProjectRef {
@@ -30,27 +24,13 @@ export interface DeliveryHeaders extends ProjectRef {
   headers: Json;
 }
 
-function withHeaders(tx: Tx, scope: Scope) {
-  return scope === 'in_clear'
-    ? tx`jsonb_path_exists(graph, '$.nodes[*] ? (@.type == "call_webhook").headers.* ? (@.type() == "string")')`
-    : tx`jsonb_path_exists(graph, '$.nodes[*] ? (@.type == "call_webhook").headers.*')`;
+function hasHeaders(tx: Tx) {
+  return tx`jsonb_path_exists(graph, '$.nodes[*] ? (@.type == "call_webhook").headers.*')`;
 }
 
-/** Returns a row while headers are stored in clear. */
-export const clearHeadersWork: WorkQuery = (sql) => sql`
-  (select from journeys
-    where jsonb_path_exists(graph, '$.nodes[*] ? (@.type == "call_webhook").headers.* ? (@.type() == "string")') limit 1)
-  union all
-  (select from journey_versions
-    where jsonb_path_exists(graph, '$.nodes[*] ? (@.type == "call_webhook").headers.* ? (@.type() == "string")') limit 1)
-  union all
-  (select from webhook_deliveries where jsonb_path_exists(headers, '$.* ? (@.type() == "string")') limit 1)
-  limit 1`;
-
-/** Journeys after `after`, in the order of their keys, locked against change. */
+/** Journeys with headers after `after`, in the order of their keys, locked against change. */
 export async function lockJourneyGraphs(
   tx: Tx,
-  scope: Scope,
   after: JourneyGraphs | undefined,
   limit: number,
 ): Promise<JourneyGraphs[]> {
@@ -60,14 +40,13 @@ export async function lockJourneyGraphs(
       : tx`(tenant_id, project_id, journey_id) > (${after.tenant_id}, ${after.project_id}, ${after.journey_id})`;
   return tx<JourneyGraphs[]>`
     select tenant_id, project_id, journey_id, graph, version from journeys
-    where ${withHeaders(tx, scope)} and ${beyond}
+    where ${hasHeaders(tx)} and ${beyond}
     order by tenant_id, project_id, journey_id limit ${limit} for no key update`;
 }
 
-/** Versions after `after`, in the order of their keys, locked against change. */
+/** Versions with headers after `after`, in the order of their keys, locked against change. */
 export async function lockVersionGraphs(
   tx: Tx,
-  scope: Scope,
   after: VersionGraph | undefined,
   limit: number,
 ): Promise<VersionGraph[]> {
@@ -78,7 +57,7 @@ export async function lockVersionGraphs(
           > (${after.tenant_id}, ${after.project_id}, ${after.journey_id}, ${after.version})`;
   return tx<VersionGraph[]>`
     select tenant_id, project_id, journey_id, version, graph from journey_versions
-    where ${withHeaders(tx, scope)} and ${beyond}
+    where ${hasHeaders(tx)} and ${beyond}
     order by tenant_id, project_id, journey_id, version limit ${limit} for no key update`;
 }
 
@@ -96,23 +75,18 @@ export async function lockVersionGraph(
   return row;
 }
 
-/** Deliveries after `after`, in the order of their keys, locked against change; those that are locked are left out. */
+/** Deliveries with headers after `after`, in the order of their keys, locked against change; those that are locked are left out. */
 export async function lockDeliveryHeaders(
   tx: Tx,
-  scope: Scope,
   after: DeliveryHeaders | undefined,
   limit: number,
 ): Promise<DeliveryHeaders[]> {
-  const has_headers =
-    scope === 'in_clear'
-      ? tx`jsonb_path_exists(headers, '$.* ? (@.type() == "string")')`
-      : tx`headers <> '{}'`;
   const beyond =
     after === undefined ? tx`true` : tx`(tenant_id, event_id) > (${after.tenant_id}, ${after.event_id})`;
   return tx<DeliveryHeaders[]>`
     select tenant_id, project_id, event_id, url, headers, status in ('pending', 'failed') as is_open
     from webhook_deliveries
-    where ${has_headers} and ${beyond}
+    where headers <> '{}' and ${beyond}
     order by tenant_id, event_id limit ${limit} for no key update`;
 }
 

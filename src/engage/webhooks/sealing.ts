@@ -14,7 +14,6 @@ import {
   updateVersionGraph,
   type DeliveryHeaders,
   type JourneyGraphs,
-  type Scope,
   type VersionGraph,
 } from './sealing-queries.ts';
 
@@ -28,17 +27,9 @@ interface Sealed {
   unreadable: number;
 }
 
-/**
- * Seals the headers that earlier versions stored in clear, in small transactions. It can be stopped (`stop`) and repeated
- * at any time, also by several processes at once.
- */
-export async function sealClearHeaders(sql: Db, keys: EncryptionKeys, stop?: AbortSignal): Promise<Sealed> {
-  return new Pass(sql, keys, 'in_clear', stop).run();
-}
-
-/** Seals the headers that another key has sealed, and those in clear, with the current key. */
+/** Seals the headers that another key has sealed with the current key, in small transactions. It can be repeated. */
 export async function reencryptWebhookHeaders(sql: Db, keys: EncryptionKeys): Promise<Sealed> {
-  return new Pass(sql, keys, 'all').run();
+  return new Pass(sql, keys).run();
 }
 
 /** What became of a row. */
@@ -51,32 +42,27 @@ interface Result {
 class Pass {
   readonly #sql: Db;
   readonly #keys: EncryptionKeys;
-  readonly #scope: Scope;
-  readonly #stop: AbortSignal | undefined;
   readonly #total: Sealed = { reencrypted: 0, unreadable: 0 };
 
-  constructor(sql: Db, keys: EncryptionKeys, scope: Scope, stop?: AbortSignal) {
+  constructor(sql: Db, keys: EncryptionKeys) {
     this.#sql = sql;
     this.#keys = keys;
-    this.#scope = scope;
-    this.#stop = stop;
   }
 
   async run(): Promise<Sealed> {
-    const scope = this.#scope;
     await this.#pages<JourneyGraphs>(
       GRAPHS_AT_ONCE,
-      (tx, after) => lockJourneyGraphs(tx, scope, after, GRAPHS_AT_ONCE),
+      (tx, after) => lockJourneyGraphs(tx, after, GRAPHS_AT_ONCE),
       (tx, row) => this.#journey(tx, row),
     );
     await this.#pages<VersionGraph>(
       GRAPHS_AT_ONCE,
-      (tx, after) => lockVersionGraphs(tx, scope, after, GRAPHS_AT_ONCE),
+      (tx, after) => lockVersionGraphs(tx, after, GRAPHS_AT_ONCE),
       async (tx, row) => [await this.#version(tx, row, this.#resealer(row))],
     );
     await this.#pages<DeliveryHeaders>(
       DELIVERIES_AT_ONCE,
-      (tx, after) => lockDeliveryHeaders(tx, scope, after, DELIVERIES_AT_ONCE),
+      (tx, after) => lockDeliveryHeaders(tx, after, DELIVERIES_AT_ONCE),
       async (tx, row) => [await this.#delivery(tx, row)],
     );
     return this.#total;
@@ -118,7 +104,7 @@ class Pass {
     seal: (tx: Tx, row: Row) => Promise<Result[]>,
   ): Promise<void> {
     let after: Row | undefined;
-    while (this.#stop?.aborted !== true) {
+    for (;;) {
       const position = after;
       const { rows, results } = await retryConflicts(() =>
         this.#sql.begin(async (tx) => {

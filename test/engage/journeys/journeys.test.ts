@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openHeaders, type HeaderValue } from '../../../src/engage/journeys/graph/webhook-headers.ts';
+import { openHeaders, type SealedValue } from '../../../src/engage/journeys/graph/webhook-headers.ts';
 import { DecryptionFailed } from '../../../src/platform/encryption.ts';
 import {
   awaits,
@@ -377,7 +377,7 @@ describe('values in headers of webhooks', () => {
   };
   const openedOf = async (id: string) => {
     const [node] = (await storedOf(id)).nodes;
-    const { url, headers } = node as { url: string; headers: Record<string, HeaderValue> };
+    const { url, headers } = node as { url: string; headers: Record<string, SealedValue> };
     return openHeaders(f.fixture.deps.credentials_keys, f.tenant, { url, headers });
   };
 
@@ -430,12 +430,12 @@ describe('values in headers of webhooks', () => {
   it('are sealed for their address: a row with another one opens nothing', async () => {
     const id = await f.make({ graph: graphOf(calling(own)) });
     const [node] = (await storedOf(id)).nodes;
-    const headers = node?.headers as Record<string, HeaderValue>;
+    const headers = node?.headers as Record<string, SealedValue>;
     const keys = f.fixture.deps.credentials_keys;
     for (const url of ['https://attacker.example/', 'http://example.com/x', 'https://example.com:8443/']) {
       expect(() => openHeaders(keys, f.tenant, { url, headers }), url).toThrow(DecryptionFailed);
     }
-    const swapped = { Authorization: headers['X-Own'] ?? '' };
+    const swapped = { Authorization: headers['X-Own'] ?? { sealed: '' } };
     expect(() => openHeaders(keys, f.tenant, { url: 'https://example.com/', headers: swapped })).toThrow(
       DecryptionFailed,
     );

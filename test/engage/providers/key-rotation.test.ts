@@ -1,4 +1,3 @@
-import { createCipheriv, randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
@@ -18,7 +17,7 @@ import {
 } from '../../../src/engage/providers/credentials.ts';
 import { selectSigningSecrets } from '../../../src/engage/webhooks/secret-queries.ts';
 import { readSecret } from '../../../src/engage/webhooks/secrets.ts';
-import { openHeaders, type HeaderValue } from '../../../src/engage/journeys/graph/webhook-headers.ts';
+import { openHeaders, type SealedValue } from '../../../src/engage/journeys/graph/webhook-headers.ts';
 import { textArray } from '../../../src/platform/postgres/arrays.ts';
 import { encryptionKeyId } from '../../../src/platform/encryption.ts';
 import { INTERNAL_SECRET, openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
@@ -95,15 +94,6 @@ async function newProvider(api_key: string): Promise<string> {
   return (made.data as { id: string }).id;
 }
 
-/** Encrypts as older versions did, when a ciphertext did not name its key. */
-function encryptedWithoutName(key: string, owner: string, secrets: object): Buffer {
-  const nonce = randomBytes(12);
-  const cipher = createCipheriv('aes-256-gcm', Buffer.from(key, 'hex'), nonce, { authTagLength: 16 });
-  cipher.setAAD(Buffer.from(owner));
-  const encrypted = Buffer.concat([cipher.update(JSON.stringify(secrets), 'utf8'), cipher.final()]);
-  return Buffer.concat([nonce, cipher.getAuthTag(), encrypted]);
-}
-
 async function store(provider_id: string, credentials: Buffer): Promise<void> {
   await fixture.platform.postgres.service`
     update messaging_providers set credentials = ${credentials} where provider_id = ${provider_id}`;
@@ -116,14 +106,10 @@ async function storedCredentials(provider_id: string): Promise<Buffer> {
 }
 
 it('credentials and links stay valid through a rotation of the encryption key', async () => {
-  const named = await newProvider('SG.named');
-  const unnamed = await newProvider('SG.unnamed');
+  const one = await newProvider('SG.one');
+  const another = await newProvider('SG.another');
   const lost = await newProvider('SG.lost');
   const ownerOf = (provider_id: string) => ({ tenant_id: tenant.tenant_id, provider_id });
-  await store(
-    unnamed,
-    encryptedWithoutName(OLD, `${tenant.tenant_id} ${unnamed}`, { api_key: 'SG.unnamed' }),
-  );
   await store(lost, encryptSecrets(alone(LOST), ownerOf(lost), { api_key: 'SG.lost' }));
   const template = { name: 't', channel: 'email', subject: 's', body: 'b', status: 'active' };
   const made = await post(fixture.app, '/v1/templates', template);
@@ -142,11 +128,11 @@ it('credentials and links stay valid through a rotation of the encryption key', 
   const journey_id = await calledJourney();
   const works = async (app: FastifyInstance) => {
     given.length = 0;
-    for (const provider_id of [named, unnamed]) {
+    for (const provider_id of [one, another]) {
       const sent = await post(app, path, { recipient: 'ann@example.com', provider_id });
       expect(sent.data).toMatchObject({ status: 'sent' });
     }
-    expect(given).toEqual(['Bearer SG.named', 'Bearer SG.unnamed']);
+    expect(given).toEqual(['Bearer SG.one', 'Bearer SG.another']);
     expect((await app.inject({ url: link })).statusCode).toBe(200);
   };
   await works(await restart({ CREDENTIALS_KEY: OLD }));
@@ -199,7 +185,7 @@ async function calledJourney(): Promise<string> {
 
 /** The node of the journey as it is stored: in what was saved last, and in its version. */
 async function calledNodes(journey_id: string) {
-  type Node = { url: string; headers: Record<string, HeaderValue> };
+  type Node = { url: string; headers: Record<string, SealedValue> };
   const rows = await fixture.platform.postgres.service<{ graph: { nodes: [Node] } }[]>`
     select graph from journeys where journey_id = ${journey_id}
     union all select graph from journey_versions where journey_id = ${journey_id}`;

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { v5 as uuidv5 } from 'uuid';
+import { readConfig } from '../../../src/config.ts';
 import type { CallWebhookNode } from '../../../src/engage/journeys/graph/shapes.ts';
+import { sealHeaders } from '../../../src/engage/journeys/graph/webhook-headers.ts';
+import { loadCredentialsKeys } from '../../../src/engage/providers/credentials.ts';
 import {
   DELIVERIES_CHANNEL,
   insertDeliveries,
@@ -83,7 +86,8 @@ export function webhookFixture(service: TestService, tenant: TestTenant = servic
         rest;
       const run_id = randomUUID();
       const now = new Date();
-      const whole = { ...NODE, ...node };
+      const keys = await loadCredentialsKeys(readConfig({ DATA_DIR: service.data_dir }));
+      const [whole = NODE] = sealHeaders(keys, tenant, { nodes: [{ ...NODE, ...node }] }).nodes;
       const event_id = uuidv5(whole.id, run_id);
       const row: NewDelivery = {
         tenant_id,

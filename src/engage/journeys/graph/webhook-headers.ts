@@ -84,7 +84,7 @@ export function sealHeaders<G extends Json>(keys: EncryptionKeys, project: Proje
   );
 }
 
-/** Seals what is in clear, and what another key has sealed. */
+/** Seals with the current key what another key has sealed. */
 export interface Resealer {
   graph<G extends Json>(graph: G): G;
   /** The headers of a webhook that is called at this URL. */
@@ -105,12 +105,12 @@ export function resealer(
   const known = new Map<string, SealedValue>();
   let unreadable = 0;
   const anew = (url: unknown, name: string, value: unknown): unknown => {
-    if (typeof value !== 'string' && (!isSealed(value) || isCurrent(value))) return value;
+    if (!isSealed(value) || isCurrent(value)) return value;
     const owner = ownerOf(project, url, name);
     const key = JSON.stringify([owner, value]);
     const found = known.get(key);
     if (found !== undefined) return found;
-    const text = typeof value === 'string' ? value : openedOrNothing(keys, owner, value);
+    const text = openedOrNothing(keys, owner, value);
     if (text === undefined) {
       unreadable++;
       return value;
@@ -134,12 +134,12 @@ export function resealer(
 export function openHeaders(
   keys: EncryptionKeys,
   project: ProjectRef,
-  { url, headers }: { url: string; headers: Readonly<Record<string, HeaderValue>> },
+  { url, headers }: { url: string; headers: Readonly<Record<string, SealedValue>> },
 ): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
       name,
-      typeof value === 'string' ? value : openHeader(keys, ownerOf(project, url, name), value),
+      openHeader(keys, ownerOf(project, url, name), value),
     ]),
   );
 }
@@ -152,9 +152,9 @@ function openHeader(keys: EncryptionKeys, owner: string, { sealed }: SealedValue
   return decryptText(keys, owner, Buffer.from(sealed, 'base64'));
 }
 
-function openedOrNothing(keys: EncryptionKeys, owner: string, value: unknown): string | undefined {
+function openedOrNothing(keys: EncryptionKeys, owner: string, value: SealedValue): string | undefined {
   try {
-    return isSealed(value) ? openHeader(keys, owner, value) : undefined;
+    return openHeader(keys, owner, value);
   } catch {
     // Reported by the next call of the webhook.
     return undefined;
