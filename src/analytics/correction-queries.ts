@@ -125,9 +125,6 @@ export async function pendingWork(
   return row ?? { rate_changes: 0n, corrections: 0n, merges: 0n };
 }
 
-/** Earlier versions used milliseconds since the epoch as revisions of aliases; new revisions must be above those. */
-const ALIAS_REVISIONS = 10_000_000_000_000n;
-
 /**
  * Adds or removes aliases, through which queries over many players resolve merged players. The later write wins: the
  * revision is the epoch and a transaction id of Postgres, because the clocks of several rewriters may differ. `sql` must not be a
@@ -139,8 +136,10 @@ export async function writeAliases(
   merges: readonly Merge[],
   is_deleted: 0 | 1,
 ): Promise<void> {
-  const xid = `${ALIAS_REVISIONS} + pg_current_xact_id()::text::numeric`;
-  const [row] = await sql<{ revision: string }[]>`select ${sql.unsafe(revisionSql(xid))}::text as revision`;
+  const within = 'pg_current_xact_id()::text::numeric';
+  const [row] = await sql<
+    { revision: string }[]
+  >`select ${sql.unsafe(revisionSql(within))}::text as revision`;
   if (row === undefined) throw new Error('Postgres gave no transaction id');
   const { revision } = row;
   const lines = merges.map((merge) => JSON.stringify({ ...merge, is_deleted, revision }));

@@ -34,9 +34,6 @@ export interface DevCredentials {
   user_id: string;
 }
 
-/** The user of files from earlier versions, in which all demos had the same user. */
-const FORMER_USER = 'demo-admin';
-
 /**
  * With the development issuer, prints how to use the service that just started, and where its keys are, but no key;
  * without it does nothing. What is printed may be kept as a log. The first start also creates a demo tenant with an API key and a session. Later starts keep the demo and renew session and
@@ -69,7 +66,7 @@ const demoSchema = z.object({
   project_id: z.string(),
   api_key: z.string(),
   webhook_secret: z.string().optional(),
-  user_id: z.string().default(FORMER_USER),
+  user_id: z.string(),
 });
 type Demo = z.infer<typeof demoSchema>;
 
@@ -107,7 +104,7 @@ async function makeDemo(config: Config, platform: Platform, service: Service): P
   return { tenant_id, project_id, api_key: key, user_id };
 }
 
-/** The demo with a secret that signs its webhooks; demos of earlier versions get one. */
+/** The demo with a secret that signs its webhooks, which it gets when it has none. */
 async function withWebhookSecret(
   config: Config,
   { postgres, clock, logger }: Platform,

@@ -12,7 +12,7 @@ import type { BonusCampaignRow } from './queries.ts';
 
 /** What the checks of members have in common. `template`: the limits are those that hold for the members. */
 export interface CampaignGate {
-  campaign: Pick<BonusCampaignRow, 'qualifying_product' | 'issued_product'>;
+  campaign: Pick<BonusCampaignRow, 'issued_product'>;
   template: BonusTemplateRow;
   config: TenantConfig;
   rules: readonly LicenceRule[];
@@ -50,8 +50,7 @@ export async function admit(
       warnings = refuseByLicence(rules, valueIn(amounts.bonus_amount), {
         terms,
         amounts,
-        // A campaign that an earlier version has issued has no other than its own.
-        qualifying_product: campaign.issued_product ?? campaign.qualifying_product,
+        qualifying_product: campaign.issued_product,
         is_amount_changed: false,
         player,
         bonuses_before: counts.ever,

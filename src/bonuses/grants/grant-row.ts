@@ -74,8 +74,8 @@ export interface GrantRow extends GrantRef {
   /** In the smallest unit of the tenant's base currency. */
   bonus_amount_base: bigint;
   fx: FrozenRate | null;
-  /** From the grant's currency to the base currency; null: they are the same. Older rows have no steps. */
-  base_fx: (FrozenRate & Omit<ExactRate, 'steps'> & Partial<Pick<ExactRate, 'steps'>>) | null;
+  /** From the grant's currency to the base currency; null: they are the same. */
+  base_fx: (FrozenRate & ExactRate) | null;
   wagering_required: string;
   wagering_progress: string;
   progress_source: 'none' | 'events' | 'platform';
@@ -89,7 +89,7 @@ export interface GrantRow extends GrantRef {
   last_error: LastError | null;
   attempts: number;
   calls: number;
-  /** When the first call began; null: there was none, or it was before this was kept. */
+  /** When the first call began; null: there was none. */
   first_called_at: Date | null;
   next_attempt_at: Date | null;
   /**
@@ -159,11 +159,9 @@ export function stateOf(row: GrantRow): GrantState {
   return { status, outcome, needs_review, facts: factsOf(row) };
 }
 
-/** The frozen rate to the base currency; a row without steps goes by the rate that it shows. */
+/** The frozen rate to the base currency. */
 export function baseRateOf({ base_fx }: Pick<GrantRow, 'base_fx'>): ExactRate | 'same' {
-  if (base_fx === null) return 'same';
-  const { rate, steps = [{ rate, is_inverse: false }], from_scale, to_scale } = base_fx;
-  return { steps, from_scale, to_scale };
+  return base_fx ?? 'same';
 }
 
 /** Terms that were read already; the rows of a grant in the course of its request have the same. */

@@ -21,7 +21,6 @@ export interface Worth {
   amounts: GrantAmounts;
   bonus_amount_base: bigint;
   fx: FrozenRate | null;
-  /** What was frozen by an earlier version has no steps. */
   base_fx: GrantRow['base_fx'];
 }
 

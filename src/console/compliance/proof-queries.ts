@@ -89,8 +89,7 @@ function messagesSql(
 
 /**
  * Messages to a player, and to others at an address of the player, that went out, or may have, after `since`, the earliest
- * first. `gated_at` is when the gate let a message pass for the last time; of messages from before there was such a column,
- * `counted_at` is a moment before that.
+ * first. `gated_at` is when the gate let a message pass for the last time; without it the next known moment stands for it.
  */
 export function selectHandedMessages(
   tx: Tx,

@@ -266,7 +266,7 @@ function updateTotals(
     update player_totals t set
       first_seen_at = least(t.first_seen_at, r.first_seen_at),
       last_seen_at = greatest(t.last_seen_at, r.last_seen_at),
-      last_active_at = greatest(coalesce(t.last_active_at, t.last_seen_at), r.last_active_at),
+      last_active_at = greatest(t.last_active_at, r.last_active_at),
       total_deposited = t.total_deposited + r.deposited,
       total_withdrawn = t.total_withdrawn + r.withdrawn,
       total_wagered = t.total_wagered + r.wagered,

@@ -24,8 +24,7 @@ export class PositionsRefused extends Error {
 }
 
 /**
- * Why the positions do not fit the log as it is, or did not before an operator decided; undefined when they do. Positions
- * without a log are those of an earlier version, or there are none.
+ * Why the positions do not fit the log as it is, or did not before an operator decided; undefined when they do.
  */
 export function refusalOf(
   owner: PositionOwner,

@@ -79,10 +79,8 @@ export async function readPositions(
       stored.handled.set(row.partition, row.handled);
     } else refused.push(row);
   }
-  for (const { log_id, partition, at: end, handled: then } of refused) {
+  for (const { log_id, partition, at: end, handled } of refused) {
     const partitions = stored.refusals.get(log_id) ?? new Map<number, RefusedPartition>();
-    // Recorded by an earlier version: the position of that moment is not known.
-    const handled = then ?? stored.handled.get(partition) ?? 0n;
     stored.refusals.set(log_id, partitions.set(partition, { end, handled }));
   }
   return stored;
@@ -107,7 +105,7 @@ interface RefusalRow {
   log_id: string;
   partition: number;
   at: bigint;
-  handled: bigint | null;
+  handled: bigint;
 }
 
 /**

@@ -75,10 +75,10 @@ function hasAddress(tx: Tx, to: Address): Fragment {
 }
 
 /**
- * Whether what is looked for is an address. Earlier releases stored what programs write where they have none: `undefined`,
- * or a telephone number of zeros, or a short one of one digit. Those who have it in common are strangers. A longer number
- * may be somebody's. Only of what is looked for: a condition with a function on players keeps row-level security from
- * using an index.
+ * Whether what is looked for is an address. Events of earlier versions on the log may have what programs write where they
+ * have none: `undefined`, or a telephone number of zeros, or a short one of one digit. Those who have it in common are
+ * strangers. A longer number may be somebody's. Only of what is looked for: a condition with a function on players keeps
+ * row-level security from using an index.
  */
 function isAddress(tx: Tx, { channel, key }: Address): Fragment {
   const is_text = tx`${key} <> all(${tx.unsafe(NO_ADDRESSES)})`;

@@ -142,7 +142,7 @@ async function mergeTotals(
     update player_totals t set
       first_seen_at = least(t.first_seen_at, g.first_seen_at),
       last_seen_at = greatest(t.last_seen_at, g.last_seen_at),
-      last_active_at = greatest(coalesce(t.last_active_at, t.last_seen_at), coalesce(g.last_active_at, g.last_seen_at)),
+      last_active_at = greatest(t.last_active_at, g.last_active_at),
       total_deposited = t.total_deposited + g.total_deposited,
       total_withdrawn = t.total_withdrawn + g.total_withdrawn,
       total_wagered = t.total_wagered + g.total_wagered,

@@ -68,7 +68,7 @@ export async function selectFacts(
     select g.project_id, g.player_id, p.status, p.current_tier_code, epoch_ms(p.tier_promoted_at),
       epoch_ms(t.tier_demoted_at), p.tier_pending_code, p.tier_locked, t.total_deposited, t.total_wagered,
       epoch_ms(t.first_seen_at),
-      epoch_ms(greatest(coalesce(t.last_active_at, t.last_seen_at), t.first_seen_at)), epoch_ms(d.due_at)
+      epoch_ms(greatest(t.last_active_at, t.first_seen_at)), epoch_ms(d.due_at)
     from ${given(tx, players)}
     cross join lateral (
       select * from players p
