@@ -277,7 +277,8 @@ create table player_exclusions (
   accepted_at timestamptz not null,
   recorded_at timestamptz not null,
   ends_at timestamptz,
-  -- `erasure`: kept when a person was forgotten, it begins anew with the player who registers again.
+  -- `erasure`: kept when a person was forgotten, it begins anew with the player who registers again. Nothing writes
+  -- `before_records`.
   source text not null check (source in ('event', 'operator', 'merge', 'before_records', 'erasure')),
   ingestion_id uuid,
   event_index smallint,

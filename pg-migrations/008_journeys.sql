@@ -33,8 +33,8 @@ create table trigger_events (
   outcome text check (outcome in ('fired', 'refused', 'failed')),
   -- A decided row is deleted after this time.
   keep_until timestamptz not null,
-  -- The log that `partition` and `log_offset` point into. Null, and a `log_offset` of -1: no place, because the log does not
-  -- have it any more. The event does not wait.
+  -- The log that `partition` and `log_offset` point into; null: not known. Whatever the log, a `log_offset` of -1 is no place,
+  -- because the log does not have it any more: the event does not wait.
   log_id text,
   -- It does not begin like the index of waiting events, so that the planner has one choice, also without statistics:
   -- this one where an event is named, the other one where not.
