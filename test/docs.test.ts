@@ -67,10 +67,10 @@ describe('the pages', () => {
   const roomPages = async () =>
     (await Promise.all(['src', 'processors'].map((folder) => pagesIn(folder, { recursive: true })))).flat();
 
-  /** The pages at the root, of docs/ with the decisions, of the rooms, of test/, and the results of benches. */
+  /** The pages at the root, of docs/ with the decisions, of the rooms, of migrations and tests, and the results of benches. */
   async function pages(): Promise<string[]> {
     const found = await Promise.all([
-      ...['.', 'docs', 'docs/decisions', 'bench', 'test'].map((folder) => pagesIn(folder)),
+      ...['.', 'docs', 'docs/decisions', 'bench', 'pg-migrations', 'test'].map((folder) => pagesIn(folder)),
       roomPages(),
     ]);
     return found.flat().map((path) => join(packageRoot, path));

@@ -17,7 +17,7 @@ export function microseconds(tx: Tx, column: string): PendingQuery<Row[]> {
 
 /**
  * The SQL condition `and …` for the rows that come after a position; for the first page, for all rows. The index of
- * every list has the condition on `-infinity`, so only lists use it (pg-migrations/README.md).
+ * every list has the condition on `-infinity`, so only lists use it (docs/decisions/032-planning-without-statistics.md).
  */
 export function beyond(
   tx: Tx,
