@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { waitUntilFolded } from '../../src/analytics/caught-up.ts';
-import { Fence } from '../../src/engage/messaging/fence.ts';
+import { Fence } from '../../src/protection/fence.ts';
 import { consumeOwned, refusalOf } from '../../src/platform/event-log/owned-positions.ts';
 import {
   adoptLog,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Platform } from '../../wiring/platform.ts';
-import { Fence } from '../../engage/messaging/fence.ts';
-import { selectIdsOf } from '../../engage/messaging/fence-queries.ts';
+import { Fence } from '../../protection/fence.ts';
+import { selectIdsOf } from '../../protection/fence-queries.ts';
 import { DEPARTURE_MS } from '../../ingest/intake/exclusions.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import { selectProtected, type Protected } from './admission-queries.ts';
@@ -34,7 +34,7 @@ interface Asked {
 }
 
 /**
- * Looks at players behind the messenger's fence, right before their platform is called. An exclusion counts from its 202,
+ * Looks at players behind the fence, right before their platform is called. An exclusion counts from its 202,
  * which leaves DEPARTURE_MS after its event is on the log: so a look that did not see the event allows a call only for so
  * long. A grant that has waited is checked again, too.
  */

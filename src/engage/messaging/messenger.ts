@@ -11,7 +11,7 @@ import { resultOf, renderFailed, requeued } from './delivery.ts';
 import { tenantGateAt } from './gate-at.ts';
 import { BatchDispatcher, type Served } from './batch-dispatcher.ts';
 import { Deliveries } from './deliveries.ts';
-import { Fence, type FencePass } from './fence.ts';
+import { QueueFence, type FencePass } from './queue-fence.ts';
 import { MessageRenderer } from './message-renderer.ts';
 import type { Message, Outcome } from '../providers/message.ts';
 import {
@@ -105,7 +105,7 @@ class FenceMoved extends Error {
 
 /**
  * Sends queued messages (spec part 4) in batches. Each batch: 1. waits until the fold has reached the present end of
- * the event log, in the partitions of the players ({@link Fence}); 2. passes messages through the gate and marks those
+ * the event log, in the partitions of the players ({@link QueueFence}); 2. passes messages through the gate and marks those
  * that may go out as `sending`; 3. hands them to the provider; 4. writes the results. After a crash before step 2
  * commits the messages are still queued; after a later crash another messenger gives them up with OUTCOME_UNKNOWN.
  */
@@ -114,7 +114,7 @@ export class Messenger {
   readonly #settings: MessengerSettings;
   readonly #transports: Transports;
   readonly #dispatcher: BatchDispatcher;
-  readonly #fence: Fence;
+  readonly #fence: QueueFence;
   readonly #renderer: MessageRenderer;
   /** How long a message of a queue took to render lately, in milliseconds. */
   readonly #render_ms = new BoundedCache<string, number>({ max: MAX_REMEMBERED });
@@ -139,7 +139,7 @@ export class Messenger {
   constructor(platform: MessengerDeps, settings: MessengerSettings) {
     this.#platform = platform;
     this.#settings = settings;
-    this.#fence = new Fence(platform);
+    this.#fence = new QueueFence(platform);
     this.#renderer = new MessageRenderer(platform, settings);
     this.#dispatcher = new BatchDispatcher(({ queue_id }, error) =>
       platform.logger.warn({ err: error, queue_id }, 'a batch of messages failed; its queue backs off'),

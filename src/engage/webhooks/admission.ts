@@ -1,6 +1,6 @@
 import type { Platform } from '../../wiring/platform.ts';
-import { Fence } from '../messaging/fence.ts';
-import { selectIdsOf } from '../messaging/fence-queries.ts';
+import { Fence } from '../../protection/fence.ts';
+import { selectIdsOf } from '../../protection/fence-queries.ts';
 import { selectAddressees } from './barred-queries.ts';
 import type { ClaimedDelivery } from './claim-queries.ts';
 
@@ -16,7 +16,7 @@ const PATIENCE_MS = 100;
 export type Refusal = { kind: 'barred'; code: string } | { kind: 'behind' };
 
 /**
- * Looks at the players of claimed deliveries behind the messenger's fence, so that a webhook about a player who was
+ * Looks at the players of claimed deliveries behind the fence, so that a webhook about a player who was
  * excluded, banned or deleted while it was pending does not go out.
  */
 export class Admission {

@@ -8,7 +8,7 @@ import {
   verdictSql,
   type Gate,
 } from '../../../src/engage/messaging/gate-queries.ts';
-import { selectAddressed } from '../../../src/engage/messaging/fence-queries.ts';
+import { selectAddressed } from '../../../src/protection/fence-queries.ts';
 import { SKIP_CODES, type SkipCode } from '../../../src/engage/messaging/send-row.ts';
 import { plainAddress } from '../../../src/players/address-text.ts';
 import { textArray } from '../../../src/platform/postgres/arrays.ts';

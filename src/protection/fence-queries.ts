@@ -1,10 +1,9 @@
 import type { PendingQuery, Row } from 'postgres';
-import { plainArray } from '../../platform/postgres/arrays.ts';
-import type { Tx } from '../../platform/postgres/port.ts';
-import { holdersSql, keyOfPlayer } from '../../players/exclusions/address-queries.ts';
-import type { Channel } from '../../tenants/config/channels.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { hasComeDue, inQueue, queueOrder, type SendQueue } from './messenger-queries.ts';
+import { plainArray } from '../platform/postgres/arrays.ts';
+import type { Tx } from '../platform/postgres/port.ts';
+import { holdersSql, keyOfPlayer } from '../players/exclusions/address-queries.ts';
+import type { Channel } from '../tenants/config/channels.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 
 /** A player with every id that an event of the player may carry. */
 export interface PlayerIds {
@@ -18,9 +17,6 @@ export interface AddressedPlayer extends PlayerIds {
   /** Other players of the tenant with the address, by their projects; null: more than {@link MAX_HOLDERS}. */
   others: { project_id: string; ids: string[] }[] | null;
 }
-
-/** A message that is due, and the ids of its player and of others with its address. */
-export type DueMessage = AddressedPlayer & { send_id: string };
 
 /** Players with one address whose ids are read; of more any event may be the exclusion. */
 const MAX_HOLDERS = 20;
@@ -42,8 +38,11 @@ function idsOf(tx: Tx, players: PendingQuery<Row[]>, { tenant_id, project_id }: 
     from (select *, ${tenant_id}::uuid as tenant_id, ${project_id}::uuid as project_id from (${players}) w) d`;
 }
 
-/** The same with everybody whose address on the channel is the player's. */
-function addressedOf(tx: Tx, players: PendingQuery<Row[]>, project: ProjectRef, channel: Channel) {
+/**
+ * Rows of `players`, which have a player_id, with every id of the player, and everybody else whose address on the channel is
+ * the player's: as {@link AddressedPlayer}.
+ */
+export function addressedSql(tx: Tx, players: PendingQuery<Row[]>, project: ProjectRef, channel: Channel) {
   const to = { tenant_id: tx`i.tenant_id`, channel, key: tx`p.key` };
   return tx`
     select i.*, case when o.holders <= ${MAX_HOLDERS} then o.others end as others
@@ -57,24 +56,6 @@ function addressedOf(tx: Tx, players: PendingQuery<Row[]>, project: ProjectRef, 
       from (select i.tenant_id, o.* from (${holdersSql(tx, to, MAX_HOLDERS + 2)}) o
         where o.player_id <> i.player_id limit ${MAX_HOLDERS + 1}) h
     ) o`;
-}
-
-/** Up to `limit` due messages of a queue after the one with the id `after`, in the order in which they are claimed. */
-export async function selectDueMessages(
-  sql: Tx,
-  queue: SendQueue,
-  now: Date,
-  after: string,
-  limit: number,
-): Promise<DueMessage[]> {
-  const { tenant_id, project_id, queue_id, channel } = queue;
-  const due = sql`
-    select s.send_id, s.player_id from message_sends s
-    where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and ${inQueue(sql, queue_id)}
-      and s.status = 'queued' and ${hasComeDue(sql, now)} and s.send_id > ${after}
-    order by ${queueOrder(sql)} limit ${limit}`;
-  return sql<DueMessage[]>`
-    select send_id, player_id, ids, others from (${addressedOf(sql, due, queue, channel)}) d order by send_id`;
 }
 
 /** Every id of these players as it is now; a player that does not exist has its own alone. */
@@ -93,7 +74,7 @@ export async function selectAddressed(
   player_ids: readonly string[],
 ): Promise<AddressedPlayer[]> {
   return tx<AddressedPlayer[]>`
-    select player_id, ids, others from (${addressedOf(tx, givenSql(tx, player_ids), project, channel)}) d`;
+    select player_id, ids, others from (${addressedSql(tx, givenSql(tx, player_ids), project, channel)}) d`;
 }
 
 function givenSql(tx: Tx, player_ids: readonly string[]) {
