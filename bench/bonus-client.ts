@@ -1,5 +1,5 @@
 import { platformsOpener } from '../src/app/bonus-platforms.ts';
-import type { Platforms } from '../src/bonuses/adapters/platforms.ts';
+import type { Platforms } from '../src/adapters/platforms.ts';
 import { readConfig } from '../src/config.ts';
 import type { TestService } from '../test/engines/service.ts';
 import { callApi, type Caller } from './journey-client.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { signatureOf } from '../src/auth/webhook-signature.ts';
+import { signatureOf } from '../src/http/auth/webhook-signature.ts';
 import { connectPool } from '../src/platform/postgres/pool.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
 import { makeTemplate } from './bonus-client.ts';

@@ -1,7 +1,7 @@
 import type { Config, Servers } from '../src/config.ts';
-import { openDistributedPlatform } from '../src/wiring/distributed.ts';
-import { openEmbeddedPlatform } from '../src/wiring/embedded.ts';
-import type { Platform } from '../src/wiring/platform.ts';
+import { openDistributedPlatform } from '../src/app/wiring/distributed.ts';
+import { openEmbeddedPlatform } from '../src/app/wiring/embedded.ts';
+import type { Platform } from '../src/platform/platform.ts';
 
 /** The platform a bench server runs on: embedded, or the servers given as JSON in BENCH_SERVERS. */
 export function openBenchPlatform(config: Config): Promise<Platform> {

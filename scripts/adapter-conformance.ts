@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { v5 as uuidv5 } from 'uuid';
-import { signatureOf, SIGNATURE_HEADER, TIMESTAMP_HEADER } from '../src/auth/webhook-signature.ts';
-import { readCancel, readGrant, readStatus, type Heard } from '../src/bonuses/adapters/answers.ts';
-import { MAX_ANSWER_BYTES, type GrantBody } from '../src/bonuses/adapters/protocol.ts';
+import { signatureOf, SIGNATURE_HEADER, TIMESTAMP_HEADER } from '../src/http/auth/webhook-signature.ts';
+import { readCancel, readGrant, readStatus, type Heard } from '../src/adapters/answers.ts';
+import { MAX_ANSWER_BYTES, type GrantBody } from '../src/adapters/protocol.ts';
 import { trimEnd } from '../src/platform/trim-end.ts';
 
 /** What a platform's engineer gives. */

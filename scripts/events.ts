@@ -7,7 +7,7 @@ import { readCommandConfig } from '../src/config.ts';
 import type { EventLog } from '../src/platform/event-log/port.ts';
 import { appendSaved, savedLines } from '../src/platform/event-log/saved-records.ts';
 import { TOPICS } from '../src/platform/event-log/topics.ts';
-import { openEventLog } from '../src/wiring/event-log.ts';
+import { openEventLog } from '../src/app/wiring/event-log.ts';
 
 const USAGE = `usage: npm run events -- <ends|save|append>
 

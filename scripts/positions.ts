@@ -15,7 +15,7 @@ import {
 import type { EventLog } from '../src/platform/event-log/port.ts';
 import { connectPool } from '../src/platform/postgres/pool.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
-import { openEventLog } from '../src/wiring/event-log.ts';
+import { openEventLog } from '../src/app/wiring/event-log.ts';
 
 const GROUPS = Object.values(OWNERS).map(({ group }) => group);
 

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import type { ReconcileReport } from '../src/ledger/reconcile/schema.ts';
+import type { ReconcileReport } from '../src/reconcile/schema.ts';
 import { callInternal, findInternalApi } from './service-api.ts';
 
 const USAGE = `usage: npm run reconcile -- [--tenant-id <uuid>] [--wait-ms <n>] [--repair] [--json]

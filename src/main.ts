@@ -3,7 +3,7 @@ import { startService, type Service } from './app/service.ts';
 import { LogMisconfigured } from './platform/event-log/port.ts';
 import { StartupError } from './platform/startup-error.ts';
 import { isOldRelease, timeZoneRelease } from './platform/time-zone.ts';
-import type { Platform } from './wiring/platform.ts';
+import type { Platform } from './platform/platform.ts';
 
 const CLOSE_TIMEOUT_MS = 30_000;
 
@@ -13,10 +13,10 @@ const CLOSE_TIMEOUT_MS = 30_000;
  */
 async function openPlatform(config: Config, stopping: AbortSignal): Promise<Platform> {
   if (config.servers === undefined) {
-    const { openEmbeddedPlatform } = await import('./wiring/embedded.ts');
+    const { openEmbeddedPlatform } = await import('./app/wiring/embedded.ts');
     return openEmbeddedPlatform(config, stopping);
   }
-  const { openDistributedPlatform } = await import('./wiring/distributed.ts');
+  const { openDistributedPlatform } = await import('./app/wiring/distributed.ts');
   return openDistributedPlatform(config, config.servers, stopping);
 }
 

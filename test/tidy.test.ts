@@ -255,14 +255,14 @@ describe('which code may use what', () => {
   it('files, sockets and processes: only platform, http and wiring, and files that store or serve data of the disk', () => {
     const io = /^(node:)?(fs|net|http|https|child_process|dgram|tls|worker_threads|cluster)(\/.*)?$/;
     const keepers = [
-      'src/auth/secret-file.ts',
+      'src/http/auth/secret-file.ts',
       'src/app/greeting.ts',
       'src/config.ts',
       'src/console/static.ts',
       'src/package-root.ts',
     ];
     const rest = (file: SourceFile) =>
-      isService(file) && !isPlatform(file) && !isIn('src/http', 'src/wiring', ...keepers)(file);
+      isService(file) && !isPlatform(file) && !isIn('src/http', 'src/app/wiring', ...keepers)(file);
     expect(offenders(rest, importing(io))).toEqual([]);
   });
 
@@ -304,7 +304,7 @@ describe('which code may use what', () => {
   it('randomness: ids, secrets and request ids only', () => {
     expect(offenders(isService, ({ code }) => /Math\.random/.test(code))).toEqual([]);
     const rest = (file: SourceFile) =>
-      isService(file) && !isPlatform(file) && !isIn('src/http', 'src/auth')(file);
+      isService(file) && !isPlatform(file) && !isIn('src/http', 'src/http/auth')(file);
     const draws = /\b(randomUUID|randomBytes|randomInt|getRandomValues|webcrypto)\b/;
     expect(offenders(rest, ({ code }) => draws.test(code))).toEqual([]);
   });
@@ -336,7 +336,7 @@ describe('which code may use what', () => {
   });
 
   it('the mode: main and wiring only', () => {
-    const seam = isIn('src/main.ts', 'src/config.ts', 'src/wiring');
+    const seam = isIn('src/main.ts', 'src/config.ts', 'src/app/wiring');
     const knows = ({ code }: SourceFile) => /\.servers\b|\bServers\b/.test(code);
     expect(offenders((file) => isService(file) && !seam(file), knows)).toEqual([]);
     const opens = importing(/wiring\/(embedded|distributed)\.ts$/);

@@ -13,7 +13,7 @@ import { PositionMoved, type LogBatch, type LogRecord } from '../../src/platform
 import { headOf } from '../../src/ingest/events/envelope.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { markDirtyByEvents } from '../../src/segments/dirty-players.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 /** Limits of a block: its records, and the UTF-16 units of their values. A single batch may exceed the latter. */
 export const MAX_BLOCK_RECORDS = 50_000;

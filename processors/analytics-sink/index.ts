@@ -1,7 +1,7 @@
 import type { LogConsumer } from '../../src/platform/event-log/port.ts';
 import { consumeOwned } from '../../src/platform/event-log/owned-positions.ts';
 import { OWNERS } from '../../src/platform/event-log/position-queries.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import { MAX_BLOCK_RECORDS, SinkBlocks } from './blocks.ts';
 
 const LINGER_MS = 50;

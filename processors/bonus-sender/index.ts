@@ -16,7 +16,7 @@ import { recountWork, selectToLookUp } from '../../src/bonuses/wagering/recount-
 import { MAX_AHEAD_MS } from '../../src/platform/timestamp.ts';
 import { NIL_ID } from '../../src/platform/ids.ts';
 import { publishOutbox } from '../../src/platform/outbox.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import type { WorkQuery } from '../../src/platform/postgres/work-watch.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
 

@@ -21,7 +21,7 @@ import { requireLocks } from '../../src/platform/postgres/session-locks.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import { EVERYTHING, readOfEvent } from '../../src/segments/dependencies.ts';
 import { markDirty } from '../../src/segments/dirty-players.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 const MAX_ALIASES = 5_000;
 /** The query names all of them in its parameters, which are part of a URL of bounded length. */

@@ -7,7 +7,7 @@ import { describeHolder, readHolders } from '../../src/platform/postgres/horizon
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Postgres } from '../../src/platform/postgres/port.ts';
 import { isPast } from '../../src/platform/postgres/transaction-queries.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 /** NOTIFY channel: a trigger in Postgres notifies it of every change of rates. */
 const RATES_CHANNEL = 'fx_rates';

@@ -5,7 +5,7 @@ import { mirrorWork, moveMirrorPosition } from '../../src/analytics/mirror-queri
 import { JOURNEYS, JOURNEYS_MIRROR } from '../../src/analytics/mirrors.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 const MAX_BLOCK = 10_000;
 

@@ -12,7 +12,7 @@ import { ratedWork } from '../../src/engage/triggers/unrated-queries.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 /** Records of the log per batch. */
 const MAX_RECORDS = 5_000;

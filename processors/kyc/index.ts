@@ -1,4 +1,4 @@
-import type { Platforms } from '../../src/bonuses/adapters/platforms.ts';
+import type { Platforms } from '../../src/adapters/platforms.ts';
 import { KycCaller } from '../../src/players/kyc/calls.ts';
 import { lapseOnce } from '../../src/players/kyc/lapse.ts';
 import { kycCallWork } from '../../src/players/kyc/call-queries.ts';
@@ -6,7 +6,7 @@ import { KYC_EVENTS } from '../../src/players/kyc/publish.ts';
 import { selectToPublish } from '../../src/players/kyc/queries.ts';
 import { publishOutbox } from '../../src/platform/outbox.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 /** The running loops. */
 export interface RunningKyc {

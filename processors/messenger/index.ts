@@ -20,7 +20,7 @@ import { messageWork } from '../../src/engage/messaging/messenger-queries.ts';
 import { triggerWork } from '../../src/engage/triggers/trigger-queries.ts';
 import { startPolling, type PollLoop, type PollOptions } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 /** Events per batch, for triggered campaigns and for the feedback of push messages. */
 const MAX_EVENTS = 5_000;

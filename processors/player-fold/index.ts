@@ -13,7 +13,7 @@ import {
   type NewRecord,
 } from '../../src/platform/event-log/port.ts';
 import { newId } from '../../src/platform/ids.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 /** Records taken from the log at once. */
 const MAX_BATCH = 10_000;

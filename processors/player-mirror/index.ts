@@ -12,7 +12,7 @@ import { newId } from '../../src/platform/ids.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
 import { markDirtyByRows } from '../../src/segments/dirty-players.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 const MAX_BLOCK = 20_000;
 

@@ -4,8 +4,8 @@ import {
   runBonusReconcileJob,
 } from '../../src/bonuses/reconcile/reconcile-job.ts';
 import { runWarningsJob, WARNINGS_TASK } from '../../src/bonuses/templates/warnings-job.ts';
-import type { Platforms } from '../../src/bonuses/adapters/platforms.ts';
-import { cleanUpAdapters } from '../../src/bonuses/adapters/clean-up.ts';
+import type { Platforms } from '../../src/adapters/platforms.ts';
+import { cleanUpAdapters } from '../../src/adapters/clean-up.ts';
 import { cleanUpWagering } from '../../src/bonuses/wagering/clean-up.ts';
 import { cleanUpDeliveries } from '../../src/engage/webhooks/clean-up.ts';
 import { cleanUpJourneys } from '../../src/engage/journeys/runs/archive.ts';
@@ -45,7 +45,7 @@ import {
   SEGMENT_CRONTAB,
 } from '../../src/segments/refresh-job.ts';
 import { runSizesJob, SIZES_CRONTAB, SIZES_TASK } from '../../src/segments/sizes.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 /**
  * scheduler: runs the jobs in Postgres: those that its crontabs add when they are due, and those of other processes.

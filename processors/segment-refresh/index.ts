@@ -14,7 +14,7 @@ import { startPolling } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import { Turns } from '../../src/platform/turns.ts';
 import type { ProjectRef } from '../../src/tenants/project-ref.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 /** A window that passes must show within a minute; this leaves room for the evaluation. */
 const SWEEP_EVERY_MS = 15_000;

@@ -10,7 +10,7 @@ import { publishOutbox } from '../../src/platform/outbox.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import { MESSAGES } from '../../src/segments/dependencies.ts';
 import { markDirty } from '../../src/segments/dirty-players.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 const MAX_BLOCK = 10_000;
 

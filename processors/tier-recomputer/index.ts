@@ -4,7 +4,7 @@ import type { Notifications } from '../../src/platform/postgres/notifications.ts
 import { Turns } from '../../src/platform/turns.ts';
 import { selectWaitingTenants } from '../../src/players/tiers/job-queries.ts';
 import { serveRequests } from '../../src/players/tiers/jobs.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 /** Tenants whose players are computed at once. */
 const MAX_RUNNING = 2;

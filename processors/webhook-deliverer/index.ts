@@ -4,7 +4,7 @@ import type { EncryptionKeys } from '../../src/platform/encryption.ts';
 import { deliveryWork } from '../../src/engage/webhooks/claim-queries.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 /** The loop of a running webhook-deliverer. */
 export interface RunningDeliverer {

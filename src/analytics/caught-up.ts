@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { behindEnds, noteEnds, type Behind, type NotedEnds } from '../platform/event-log/passed-ends.ts';
 import { OWNERS, type PositionOwner } from '../platform/event-log/position-queries.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import { newestCorrection, pendingWork } from './correction-queries.ts';
 import { isEpochCurrent } from './epoch.ts';
 import { isMirrorBehind, newestChange, readMirrorPosition } from './mirror-queries.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import {
   beginEpoch,
   epochInClickHouse,

@@ -1,4 +1,4 @@
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import { ensureEpoch, type EpochMemory } from './epoch.ts';
 import { readMirrorPosition, type MirrorPosition } from './mirror-queries.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { noteEnds, type NotedEnds } from '../platform/event-log/passed-ends.ts';
 import { OWNERS, type PositionOwner } from '../platform/event-log/position-queries.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import { behindOf } from './caught-up.ts';
 
 /** The sink lags a few hundred milliseconds, for which a request waits. */

@@ -29,7 +29,7 @@ import { readChangesToPublish, readEntriesToEvaluate } from '../segments/backlog
 import { oldestOpenErasure } from '../players/erasure/queries.ts';
 import { readDueCalls, readLateCalls } from '../players/kyc/call-queries.ts';
 import { readToPublish } from '../players/kyc/queries.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 
 /** Consumers of the event log. */
 const CONSUMERS: readonly { role: Role; topic: string; group: string }[] = [

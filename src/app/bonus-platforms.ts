@@ -1,8 +1,8 @@
-import type { Platforms } from '../bonuses/adapters/platforms.ts';
+import type { Platforms } from '../adapters/platforms.ts';
 import type { Config } from '../config.ts';
 import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 
 /** Opens the platforms of this process at the first call; all callers share them, because they hold the limits of calls. */
 export type OpenPlatforms = () => Promise<Platforms>;
@@ -15,7 +15,7 @@ export function platformsOpener(
 ): OpenPlatforms {
   let opened: Promise<Platforms> | undefined;
   const open = async () => {
-    const { openPlatforms } = await import('../bonuses/adapters/platforms.ts');
+    const { openPlatforms } = await import('../adapters/platforms.ts');
     const credentials_keys = await loadCredentialsKeys(config);
     return openPlatforms({ ...platform, credentials_keys }, notifications);
   };

@@ -12,7 +12,7 @@ import { newId } from '../platform/ids.ts';
 import type { Service } from './service.ts';
 import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
 import { createTenant } from '../tenants/provision.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 
 /** The file in DATA_DIR in which the first start keeps its demo. */
 const DEMO_FILE = 'dev-credentials.json';

@@ -1,5 +1,5 @@
 import fastify, { type FastifyInstance } from 'fastify';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import { installAnswerHeaders } from '../http/answer-headers.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
 import { serverOptions } from '../http/server-options.ts';

@@ -1,5 +1,5 @@
 import fastify, { type FastifyInstance } from 'fastify';
-import type { ApiKeyPrincipal } from '../auth/api-key.ts';
+import type { ApiKeyPrincipal } from '../http/auth/api-key.ts';
 import { parseJsonBody } from '../ingest/intake/body.ts';
 import { registerIntake, type IntakeDeps } from '../ingest/intake/routes.ts';
 import type { Logger } from '../platform/logger.ts';

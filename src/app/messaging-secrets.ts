@@ -2,7 +2,7 @@ import type { Config } from '../config.ts';
 import { loadLinkKey } from '../engage/messaging/link-key.ts';
 import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 
 /** Loads the keys that encrypt providers' credentials, and the key that signs unsubscribe links. */
 export async function loadMessagingSecrets(

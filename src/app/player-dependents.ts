@@ -3,7 +3,7 @@ import { grantsOfPlayers } from '../bonuses/grants/merge-queries.ts';
 import { contributionsOfPlayers } from '../bonuses/wagering/merge-queries.ts';
 import { journeysOfPlayers } from '../engage/journeys/runs/merge-queries.ts';
 import { messagesOfPlayers } from '../engage/messaging/merge-queries.ts';
-import { exclusionsOfPlayers } from '../players/exclusions/merge-queries.ts';
+import { exclusionsOfPlayers } from '../protection/exclusions/merge-queries.ts';
 import { kycOfPlayers } from '../players/kyc/merge-queries.ts';
 import type { PlayerDependent } from '../players/dependents.ts';
 import { tiersOfPlayers } from '../players/tiers/merge-queries.ts';

@@ -1,12 +1,12 @@
 import type { Config, Role } from '../config.ts';
 import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
 import { receivedAtOf } from '../ingest/events/envelope.ts';
-import { loadErasureKey } from '../players/exclusions/erasure-key.ts';
+import { loadErasureKey } from '../protection/exclusions/erasure-key.ts';
 import type { EventLog } from '../platform/event-log/port.ts';
 import { RecordAges } from '../platform/event-log/record-ages.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
-import type { Platform } from '../wiring/platform.ts';
-import type { ShutdownStack } from '../wiring/shutdown-stack.ts';
+import type { Platform } from '../platform/platform.ts';
+import type { ShutdownStack } from './wiring/shutdown-stack.ts';
 import { exposeWaiting } from './backlogs.ts';
 import type { OpenPlatforms } from './bonus-platforms.ts';
 import { loadMessagingSecrets } from './messaging-secrets.ts';

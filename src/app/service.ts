@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import type { ApiKeyAuthenticator } from '../auth/api-key.ts';
-import type { Authenticators } from '../auth/authenticators.ts';
-import type { KeyUses } from '../auth/key-uses.ts';
-import { loadInternalSecret } from '../auth/internal-secret.ts';
+import type { ApiKeyAuthenticator } from '../http/auth/api-key.ts';
+import type { Authenticators } from '../http/auth/authenticators.ts';
+import type { KeyUses } from '../http/auth/key-uses.ts';
+import { loadInternalSecret } from '../http/auth/internal-secret.ts';
 import type { Config } from '../config.ts';
 import { closerOf } from '../http/close-server.ts';
 import { Readiness } from '../http/readiness.ts';
@@ -13,10 +13,10 @@ import type { Metrics } from '../platform/metrics.ts';
 import { openNotifications, type Notifications } from '../platform/postgres/notifications.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import type { RateLimiter } from '../platform/rate-limit/port.ts';
-import { loadErasureKey } from '../players/exclusions/erasure-key.ts';
+import { loadErasureKey } from '../protection/exclusions/erasure-key.ts';
 import { openTenantCapabilities, type TenantCapabilityCache } from '../tenants/config/capability-cache.ts';
-import { ShutdownStack } from '../wiring/shutdown-stack.ts';
-import type { Platform } from '../wiring/platform.ts';
+import { ShutdownStack } from './wiring/shutdown-stack.ts';
+import type { Platform } from '../platform/platform.ts';
 import type { ApiDeps } from './api-app.ts';
 import { buildHealthApp } from './health-app.ts';
 import { platformsOpener, type OpenPlatforms } from './bonus-platforms.ts';
@@ -154,7 +154,7 @@ async function openParts(
   const front = has_front ? await openFront({ ...keys, service: postgres.service }) : undefined;
   if (front === undefined || !roles.has('api')) return { readiness, front, api: undefined };
   const internal_secret = await loadInternalSecret(config);
-  const { openAuthenticators } = await import('../auth/authenticators.ts');
+  const { openAuthenticators } = await import('../http/auth/authenticators.ts');
   const { createAuditWriter } = await import('../tenants/audit/write.ts');
   const { firstCallAcceptance } = await import('../tenants/members/first-call.ts');
   const auth = await openAuthenticators({
@@ -183,8 +183,8 @@ async function openParts(
 // Code that only the hosts need is imported when a host opens, so that a process loads only the code of its roles.
 
 async function openFront(options: FrontOptions): Promise<Front> {
-  const { openApiKeys } = await import('../auth/authenticators.ts');
-  const { KeyUses: Uses, keyUsesWriter } = await import('../auth/key-uses.ts');
+  const { openApiKeys } = await import('../http/auth/authenticators.ts');
+  const { KeyUses: Uses, keyUsesWriter } = await import('../http/auth/key-uses.ts');
   const { clock, logger, service } = options;
   const key_uses = new Uses({ write: keyUsesWriter(service), clock, logger });
   const api_keys = await openApiKeys({ ...options, uses: key_uses });

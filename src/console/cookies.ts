@@ -1,4 +1,4 @@
-import { SESSION_COOKIE } from '../auth/browser-session.ts';
+import { SESSION_COOKIE } from '../http/auth/browser-session.ts';
 import { SIGN_IN_MS } from './sealed-sign-in.ts';
 
 /** Holds the sealed sign-in between its beginning and its end. */

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { requireOwnPage } from '../auth/browser-session.ts';
-import type { DevIssuer } from '../auth/dev-issuer.ts';
+import { requireOwnPage } from '../http/auth/browser-session.ts';
+import type { DevIssuer } from '../http/auth/dev-issuer.ts';
 import { ApiError } from '../errors.ts';
 import { isLoopback } from '../platform/egress/addresses.ts';
 

@@ -16,8 +16,8 @@ import {
   type ClientAuth,
   type Configuration,
 } from 'openid-client';
-import { RemoteKeys } from '../auth/remote-keys.ts';
-import { isUserId, type TrustedIssuer } from '../auth/token-verifier.ts';
+import { RemoteKeys } from '../http/auth/remote-keys.ts';
+import { isUserId, type TrustedIssuer } from '../http/auth/token-verifier.ts';
 import type { ConsoleProvider } from '../config.ts';
 import type { Clock } from '../platform/clock.ts';
 import { boundedFetch } from './bounded-fetch.ts';

@@ -1,5 +1,5 @@
 import { jwtVerify, type JWTPayload } from 'jose';
-import { ALGORITHMS, isUserId, keysOrUnavailable, type TrustedIssuer } from '../auth/token-verifier.ts';
+import { ALGORITHMS, isUserId, keysOrUnavailable, type TrustedIssuer } from '../http/auth/token-verifier.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { cookieOf, sessionId } from '../auth/browser-session.ts';
-import type { ConsoleSessions } from '../auth/console-sessions.ts';
+import { cookieOf, sessionId } from '../http/auth/browser-session.ts';
+import type { ConsoleSessions } from '../http/auth/console-sessions.ts';
 import { ApiError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';

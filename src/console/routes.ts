@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Authenticators } from '../auth/authenticators.ts';
-import { requireOwnPage, sessionId } from '../auth/browser-session.ts';
-import type { DevIssuer } from '../auth/dev-issuer.ts';
+import type { Authenticators } from '../http/auth/authenticators.ts';
+import { requireOwnPage, sessionId } from '../http/auth/browser-session.ts';
+import type { DevIssuer } from '../http/auth/dev-issuer.ts';
 import type { Config } from '../config.ts';
 import { envelope } from '../http/envelope.ts';
 import type { Clock } from '../platform/clock.ts';

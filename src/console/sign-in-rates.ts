@@ -1,4 +1,4 @@
-import { networkOf } from '../auth/unknown-keys.ts';
+import { networkOf } from '../http/auth/unknown-keys.ts';
 import { ApiError } from '../errors.ts';
 import type { RateLimiter, RatePolicy } from '../platform/rate-limit/port.ts';
 

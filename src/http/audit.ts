@@ -1,4 +1,4 @@
-import type { Role } from '../auth/roles.ts';
+import type { Role } from './auth/roles.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { RecordImage } from './entity-tag.ts';
 import type { RecordKind, Scope } from './record.ts';

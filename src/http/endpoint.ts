@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
-import type { ApiKeyPrincipal } from '../auth/api-key.ts';
-import type { Maybe } from '../auth/maybe.ts';
-import type { Needed } from '../auth/roles.ts';
-import type { SessionPrincipal, UserPrincipal } from '../auth/session.ts';
+import type { ApiKeyPrincipal } from './auth/api-key.ts';
+import type { Maybe } from './auth/maybe.ts';
+import type { Needed } from './auth/roles.ts';
+import type { SessionPrincipal, UserPrincipal } from './auth/session.ts';
 import type { ApiError, ErrorCode } from '../errors.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { RecordImage } from './entity-tag.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import { endpoint, type AnyEndpoint } from './endpoint.ts';
 import { envelope } from './envelope.ts';
 import type { Readiness } from './readiness.ts';

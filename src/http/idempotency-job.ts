@@ -1,5 +1,5 @@
 import type { CronEntry } from '../platform/jobs/port.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import { removeExpiredRecords } from './idempotency.ts';
 
 export const CLEAN_UP_TASK = 'idempotency-clean-up';

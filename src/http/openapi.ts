@@ -1,5 +1,5 @@
 import { ERRORS, SIGNATURE_STATUS, type ErrorCode } from '../errors.ts';
-import { describeNeeded } from '../auth/roles.ts';
+import { describeNeeded } from './auth/roles.ts';
 import type { Access, DocumentedEndpoint } from './endpoint.ts';
 import { errorHeaders, successHeaders } from './openapi-headers.ts';
 import { linksOf, type LinkedOperation } from './openapi-links.ts';

@@ -1,7 +1,7 @@
 import type { Role } from '../config.ts';
 import { ApiError } from '../errors.ts';
 import { withinTime } from '../platform/time-limit.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 
 /** The storage engines that `/readyz` asks. */
 export type Engine = 'postgres' | 'clickhouse' | 'event_log';

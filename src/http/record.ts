@@ -1,4 +1,4 @@
-import type { SessionPrincipal } from '../auth/session.ts';
+import type { SessionPrincipal } from './auth/session.ts';
 import { ApiError, type ErrorCode } from '../errors.ts';
 import { isUuid } from '../platform/ids.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SessionPrincipal } from '../auth/session.ts';
+import type { SessionPrincipal } from './auth/session.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Listed, TimePosition } from '../platform/postgres/keyset.ts';
 import type { Postgres } from '../platform/postgres/port.ts';

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Role } from '../auth/roles.ts';
+import type { Role } from './auth/roles.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { PageOf, TimePosition } from '../platform/postgres/keyset.ts';
 import type { Tx } from '../platform/postgres/port.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.ts';
-import type { Maybe } from '../auth/maybe.ts';
+import type { Maybe } from './auth/maybe.ts';
 import { isTableLocked } from '../platform/postgres/retry.ts';
 import { WaitingLine, type WaitingLimits } from '../platform/waiting-line.ts';
 

@@ -1,7 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import { holdersSql, keyOfPlayer } from '../players/exclusions/address-queries.ts';
+import { holdersSql, keyOfPlayer } from './exclusions/address-queries.ts';
 import type { Channel } from '../tenants/config/channels.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 

@@ -5,7 +5,7 @@ import type { EventLog } from '../platform/event-log/port.ts';
 import { OWNERS } from '../platform/event-log/position-queries.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import type { AddressedPlayer } from './fence-queries.ts';
 
 /** What the fence needs of the platform. */

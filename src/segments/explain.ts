@@ -1,4 +1,4 @@
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import { playerNotFound, requirePlayer } from '../players/profile/read.ts';
 import { readDefinition } from './language/definition.ts';
 import { explainPlayer } from './evaluation-queries.ts';

@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import { resolvePlayers } from './dirty-player-queries.ts';
 import { matchPlayers } from './evaluation-queries.ts';
 import { readDefinition } from './language/definition.ts';

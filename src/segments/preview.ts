@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Channel } from '../tenants/config/channels.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import { requireReferences } from './change.ts';
 import { countConditions, countMembers } from './evaluation-queries.ts';
 import { conditionPaths, type Group } from './language/conditions.ts';

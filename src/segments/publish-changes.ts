@@ -4,7 +4,7 @@ import { playerKey } from '../ingest/events/envelope.ts';
 import type { NewRecord } from '../platform/event-log/port.ts';
 import { TOPICS } from '../platform/event-log/topics.ts';
 import { publishOutbox, type Outbox } from '../platform/outbox.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import { copyChanges, dropMembers } from './evaluation-queries.ts';
 import {
   deleteChanges,

@@ -6,7 +6,7 @@ import { refOf } from '../http/record.ts';
 import { isUuid } from '../platform/ids.ts';
 import type { TimePosition } from '../platform/postgres/keyset.ts';
 import { requirePlayer } from '../players/profile/read.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import { vocabulary } from './language/vocabulary.ts';
 import type { SegmentRef } from './queries.ts';
 import { requireSegment, SEGMENT } from './read.ts';

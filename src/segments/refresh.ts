@@ -1,7 +1,7 @@
 import { ApiError } from '../errors.ts';
 import { auditNothing, type AuditChange } from '../http/audit.ts';
 import { notFound, requireRow } from '../http/record.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import { readDefinition } from './language/definition.ts';
 import { dependenciesOf } from './dependencies.ts';
 import { differences, dropMembers, type MembershipDifference } from './evaluation-queries.ts';

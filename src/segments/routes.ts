@@ -4,7 +4,7 @@ import { envelope } from '../http/envelope.ts';
 import { refOf } from '../http/record.ts';
 import { resourceEndpoints } from '../http/resource-endpoints.ts';
 import { projectRefOf } from '../tenants/project-ref.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import { changeSegment, createSegment, deleteSegment } from './change.ts';
 import { EVERYTHING, readOfEvent } from './dependencies.ts';
 import { explainMembership } from './explain.ts';

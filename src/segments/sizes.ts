@@ -1,5 +1,5 @@
 import type { CronEntry } from '../platform/jobs/port.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import type { SegmentRef } from './queries.ts';
 import { removeSizes, selectSizes, writeSizes } from './size-queries.ts';
 

@@ -1,6 +1,6 @@
 import { Turns } from '../platform/turns.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import type { PassingWindow } from './dependencies.ts';
 import { insertDirtyPlayers } from './dirty-player-queries.ts';
 import { dirtyPlayersOf } from './dirty-players.ts';

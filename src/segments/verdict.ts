@@ -1,6 +1,6 @@
 import type { Session, Tx } from '../platform/postgres/port.ts';
 import { retryConflicts } from '../platform/postgres/retry.ts';
-import type { Platform } from '../wiring/platform.ts';
+import type { Platform } from '../platform/platform.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Group } from './language/conditions.ts';
 import { readDefinition } from './language/definition.ts';

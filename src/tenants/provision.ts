@@ -1,4 +1,4 @@
-import { MEMBERSHIPS_CHANNEL } from '../auth/session.ts';
+import { MEMBERSHIPS_CHANNEL } from '../http/auth/session.ts';
 import { ApiError } from '../errors.ts';
 import type { AuditChange } from '../http/audit.ts';
 import { newId } from '../platform/ids.ts';

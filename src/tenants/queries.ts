@@ -1,6 +1,6 @@
 import type { PendingQuery } from 'postgres';
 import { textArray, plainArray } from '../platform/postgres/arrays.ts';
-import type { Role } from '../auth/roles.ts';
+import type { Role } from '../http/auth/roles.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { CatalogueCurrency } from './currency-catalogue.ts';
 import type { MembershipBody } from './schema.ts';

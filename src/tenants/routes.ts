@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Authenticators } from '../auth/authenticators.ts';
-import type { DevIssuer } from '../auth/dev-issuer.ts';
+import type { Authenticators } from '../http/auth/authenticators.ts';
+import type { DevIssuer } from '../http/auth/dev-issuer.ts';
 import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
 import { envelope } from '../http/envelope.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';

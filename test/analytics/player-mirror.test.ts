@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { startPlayerMirror } from '../../processors/player-mirror/index.ts';
 import { readConfig } from '../../src/config.ts';
 import type { WatchedWork } from '../../src/platform/postgres/work-watch.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import { runFolder } from '../engines/run-folder.ts';
 import { until } from '../engines/until.ts';
 import { openTestPlatform } from '../engines/wiring.ts';

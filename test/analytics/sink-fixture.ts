@@ -6,8 +6,8 @@ import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
 import type { LogConsumer, NewRecord } from '../../src/platform/event-log/port.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import { newId } from '../../src/platform/ids.ts';
-import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import { openDistributedPlatform } from '../../src/app/wiring/distributed.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import { until } from '../engines/until.ts';
 import { newInstallation } from '../engines/installation.ts';
 

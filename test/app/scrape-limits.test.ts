@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { exposeWaiting } from '../../src/app/backlogs.ts';
 import { ROLES } from '../../src/config.ts';
 import { RecordAges } from '../../src/platform/event-log/record-ages.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -11,8 +11,8 @@ import {
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isSigned, signatureOf } from '../../src/auth/webhook-signature.ts';
-import { cancelBody, DUPLICATE_GRANT, grantBody } from '../../src/bonuses/adapters/protocol.ts';
+import { isSigned, signatureOf } from '../../src/http/auth/webhook-signature.ts';
+import { cancelBody, DUPLICATE_GRANT, grantBody } from '../../src/adapters/protocol.ts';
 import { Random } from '../crash/random.ts';
 
 // A casino platform with a ledger of its own that speaks the protocol of docs/adapter.md, faultily if asked to. In the

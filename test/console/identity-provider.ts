@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { decodeJwt, exportJWK, SignJWT, UnsecuredJWT, type JWTPayload } from 'jose';
 import { Provider, type Context } from 'oidc-provider';
 import type { ConsoleProvider } from '../../src/config.ts';
-import { newKey, type SigningKey } from '../auth/identity-provider.ts';
+import { newKey, type SigningKey } from '../http/auth/identity-provider.ts';
 
 export const CLIENT_ID = 'console';
 const CLIENT_SECRET = 'secret-of-the-console-0123456789';

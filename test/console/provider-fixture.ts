@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import { SESSION_COOKIE } from '../../src/auth/browser-session.ts';
+import { SESSION_COOKIE } from '../../src/http/auth/browser-session.ts';
 import { freePort } from '../engines/free-port.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { openTestPlatform } from '../engines/wiring.ts';

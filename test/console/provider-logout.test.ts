@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { newKey } from '../auth/identity-provider.ts';
+import { newKey } from '../http/auth/identity-provider.ts';
 import { CookieJar, OWN_PAGE } from './cookie-jar.ts';
 import { changed, sharedSecret, signed, unsigned } from './identity-provider.ts';
 import { codeOf, provideSignIn, tell } from './provider-fixture.ts';

@@ -1,9 +1,9 @@
-import { SESSION_COOKIE } from '../../src/auth/browser-session.ts';
+import { SESSION_COOKIE } from '../../src/http/auth/browser-session.ts';
 import { SIGN_IN_COOKIE } from '../../src/console/cookies.ts';
 import { createSignInSeal, SIGN_IN_MS } from '../../src/console/sealed-sign-in.ts';
 import { newEncryptionKey } from '../../src/platform/encryption.ts';
 import { describe, expect, test } from 'vitest';
-import { newKey } from '../auth/identity-provider.ts';
+import { newKey } from '../http/auth/identity-provider.ts';
 import { CookieJar, OWN_PAGE, type Answer } from './cookie-jar.ts';
 import { changed, sharedSecret, signed, unsigned, type Forge } from './identity-provider.ts';
 import { CALLBACK, codeOf, expectNoSession, provideSignIn, tell } from './provider-fixture.ts';

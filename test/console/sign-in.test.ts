@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ABSOLUTE_MS, IDLE_MS } from '../../src/auth/console-sessions.ts';
+import { ABSOLUTE_MS, IDLE_MS } from '../../src/http/auth/console-sessions.ts';
 import { internally } from '../engines/http-client.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { openTestPlatform } from '../engines/wiring.ts';

@@ -6,7 +6,7 @@ import { openKafkaLog } from '../../src/platform/event-log/kafka-log.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import type { SegmentChange } from '../../src/segments/publish-changes.ts';
-import { kafkaLogOptions } from '../../src/wiring/kafka-options.ts';
+import { kafkaLogOptions } from '../../src/app/wiring/kafka-options.ts';
 import type { Model } from './model.ts';
 import { readPlayers } from './verify.ts';
 

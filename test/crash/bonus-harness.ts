@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { encryptSecret } from '../../src/bonuses/adapters/secrets.ts';
-import { insertAdapter } from '../../src/bonuses/adapters/queries.ts';
-import { insertSecret } from '../../src/bonuses/adapters/secret-queries.ts';
+import { encryptSecret } from '../../src/adapters/secrets.ts';
+import { insertAdapter } from '../../src/adapters/queries.ts';
+import { insertSecret } from '../../src/adapters/secret-queries.ts';
 import { migratePostgres } from '../../src/platform/postgres/migrate.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 import type { Db } from '../../src/platform/postgres/port.ts';

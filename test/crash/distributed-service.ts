@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { provisionTenant, type InternalApi, type ProvisionedTenant } from '../../scripts/service-api.ts';
 import { ServiceProcess } from '../../scripts/service-process.ts';
 import type { Servers } from '../../src/config.ts';
-import { newKey, signedBy, startIdentityProvider } from '../auth/identity-provider.ts';
+import { newKey, signedBy, startIdentityProvider } from '../http/auth/identity-provider.ts';
 import { startClickHouse } from '../engines/clickhouse.ts';
 import { freePort } from '../engines/free-port.ts';
 import { newInstallation } from '../engines/installation.ts';

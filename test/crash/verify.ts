@@ -2,7 +2,7 @@ import { call, callInternal, type InternalApi, type ProvisionedTenant } from '..
 import type { LetterResource } from '../../src/ingest/dead-letters/schema.ts';
 import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.ts';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
-import type { ReconcileReport } from '../../src/ledger/reconcile/schema.ts';
+import type { ReconcileReport } from '../../src/reconcile/schema.ts';
 import type { ExpectedTotals, Model } from './model.ts';
 
 const CATCH_UP_MS = 120_000;

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v5 as uuidv5 } from 'uuid';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { isSigned } from '../../src/auth/webhook-signature.ts';
+import { isSigned } from '../../src/http/auth/webhook-signature.ts';
 import type { CallWebhookNode } from '../../src/engage/journeys/graph/shapes.ts';
 import { insertDeliveries } from '../../src/engage/webhooks/delivery-queries.ts';
 import { addSecret } from '../../src/engage/webhooks/secrets.ts';

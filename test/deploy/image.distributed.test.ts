@@ -8,7 +8,12 @@ import { isReady } from '../../scripts/service-process.ts';
 import { readConfig, type Servers } from '../../src/config.ts';
 import { call } from '../engines/http-client.ts';
 import { freePort } from '../engines/free-port.ts';
-import { newKey, signedBy, startIdentityProvider, type IdentityProvider } from '../auth/identity-provider.ts';
+import {
+  newKey,
+  signedBy,
+  startIdentityProvider,
+  type IdentityProvider,
+} from '../http/auth/identity-provider.ts';
 import { until } from '../engines/until.ts';
 import { newInstallation } from '../engines/installation.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';

@@ -1,5 +1,5 @@
 import { startBonusSender } from '../../processors/bonus-sender/index.ts';
-import { openPlatforms } from '../../src/bonuses/adapters/platforms.ts';
+import { openPlatforms } from '../../src/adapters/platforms.ts';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { LOOPBACK_NETWORKS } from '../../src/platform/egress/addresses.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 /** What a worker can keep open from file to file. */
 interface Lasting {

@@ -6,7 +6,7 @@ import { startService, type Service } from '../../src/app/service.ts';
 import { fetchRatesOfNewTenant } from '../../src/ledger/fx/fetch-job.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { createTenant } from '../../src/tenants/provision.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import { call } from './http-client.ts';
 import { NO_PROVIDERS } from './no-providers.ts';
 import { runFolder } from './run-folder.ts';

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { readConfig } from '../../src/config.ts';
 import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded-server.ts';
-import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
+import { openEmbeddedPlatform } from '../../src/app/wiring/embedded.ts';
 import { NO_PROVIDERS } from './no-providers.ts';
 import { makeRunFolder } from './run-folder.ts';
 

@@ -1,7 +1,7 @@
 import { FETCH_TASK } from '../../src/ledger/fx/fetch-job.ts';
 import { RETIER_TASK } from '../../src/players/tiers/jobs.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import { lasting } from './lasting.ts';
 import { startTestService, type TestService } from './service.ts';
 import { until } from './until.ts';

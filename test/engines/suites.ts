@@ -5,7 +5,7 @@
  * and would start some of them last.
  */
 export const LONG = [
-  'test/ledger/reconcile/rebuild.test.ts',
+  'test/reconcile/rebuild.test.ts',
   'test/crash/engines-kill.distributed.test.ts',
   'test/platform/postgres/statement-plans.test.ts',
   'test/contract/event-log.distributed.test.ts',
@@ -22,7 +22,7 @@ export const LONG = [
   'test/console/journeys.browser.test.ts',
   'test/console/compliance.browser.test.ts',
   'test/crash/journeys-kill.test.ts',
-  'test/ledger/reconcile/reconcile.test.ts',
+  'test/reconcile/reconcile.test.ts',
   'test/console/segments.browser.test.ts',
   'test/console/templates.browser.test.ts',
   'test/app/npm-start.test.ts',
@@ -75,12 +75,12 @@ export const MEASURING_TIME_ON_SERVERS = 'test/**/*.time.distributed.test.ts';
 export const FROM_CI_ON = {
   'kills processes, or starts whole processes of the service': [
     'test/app/{npm-start,readme}.test.ts',
-    'test/auth/postgres-away.test.ts',
+    'test/http/auth/postgres-away.test.ts',
     'test/bonuses/grants/{exclusion-race,lives}.test.ts',
     'test/crash/*.test.ts',
   ],
   'measures time with engines': [
-    'test/auth/key-lookups.time.test.ts',
+    'test/http/auth/key-lookups.time.test.ts',
     'test/bonuses/campaigns/release.time.test.ts',
     'test/contract/event-log.time.test.ts',
     'test/http/overload.time.test.ts',
@@ -104,7 +104,7 @@ export const FROM_CI_ON = {
     'test/players/identity/interleavings.test.ts',
     'test/engage/journeys/simulation/simulate.property.test.ts',
     'test/engage/messaging/exclusion-race.test.ts',
-    'test/ledger/reconcile/rebuild.test.ts',
+    'test/reconcile/rebuild.test.ts',
   ],
 } satisfies Record<string, string[]>;
 
@@ -128,7 +128,7 @@ export const DEPENDS_ON_SERVERS = [
   'test/ingest/{intake,dead-letters}.test.ts',
   'test/http/health.test.ts',
   // ClickHouse over HTTP: parameters in URLs and forms, several queries at a time, its errors.
-  'test/ledger/reconcile/reconcile.test.ts',
+  'test/reconcile/reconcile.test.ts',
   'test/players/history/player-history.test.ts',
   'test/segments/reading.test.ts',
   // Redis: limits that several processes share.
@@ -144,8 +144,8 @@ export const NEVER_ON_SERVERS = {
   'uses no engine': [
     'test/app/scrape-limits.test.ts',
     'test/bonuses/grants/{call-order,transition}.test.ts',
-    'test/auth/{remote-keys,sign-in,webhook-signature}.test.ts',
-    'test/bonuses/adapters/{adapter-check,calls,departures,docs}.test.ts',
+    'test/http/auth/{remote-keys,sign-in,webhook-signature}.test.ts',
+    'test/adapters/{adapter-check,calls,departures,docs}.test.ts',
     'test/config.test.ts',
     'test/contract/rate-limit.test.ts',
     'test/engage/campaigns/variant-choice.test.ts',
@@ -162,7 +162,7 @@ export const NEVER_ON_SERVERS = {
     'test/ledger/fold/{decide.property,snapshot}.test.ts',
     'test/ledger/fx/{conversion.property,decimal,rate-provider}.test.ts',
     'test/ledger/money/claims.test.ts',
-    'test/ledger/reconcile/compare.test.ts',
+    'test/reconcile/compare.test.ts',
     'test/players/tiers/recompute.property.test.ts',
     'test/platform/clickhouse/{chunks,clickhouse-migrate}.test.ts',
     'test/platform/event-log/{kafka-partitioner,record-ages,record-size}.test.ts',
@@ -174,12 +174,13 @@ export const NEVER_ON_SERVERS = {
   ],
   'starts the embedded engines itself, because it kills, copies or configures them': [
     'test/app/{npm-start,readme}.test.ts',
-    'test/auth/{key-guessing,postgres-away}.test.ts',
+    'test/http/auth/{key-guessing,postgres-away}.test.ts',
     'test/contract/event-log.embedded.test.ts',
     'test/crash/{epochs,restore,second-start,service-kill}.test.ts',
-    'test/bonuses/{adapters/adapter,grants/sender}-plans.test.ts',
+    'test/adapters/adapter-plans.test.ts',
+    'test/bonuses/grants/sender-plans.test.ts',
     'test/golden/schemas.test.ts',
-    'test/ledger/reconcile/page-plans.test.ts',
+    'test/reconcile/page-plans.test.ts',
     'test/players/tiers/tier-plans.test.ts',
     'test/platform/postgres/{embedded-server,statement-plans,transactions}.test.ts',
   ],

@@ -6,9 +6,9 @@ import { openEmbeddedClickHouse } from '../../src/platform/clickhouse/embedded.t
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
 import { startEmbeddedPostgres } from '../../src/platform/postgres/embedded-server.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
-import { openDistributedPlatform } from '../../src/wiring/distributed.ts';
-import { openEmbeddedPlatform } from '../../src/wiring/embedded.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import { openDistributedPlatform } from '../../src/app/wiring/distributed.ts';
+import { openEmbeddedPlatform } from '../../src/app/wiring/embedded.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import type { TestServers } from './global-setup.ts';
 import { newInstallation } from './installation.ts';
 import { closeLasting } from './lasting.ts';

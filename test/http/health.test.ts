@@ -8,7 +8,7 @@ import { buildHealthApp } from '../../src/app/health-app.ts';
 import { Readiness } from '../../src/http/readiness.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { startService, type Service } from '../../src/app/service.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import { folded } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 import { openTestPlatform } from '../engines/wiring.ts';

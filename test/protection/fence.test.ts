@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Fence, type FenceMark } from '../../src/protection/fence.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 /** Of these ids each is in the partition of its last digit. */
 const fence = new Fence({

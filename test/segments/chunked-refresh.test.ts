@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { runRefreshJob, runScheduleJob } from '../../src/segments/refresh-job.ts';
 import { refreshSegment } from '../../src/segments/refresh.ts';
 import { publishMembershipChanges } from '../../src/segments/publish-changes.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 import { openTestPlatform } from '../engines/wiring.ts';

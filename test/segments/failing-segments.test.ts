@@ -8,7 +8,7 @@ import { insertDirtyPlayers } from '../../src/segments/dirty-player-queries.ts';
 import { dirtyPlayersOf } from '../../src/segments/dirty-players.ts';
 import { runRefreshJob, runScheduleJob } from '../../src/segments/refresh-job.ts';
 import { sweepWindows } from '../../src/segments/sweep.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 import { insertPlayers } from './inserted-players.ts';

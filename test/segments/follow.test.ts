@@ -6,7 +6,7 @@ import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import { runRefreshJob, runScheduleJob } from '../../src/segments/refresh-job.ts';
 import { publishMembershipChanges } from '../../src/segments/publish-changes.ts';
 import { sweepWindows } from '../../src/segments/sweep.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import { startTestService, sunk, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 import { segmentClient, type SegmentClient } from './segment-client.ts';

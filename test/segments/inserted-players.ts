@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ProjectRef } from '../../src/tenants/project-ref.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 
 /**
  * Inserts new players of a project into Postgres and ClickHouse; no processor knows that they are new. Returns their

@@ -14,7 +14,7 @@ import { sweepWindows } from '../../src/segments/sweep.ts';
 import { copyPendingChanges, publishMembershipChanges } from '../../src/segments/publish-changes.ts';
 import { insertDirtyPlayers } from '../../src/segments/dirty-player-queries.ts';
 import { dirtyPlayersOf } from '../../src/segments/dirty-players.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import { runs, SEED } from '../engines/effort.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openApiKeys } from '../../src/auth/authenticators.ts';
+import { openApiKeys } from '../../src/http/auth/authenticators.ts';
 import type { Answer } from '../engines/http-client.ts';
 import type { Fixture, Tenant } from '../http/api-fixture.ts';
 import { sharedFixture } from '../http/shared-fixture.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import type { Answer } from '../engines/http-client.ts';
 import type { Tenant } from '../http/api-fixture.ts';
 import type { Expected } from './audit-cases.ts';

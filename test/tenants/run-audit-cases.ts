@@ -1,5 +1,5 @@
 import type { Expected } from './audit-cases.ts';
-import type { Platform } from '../../src/wiring/platform.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import type { Answer } from '../engines/http-client.ts';
 import { fillRuns } from './filled-runs.ts';
 

@@ -1,4 +1,4 @@
-import { listedIdOf, type ConsoleSessions } from '../../src/auth/console-sessions.ts';
+import { listedIdOf, type ConsoleSessions } from '../../src/http/auth/console-sessions.ts';
 import type { Answer } from '../engines/http-client.ts';
 import type { Expected } from './audit-cases.ts';
 

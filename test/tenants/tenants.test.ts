@@ -3,7 +3,7 @@ import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openApiKeys, openAuthenticators } from '../../src/auth/authenticators.ts';
+import { openApiKeys, openAuthenticators } from '../../src/http/auth/authenticators.ts';
 import { createAuditWriter } from '../../src/tenants/audit/write.ts';
 import { firstCallAcceptance } from '../../src/tenants/members/first-call.ts';
 import { packageRoot } from '../../src/package-root.ts';

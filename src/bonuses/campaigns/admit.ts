@@ -5,8 +5,8 @@ import { refuseByLicence } from '../grants/grant-licence.ts';
 import { requirePlace } from '../grants/issue.ts';
 import type { GrantCounts, GrantPlayer } from '../grants/issue-queries.ts';
 import type { Worth } from '../grants/worth.ts';
-import type { TermsFacts } from '../licence/facts.ts';
-import type { LicenceRule } from '../licence/rule.ts';
+import type { TermsFacts } from '../../tenants/licence/facts.ts';
+import type { LicenceRule } from '../../tenants/licence/rule.ts';
 import type { BonusTemplateRow, LicenceWarning } from '../templates/queries.ts';
 import type { BonusCampaignRow } from './queries.ts';
 

@@ -6,7 +6,7 @@ import { newId } from '../../platform/ids.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { readGrantRates } from '../grants/worth.ts';
-import type { RuleProduct } from '../licence/rule.ts';
+import type { RuleProduct } from '../../tenants/licence/rule.ts';
 import { needsDeposit } from '../templates/config.ts';
 import { offerViolations, refuseViolations } from '../templates/licence-check.ts';
 import { segmentExists, type BonusTemplateRow } from '../templates/queries.ts';

@@ -1,5 +1,5 @@
 import { waitUntilInClickHouse } from '../../analytics/caught-up.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { lossOf } from '../grants/loss.ts';
 import type { IssueTerms, MemberFacts } from './terms-of-issue.ts';
 import { selectFormerIds, selectLastDeposits } from './member-queries.ts';

@@ -2,7 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { Advertising, RuleProduct } from '../licence/rule.ts';
+import type { Advertising, RuleProduct } from '../../tenants/licence/rule.ts';
 import type { BonusCampaignFilters, BonusCampaignStatus } from './schema.ts';
 
 /** The key of a bonus campaign. */

@@ -6,7 +6,7 @@ import { countedFor, newGrantOf, NO_GRANTS, requestedOf } from '../grants/issue.
 import { countGrants, type GrantCounts, type GrantPlayer } from '../grants/issue-queries.ts';
 import { selectMembers } from '../grants/reserve-queries.ts';
 import type { Worth } from '../grants/worth.ts';
-import { currenciesOf } from '../licence/effective.ts';
+import { currenciesOf } from '../../tenants/licence/effective.ts';
 import { valuesInCurrencies } from '../templates/licence-check.ts';
 import { selectBonusTemplate, type LicenceWarning } from '../templates/queries.ts';
 import { admit, type CampaignGate } from './admit.ts';

@@ -6,7 +6,7 @@ import { NIL_ID } from '../../platform/ids.ts';
 import { limitTransaction } from '../../platform/postgres/limits.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { isLockTimeout, isStatementTimeout, retryConflicts } from '../../platform/postgres/retry.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { CampaignPlaces } from './places.ts';
 import type { BonusCampaignRef, BonusCampaignRow } from './queries.ts';
 import { releaseMembers, type Released } from './release-members.ts';

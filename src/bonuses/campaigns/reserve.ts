@@ -1,5 +1,5 @@
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { BonusPlatform } from '../adapters/platform.ts';
+import type { BonusPlatform } from '../../adapters/platform.ts';
 import type { Worth } from '../grants/worth.ts';
 import { decideMembers } from './decide-members.ts';
 import { freeze } from './frozen-terms.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
-import { ADVERTISING, RULE_PRODUCTS } from '../licence/rule.ts';
+import { ADVERTISING, RULE_PRODUCTS } from '../../tenants/licence/rule.ts';
 import { positiveAmount, shownAmount } from '../templates/config.ts';
 
 /** The statuses of a bonus campaign. */

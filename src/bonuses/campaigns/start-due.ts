@@ -1,6 +1,6 @@
 import { ApiError } from '../../errors.ts';
 import { BackOff } from '../../platform/back-off.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { countCampaignMembers, startIssue } from './issue.ts';
 import type { BonusCampaignRef, BonusCampaignRow } from './queries.ts';
 import { markUnissuable, selectDueBonusCampaigns } from './work-queries.ts';

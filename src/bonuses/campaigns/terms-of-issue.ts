@@ -3,7 +3,7 @@ import { licenceRulesOf } from '../../tenants/config/bonus-settings.ts';
 import { readTenantConfig } from '../../tenants/config/read.ts';
 import { requireActive } from '../grants/issue.ts';
 import { readGrantRates, worthOf, type GrantRates, type Worth } from '../grants/worth.ts';
-import { currenciesOf } from '../licence/effective.ts';
+import { currenciesOf } from '../../tenants/licence/effective.ts';
 import { needsDeposit } from '../templates/config.ts';
 import { valuesInCurrencies } from '../templates/licence-check.ts';
 import { readTemplate } from '../templates/read.ts';

@@ -4,7 +4,7 @@ import { BackOff } from '../../platform/back-off.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { endUnsent } from '../grants/conclude.ts';
 import { decideStep, type Cursor, type DecideDeps } from './decide-step.ts';
 import { deleteFrozenTerms } from './frozen-terms-queries.ts';

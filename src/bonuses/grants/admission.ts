@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { Fence } from '../../protection/fence.ts';
 import { selectIdsOf } from '../../protection/fence-queries.ts';
 import { DEPARTURE_MS } from '../../ingest/intake/exclusions.ts';

@@ -1,5 +1,5 @@
 import type { Tx } from '../../platform/postgres/port.ts';
-import { idOfPublished } from '../adapters/event-ids.ts';
+import { idOfPublished } from '../../adapters/event-ids.ts';
 import { baseCeil, MAX_AMOUNT, MAX_BASE_AMOUNT, wageringRequired } from '../templates/amounts.ts';
 import { settleInCampaigns, type ChangedGrant } from './campaign-settlement.ts';
 import {

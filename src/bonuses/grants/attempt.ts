@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import type { BonusPlatform } from '../adapters/platform.ts';
-import type { Platforms } from '../adapters/platforms.ts';
+import type { BonusPlatform } from '../../adapters/platform.ts';
+import type { Platforms } from '../../adapters/platforms.ts';
 import type { Verdict } from './admission.ts';
 import { callPlatform } from './calls.ts';
 import type { Conclusion } from './conclusion.ts';

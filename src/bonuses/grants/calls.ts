@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.ts';
-import type { BonusPlatform, Departure } from '../adapters/platform.ts';
+import type { BonusPlatform, Departure } from '../../adapters/platform.ts';
 import type { Verdict } from './admission.ts';
 import { again, rejected, reported, reportOfStatus, type Conclusion } from './conclusion.ts';
 import { factsOf, type GrantRow } from './grant-row.ts';

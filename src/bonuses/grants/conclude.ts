@@ -1,5 +1,5 @@
 import type { Tx } from '../../platform/postgres/port.ts';
-import { hurriedPauseMs, pauseMs } from '../adapters/retry-schedule.ts';
+import { hurriedPauseMs, pauseMs } from '../../adapters/retry-schedule.ts';
 import { applyEvent, applyEvents, type Reported } from './apply.ts';
 import { reported, type Conclusion } from './conclusion.ts';
 import { updateCall, type CallChange } from './conclude-queries.ts';

@@ -1,5 +1,5 @@
 import { v5 } from 'uuid';
-import type { PlatformBonus, Refused, Unknown, Unsent } from '../adapters/platform.ts';
+import type { PlatformBonus, Refused, Unknown, Unsent } from '../../adapters/platform.ts';
 import type { EventSource } from './grant-row.ts';
 import type { GrantReport } from './apply.ts';
 import type { GrantEventName } from './transition.ts';

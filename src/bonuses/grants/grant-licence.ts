@@ -1,10 +1,10 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { licenceRulesOf } from '../../tenants/config/bonus-settings.ts';
 import type { TenantConfig } from '../../tenants/config/read.ts';
-import { currenciesOf } from '../licence/effective.ts';
-import { violations } from '../licence/evaluate.ts';
-import type { PlayerFacts, TermsFacts } from '../licence/facts.ts';
-import { RISK_LEVELS, type LicenceRule, type RuleProduct } from '../licence/rule.ts';
+import { currenciesOf } from '../../tenants/licence/effective.ts';
+import { violations } from '../../tenants/licence/evaluate.ts';
+import type { PlayerFacts, TermsFacts } from '../../tenants/licence/facts.ts';
+import { RISK_LEVELS, type LicenceRule, type RuleProduct } from '../../tenants/licence/rule.ts';
 import type { GrantAmounts } from '../templates/amounts.ts';
 import { termsFactsOf, valuesInCurrencies } from '../templates/licence-check.ts';
 import type { LicenceWarning } from '../templates/queries.ts';

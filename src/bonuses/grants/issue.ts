@@ -4,7 +4,7 @@ import type { PlayerRef } from '../../players/player-ref.ts';
 import { bonusSettingsOf } from '../../tenants/config/bonus-settings.ts';
 import type { TenantConfig } from '../../tenants/config/read.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { BonusPlatform } from '../adapters/platform.ts';
+import type { BonusPlatform } from '../../adapters/platform.ts';
 import type { BonusTemplateRow, LicenceWarning } from '../templates/queries.ts';
 import { termsJson } from '../templates/terms.ts';
 import type { NewHistory } from './apply-queries.ts';

@@ -2,7 +2,7 @@ import { playersBehind, type LoggedPlayer } from '../../analytics/players-caught
 import { ApiError } from '../../errors.ts';
 import { identityKeyOf, playerKey } from '../../ingest/events/envelope.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { requirePlayer } from '../../players/profile/read.ts';
 import { selectBonusTemplate } from '../templates/queries.ts';
 import { parseConfig, type BonusConfig } from '../templates/config.ts';

@@ -1,4 +1,4 @@
-import type { CancelBody, GrantBody } from '../adapters/protocol.ts';
+import type { CancelBody, GrantBody } from '../../adapters/protocol.ts';
 import { wireAmount } from '../templates/config.ts';
 import { shownConfig, type BonusTerms } from '../templates/terms.ts';
 import type { GrantAmounts } from '../templates/amounts.ts';

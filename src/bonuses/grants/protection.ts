@@ -4,7 +4,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { bonusSettingsOf } from '../../tenants/config/bonus-settings.ts';
 import { readTenantConfig } from '../../tenants/config/read.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { selectProtected, type Protected } from './admission-queries.ts';
 import { endUnsent } from './conclude.ts';
 import { updateCall } from './conclude-queries.ts';

@@ -2,7 +2,7 @@ import type { ApiError, ErrorCode } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
-import type { RuleProduct } from '../licence/rule.ts';
+import type { RuleProduct } from '../../tenants/licence/rule.ts';
 import type { GrantedByKind } from './grant-row.ts';
 import { selectExisting } from './reserve-queries.ts';
 import { GrantStore } from './store.ts';

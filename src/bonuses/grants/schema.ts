@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
-import { RULE_PRODUCTS } from '../licence/rule.ts';
+import { RULE_PRODUCTS } from '../../tenants/licence/rule.ts';
 import { positiveAmount, shownAmount } from '../templates/config.ts';
 import { WAGERING_BASES } from '../templates/wagering.ts';
 import { EVENT_SOURCES, GRANTED_BY_KINDS } from './grant-row.ts';

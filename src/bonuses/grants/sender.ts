@@ -1,7 +1,7 @@
 import { BackOff } from '../../platform/back-off.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import type { Platform } from '../../wiring/platform.ts';
-import type { Platforms } from '../adapters/platforms.ts';
+import type { Platform } from '../../platform/platform.ts';
+import type { Platforms } from '../../adapters/platforms.ts';
 import { Admission } from './admission.ts';
 import { attemptCall } from './attempt.ts';
 import { conclude } from './conclude.ts';

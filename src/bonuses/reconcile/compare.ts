@@ -1,5 +1,5 @@
 import { v5 } from 'uuid';
-import type { PlatformBonus, StatusAnswer } from '../adapters/platform.ts';
+import type { PlatformBonus, StatusAnswer } from '../../adapters/platform.ts';
 import type { GrantReport } from '../grants/apply.ts';
 import { reportOfStatus } from '../grants/conclusion.ts';
 import { factsOf, type GrantRow } from '../grants/grant-row.ts';

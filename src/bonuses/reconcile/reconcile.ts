@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NIL_ID } from '../../platform/ids.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import type { Platform } from '../../wiring/platform.ts';
-import type { BonusPlatform } from '../adapters/platform.ts';
-import type { Platforms } from '../adapters/platforms.ts';
+import type { Platform } from '../../platform/platform.ts';
+import type { BonusPlatform } from '../../adapters/platform.ts';
+import type { Platforms } from '../../adapters/platforms.ts';
 import { applyEvent } from '../grants/apply.ts';
 import { updateCall } from '../grants/conclude-queries.ts';
 import { factsOf } from '../grants/grant-row.ts';

@@ -1,7 +1,7 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { RuleProduct } from '../licence/rule.ts';
+import type { RuleProduct } from '../../tenants/licence/rule.ts';
 import { offerViolations } from './licence-check.ts';
 import { selectBonusTemplates } from './queries.ts';
 import { termsOf } from './terms.ts';

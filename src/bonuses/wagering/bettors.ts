@@ -1,4 +1,4 @@
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { selectBettorKeys } from './bettor-queries.ts';
 
 /** The most grants, and the most players, whose records are told apart by their keys. */

@@ -1,5 +1,5 @@
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import {
   closeGrants,
   markRemoved,

@@ -2,8 +2,8 @@ import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { BUILT_IN_CAPABILITIES } from '../adapters/sandbox.ts';
-import { SANDBOX_SLUG } from '../adapters/platform.ts';
+import { BUILT_IN_CAPABILITIES } from '../../adapters/sandbox.ts';
+import { SANDBOX_SLUG } from '../../adapters/platform.ts';
 import type { GrantRef } from '../grants/grant-row.ts';
 
 const IS_BUILT_IN_COMPLETED = BUILT_IN_CAPABILITIES.completion === 'service';

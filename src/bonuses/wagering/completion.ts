@@ -4,7 +4,7 @@ import { NIL_ID } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { applyEvent } from '../grants/apply.ts';
 import type { GrantRef } from '../grants/grant-row.ts';
 import { lockGrant } from '../grants/queries.ts';

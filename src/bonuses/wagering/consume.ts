@@ -1,6 +1,6 @@
 import type { ConsumeOptions, LogBatch, LogConsumer } from '../../platform/event-log/port.ts';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { bettorKeys } from './bettors.ts';
 import { countBatch, type CountDeps } from './from-log.ts';
 import { savePosition, selectPositions } from './position-queries.ts';

@@ -7,7 +7,7 @@ import type { LogRecord } from '../../platform/event-log/port.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { isDataError, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { countBets, MAX_BETS, type BetReport } from './count.ts';
 import { selectCandidates, selectProjectsWithGrants, type BetName } from './count-queries.ts';
 import { ledgerBet } from './ledger-bet.ts';

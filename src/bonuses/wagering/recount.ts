@@ -4,7 +4,7 @@ import { BackOff } from '../../platform/back-off.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { recountBets } from './count.ts';
 import type { BetName } from './count-queries.ts';
 import { addBet, countIsolated, isolated, type CountDeps, type NamedBet } from './from-log.ts';

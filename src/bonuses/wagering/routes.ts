@@ -4,7 +4,7 @@ import { ApiError, validationError } from '../../errors.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { countBets, type BetReport } from './count.ts';
 import { selectCurrencies } from './progress-queries.ts';
 import { progressBody, progressResult, type ProgressBody } from './schema.ts';

@@ -1,7 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { holdersSql, keyOfPlayer } from '../../players/exclusions/address-queries.ts';
+import { holdersSql, keyOfPlayer } from '../../protection/exclusions/address-queries.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
 import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
 import { originSql } from './exclusion-queries.ts';

@@ -5,7 +5,7 @@ import { readPage, TIME_AND_ID, type PageQuery } from '../../http/keyset-page.ts
 import type { TimePosition } from '../../platform/postgres/keyset.ts';
 import { withListedPlayer } from '../../players/profile/read.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { blockedJson, exclusionJson } from './exclusion-json.ts';
 import {
   listBlockedSends,

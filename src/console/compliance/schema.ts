@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EVIDENCE, RULE_POINTS, RULE_SEVERITIES } from '../../bonuses/licence/rule.ts';
+import { EVIDENCE, RULE_POINTS, RULE_SEVERITIES } from '../../tenants/licence/rule.ts';
 import { PROTECTION_CODES } from '../../engage/messaging/send-row.ts';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { Authenticators } from '../../auth/authenticators.ts';
+import type { Authenticators } from '../../http/auth/authenticators.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { EVENT_STREAM } from '../../http/event-stream.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
 import { requirePlayer } from '../../players/profile/read.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { LiveStreams } from './live.ts';
 import { selectAnonymousIds } from './queries.ts';
 import { eventTrace, foundEvent, liveQuery, liveStream, searchQuery } from './schema.ts';

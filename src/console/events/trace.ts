@@ -9,7 +9,7 @@ import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import { isUuid } from '../../platform/ids.ts';
 import { selectPlayerIds } from '../../players/profile/queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { findAccepted, type PlacedRecord } from './find-in-log.ts';
 import { findEvent, selectSegmentsEntered, type EventRef, type EventRow } from './queries.ts';
 import type { eventTrace } from './schema.ts';

@@ -4,7 +4,7 @@ import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import { withinTime } from '../../platform/time-limit.ts';
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { countMessages, type MessageCount } from './message-queries.ts';
 import { betsByStep, countFirstDeposits, sumEvents, type EventSums, type Range } from './money-queries.ts';
 import { oneStep, rangeBefore, rangeOf } from './range.ts';

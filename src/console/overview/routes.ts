@@ -2,7 +2,7 @@ import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
 import { findTenantMoney } from '../../tenants/money-queries.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { overviewJson } from './overview.ts';
 import { rangeOf, stepsOf } from './range.ts';
 import { RecentAnswers } from './recent-answers.ts';

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import { withinTime } from '../../platform/time-limit.ts';
 import { isOldRelease, timeZoneRelease } from '../../platform/time-zone.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import {
   readClickHouseVersion,
   selectJobsGivenUp,

@@ -1,6 +1,6 @@
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { calendarOf } from './read.ts';
 import { calendar, calendarQuery } from './schema.ts';
 

@@ -1,5 +1,5 @@
 import type { PendingQuery, Row } from 'postgres';
-import type { RuleProduct } from '../../bonuses/licence/rule.ts';
+import type { RuleProduct } from '../../tenants/licence/rule.ts';
 import { recipientOf, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import type { SkipCode } from '../messaging/send-row.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';

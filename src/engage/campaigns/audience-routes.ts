@@ -2,7 +2,7 @@ import { ApiError } from '../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { refOf } from '../../http/record.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { audienceBody, audienceResult } from './audience-schema.ts';
 import { audienceOf } from './audience.ts';
 import { CAMPAIGN, requireCampaign } from './read.ts';

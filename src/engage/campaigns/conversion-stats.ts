@@ -1,4 +1,4 @@
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { countConversions, countRecipients } from './conversion-queries.ts';
 import { selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 import { compareVariants } from './significance.ts';

@@ -1,5 +1,5 @@
 import type { PendingQuery, Row } from 'postgres';
-import type { RuleProduct } from '../../bonuses/licence/rule.ts';
+import type { RuleProduct } from '../../tenants/licence/rule.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import { recipientOf, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';

@@ -2,7 +2,7 @@ import { tenantGateAt } from '../messaging/gate-at.ts';
 import { variantChooser } from './variant-choice.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { BackOff } from '../../platform/back-off.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import {
   commitLater,
   cutRange,

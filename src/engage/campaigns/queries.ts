@@ -1,5 +1,5 @@
 import type { PendingQuery } from 'postgres';
-import type { RuleProduct } from '../../bonuses/licence/rule.ts';
+import type { RuleProduct } from '../../tenants/licence/rule.ts';
 import { bonusProductSql } from '../messaging/gate-queries.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';

@@ -1,7 +1,7 @@
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { refOf } from '../../http/record.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { CAMPAIGN, findCampaign } from './read.ts';
 import { seriesOf } from './series.ts';
 import { countCodes } from './stats-queries.ts';

@@ -2,7 +2,7 @@ import type { AuditChange } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
 import { BackOff } from '../../platform/back-off.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { lockCampaign, type CampaignRef } from './queries.ts';
 import { CAMPAIGN } from './read.ts';
 import { chooseProvider, requireStatus } from './send.ts';

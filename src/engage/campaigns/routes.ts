@@ -4,7 +4,7 @@ import { envelope } from '../../http/envelope.ts';
 import { refuseUnwritable } from '../../http/not-writable.ts';
 import { refOf } from '../../http/record.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { campaignAudienceEndpoints } from './audience-routes.ts';
 import { campaignResourceOf, variantResourceOf } from './campaign-json.ts';
 import { changeCampaign, createCampaign, deleteCampaign } from './change.ts';

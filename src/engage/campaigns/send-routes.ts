@@ -3,7 +3,7 @@ import { nameSchemas } from '../../http/schema-names.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { refOf } from '../../http/record.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { campaignResourceOf } from './campaign-json.ts';
 import { CAMPAIGN, requireCampaign } from './read.ts';
 import { campaignResource } from './schema.ts';

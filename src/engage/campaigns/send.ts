@@ -5,7 +5,7 @@ import { notifyMessengers } from '../messaging/wake-queries.ts';
 import { selectProviderFor } from '../providers/queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { BackOff } from '../../platform/back-off.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { auditCampaign, type ChangeDeps } from './change.ts';
 import { countCampaign, type AudienceCounts, type CountedAudience } from './count-audience.ts';
 import { beginFanOut } from './fan-out.ts';

@@ -1,4 +1,4 @@
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { countConversionsByTime } from './conversion-queries.ts';
 import type { CampaignRef, CampaignRow } from './queries.ts';
 import { countStagesByTime, STAGES } from './series-queries.ts';

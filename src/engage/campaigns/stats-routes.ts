@@ -6,7 +6,7 @@ import { sendResource } from '../messaging/schema.ts';
 import { sendResourceOf, type SendRow } from '../messaging/send-row.ts';
 import { refOf } from '../../http/record.ts';
 import { isUuid } from '../../platform/ids.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { conversionStatsOf } from './conversion-stats.ts';
 import type { CampaignRef } from './queries.ts';
 import { CAMPAIGN, findCampaign } from './read.ts';

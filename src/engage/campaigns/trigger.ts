@@ -1,6 +1,6 @@
 import { matchNow } from '../../segments/match-now.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { tenantGateAt } from '../messaging/gate-at.ts';
 import type { FiringEvent, ListenerRef, TriggerKind } from '../triggers/kind.ts';
 import { selectLiveCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';

@@ -6,7 +6,7 @@ import { refuseUnwritable } from '../../http/not-writable.ts';
 import { refOf } from '../../http/record.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { findWithWarnings } from './check.ts';
 import {
   activateJourney,

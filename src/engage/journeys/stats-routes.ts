@@ -3,7 +3,7 @@ import { nameSchemas } from '../../http/schema-names.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { refOf } from '../../http/record.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { JOURNEY } from './graph/read.ts';
 import { statsOfJourney } from './stats.ts';
 

@@ -1,4 +1,4 @@
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { versionNotFound } from './change.ts';
 import type { JourneyRef, JourneyRow } from './graph/queries.ts';
 import { findJourney } from './graph/read.ts';

@@ -11,8 +11,8 @@ import {
   PERSON_BARS,
   type Address,
   type PersonBar,
-} from '../../players/exclusions/address-queries.ts';
-import { RISK_LEVELS } from '../../bonuses/licence/rule.ts';
+} from '../../protection/exclusions/address-queries.ts';
+import { RISK_LEVELS } from '../../tenants/licence/rule.ts';
 
 // The gate is an SQL expression that decides for many players at once. Counting, fan-out, sending and tests share it.
 

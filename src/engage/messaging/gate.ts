@@ -1,4 +1,4 @@
-import { messageRulesOf, type MessageRules } from '../../bonuses/licence/message-gate.ts';
+import { messageRulesOf, type MessageRules } from '../../tenants/licence/message-gate.ts';
 import { licenceRulesOf } from '../../tenants/config/bonus-settings.ts';
 import type { TenantConfig } from '../../tenants/config/read.ts';
 import type { Channel } from '../../tenants/config/channels.ts';

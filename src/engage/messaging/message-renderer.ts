@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import type { Message } from '../providers/message.ts';
 import { selectBonuses } from '../templates/bonus-queries.ts';
 import { readsBonus } from '../templates/bonus-message.ts';

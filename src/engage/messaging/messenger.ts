@@ -6,7 +6,7 @@ import { newId } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { resultOf, renderFailed, requeued } from './delivery.ts';
 import { tenantGateAt } from './gate-at.ts';
 import { BatchDispatcher, type Served } from './batch-dispatcher.ts';

@@ -4,7 +4,7 @@ import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
 import { isUuid, NIL_ID } from '../../platform/ids.ts';
 import { limitTransaction } from '../../platform/postgres/limits.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { applyReceipts } from './callbacks/callback-queries.ts';
 import type { Receipt } from './callbacks/callback.ts';
 import { insertReceipts, selectTenantsWithReceipts, takeReceipts } from './push-receipt-queries.ts';

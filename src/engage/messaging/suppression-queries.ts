@@ -1,7 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { Address } from '../../players/exclusions/address-queries.ts';
+import type { Address } from '../../protection/exclusions/address-queries.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { SuppressionReason } from './suppressions/schema.ts';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { readOrCreateSecret } from '../../auth/secret-file.ts';
+import { readOrCreateSecret } from '../../http/auth/secret-file.ts';
 import { KEYED_ROLES, type Config } from '../../config.ts';
 import {
   DecryptionFailed,

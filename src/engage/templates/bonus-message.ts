@@ -1,4 +1,4 @@
-import type { RuleProduct } from '../../bonuses/licence/rule.ts';
+import type { RuleProduct } from '../../tenants/licence/rule.ts';
 import type { CompiledTemplate } from './render.ts';
 import type { TemplateRow } from './queries.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
-import { RULE_PRODUCTS } from '../../bonuses/licence/rule.ts';
+import { RULE_PRODUCTS } from '../../tenants/licence/rule.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
 
 export const TEMPLATE_STATUSES = ['draft', 'active', 'archived'] as const;

@@ -4,7 +4,7 @@ import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { ApiError } from '../../errors.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { groupedBy } from '../../bonuses/wagering/grouped-by.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import type { Decision, FiringEvent, TriggerKind } from './kind.ts';

@@ -3,7 +3,7 @@ import { LOG_ID_MS } from '../../platform/event-log/passed-ends.ts';
 import type { LogBatch, LogRecord } from '../../platform/event-log/port.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import type { Listener, TriggerKind } from './kind.ts';
 import { insertTriggerEvents, type NewTriggerEvent } from './trigger-queries.ts';
 import { keepUnrated, type UndecidedEvent } from './unrated.ts';

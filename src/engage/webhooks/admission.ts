@@ -1,4 +1,4 @@
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { Fence } from '../../protection/fence.ts';
 import { selectIdsOf } from '../../protection/fence-queries.ts';
 import { selectAddressees } from './barred-queries.ts';

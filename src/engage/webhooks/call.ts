@@ -1,4 +1,4 @@
-import { SIGNATURE_HEADER, signatureOf, TIMESTAMP_HEADER } from '../../auth/webhook-signature.ts';
+import { SIGNATURE_HEADER, signatureOf, TIMESTAMP_HEADER } from '../../http/auth/webhook-signature.ts';
 import { EGRESS_REFUSED, type Egress } from '../../platform/egress/egress.ts';
 import { readRetryAfter } from '../../platform/retry-after.ts';
 

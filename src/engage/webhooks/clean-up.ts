@@ -1,4 +1,4 @@
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { giveUpExpired, removeEnded } from './clean-up-queries.ts';
 
 /** How long deliveries are kept that have ended. */

@@ -1,8 +1,8 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { activeAdapterSecrets, readSecret as readAdapterSecret } from '../../bonuses/adapters/secrets.ts';
+import { activeAdapterSecrets, readSecret as readAdapterSecret } from '../../adapters/secrets.ts';
 import { DecryptionFailed, type EncryptionKeys } from '../../platform/encryption.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { Admission, type Refusal } from './admission.ts';
 import { callWebhook, type Call, type Outcome } from './call.ts';
 import {

@@ -1,5 +1,5 @@
 import { bucketOf } from '../../platform/bucket.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { isDataError, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { ClaimedDelivery } from './claim-queries.ts';
 import type { Outcome } from './call.ts';

@@ -1,4 +1,4 @@
-import { newWebhookSecret } from '../../auth/webhook-signature.ts';
+import { newWebhookSecret } from '../../http/auth/webhook-signature.ts';
 import { ApiError } from '../../errors.ts';
 import { auditOf, type AuditChange, type Auditing } from '../../http/audit.ts';
 import { requireRow, type RecordKind } from '../../http/record.ts';

@@ -1,6 +1,6 @@
 import type { DeadLetter } from '../events/envelope.ts';
 import { validationError } from '../../errors.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import { positionKey, readReplays } from './queries.ts';
 import { newScan, scanLetters, type ScanState } from './scan.ts';

@@ -3,7 +3,7 @@ import { validationError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { letterResourceOf } from './list.ts';
 import { NewestFirst, type BackState } from './newest-first.ts';
 import { positionKey, readReplays } from './queries.ts';

@@ -6,7 +6,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { LogUnavailable } from '../../platform/event-log/port.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { finishReplays, positionKey, readReplays, selectKnownTenants, startReplays } from './queries.ts';
 import { newScan, scanLetters } from './scan.ts';
 import { MAX_LISTED, type LetterPosition, type ReplayBody, type ReplayReport } from './schema.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { listLetters } from './list.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import { listOwnLetters, replayOwnLetters } from './own-letters.ts';

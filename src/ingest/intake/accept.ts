@@ -1,4 +1,4 @@
-import type { ApiKeyPrincipal } from '../../auth/api-key.ts';
+import type { ApiKeyPrincipal } from '../../http/auth/api-key.ts';
 import { ApiError } from '../../errors.ts';
 import { MAX_BATCH_EVENTS } from '../events/catalogue.ts';
 import { encodeAccepted, identityKey, type Stamp } from '../events/envelope.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../auth/api-key.ts';
-import { andThen, type Maybe } from '../../auth/maybe.ts';
+import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../http/auth/api-key.ts';
+import { andThen, type Maybe } from '../../http/auth/maybe.ts';
 import { ApiError } from '../../errors.ts';
 import type { ValidationContext } from '../events/validate.ts';
 import type { Clock } from '../../platform/clock.ts';

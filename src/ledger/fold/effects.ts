@@ -1,7 +1,7 @@
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import type { LedgerRow } from '../money/ledger.ts';
 import type { Sum } from '../money/totals.ts';
-import type { KycChange } from '../../players/kyc/decisions/decision-queries.ts';
+import type { KycChange } from '../../protection/kyc/decision-queries.ts';
 import type { StatusChange } from './status-events.ts';
 import type { Rejection } from './fold-event.ts';
 

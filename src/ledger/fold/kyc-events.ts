@@ -1,14 +1,14 @@
 import { v5 as uuidv5 } from 'uuid';
 import { MAX_KYC_LEVEL } from '../../ingest/events/catalogue.ts';
 import { parseDateOrTime } from '../../platform/timestamp.ts';
-import { decide, lapseOf, orderedAt, relevantOf, saysTheSame } from '../../players/kyc/decisions/decide.ts';
+import { decide, lapseOf, orderedAt, relevantOf, saysTheSame } from '../../protection/kyc/decide.ts';
 import type {
   KnownKyc,
   KycChange,
   NewDecision,
   StoredDecision,
-} from '../../players/kyc/decisions/decision-queries.ts';
-import { mayEventsDecide } from '../../players/kyc/decisions/models.ts';
+} from '../../protection/kyc/decision-queries.ts';
+import { mayEventsDecide } from '../../protection/kyc/models.ts';
 import type { FoldEvent } from './fold-event.ts';
 import { kycKindOf } from './kyc-kinds.ts';
 import type { Snapshot } from './snapshot.ts';

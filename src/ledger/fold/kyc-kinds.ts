@@ -1,5 +1,5 @@
 import type { EventName } from '../../ingest/events/catalogue.ts';
-import type { KycKind } from '../../players/kyc/decisions/decide.ts';
+import type { KycKind } from '../../protection/kyc/decide.ts';
 
 const KINDS: Partial<Record<EventName, KycKind>> = {
   kyc_submitted: 'submitted',

@@ -4,8 +4,8 @@ import type { LedgerRow } from '../money/ledger.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { readKyc } from '../../players/kyc/decisions/decision-queries.ts';
-import { mayEventsDecide } from '../../players/kyc/decisions/models.ts';
+import { readKyc } from '../../protection/kyc/decision-queries.ts';
+import { mayEventsDecide } from '../../protection/kyc/models.ts';
 import { anonymousIdentityKey, playerIdentityKey, referenceKey } from './fold-event.ts';
 import { conversionKey, type ProjectOwner, type Snapshot, type SnapshotRequest } from './snapshot.ts';
 

@@ -1,6 +1,6 @@
 import { needsRate, type Conversion } from '../money/conversion.ts';
 import type { LedgerRow } from '../money/ledger.ts';
-import type { KnownKyc } from '../../players/kyc/decisions/decision-queries.ts';
+import type { KnownKyc } from '../../protection/kyc/decision-queries.ts';
 import type { KycModel } from '../../tenants/config/catalogue.ts';
 import type { Effects } from './effects.ts';
 import { anonymousIdentityKey, playerIdentityKey, referenceKey, type FoldEvent } from './fold-event.ts';

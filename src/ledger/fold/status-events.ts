@@ -1,5 +1,5 @@
 import { parseStoredTime } from '../../platform/timestamp.ts';
-import type { EventCause } from '../../players/exclusions/record-queries.ts';
+import type { EventCause } from '../../protection/exclusions/record-queries.ts';
 
 const COOLDOWN_MS = 24 * 3_600_000;
 

@@ -3,8 +3,8 @@ import { crossed, fits, NO_TOTALS, type TenantThresholds } from '../crossings/th
 import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { recordExclusions, type ExclusionCause } from '../../players/exclusions/record-queries.ts';
-import { writeKyc } from '../../players/kyc/decisions/decision-queries.ts';
+import { recordExclusions, type ExclusionCause } from '../../protection/exclusions/record-queries.ts';
+import { writeKyc } from '../../protection/kyc/decision-queries.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
 import type { Effects, NewPlayer, PlayerEffect, PlayerStatusChange } from './effects.ts';

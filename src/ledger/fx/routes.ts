@@ -3,7 +3,7 @@ import type { FxUrls } from '../../config.ts';
 import { ApiError } from '../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope, envelopeOfText } from '../../http/envelope.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { fetchRates } from './fetch-rates.ts';
 import { rateEndpoints } from './rate-routes.ts';
 import { findLatestRate, type LatestRate } from './latest-rate.ts';

@@ -3,7 +3,7 @@ import { REWRITER_LOCK } from '../../analytics/correction-queries.ts';
 import { removeAnswersNaming } from '../../http/erase-queries.ts';
 import type { CronEntry, NewJob } from '../../platform/jobs/port.ts';
 import { requireLocks, takeLock } from '../../platform/postgres/session-locks.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import type { ErasedPerson, Eraser, PlayerDependent } from '../dependents.ts';
 import { selectSurvivor } from '../profile/queries.ts';
 import { eraseEvents } from './events-queries.ts';

@@ -2,14 +2,14 @@ import type { PendingQuery, Row } from 'postgres';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { eraseAuditRowsOf, eraseAuditRowsOfAddresses } from '../../tenants/audit/erase-queries.ts';
-import { holdersSql } from '../exclusions/address-queries.ts';
+import { holdersSql } from '../../protection/exclusions/address-queries.ts';
 import {
   CHANNEL_OF,
   addressSql,
   spelledOf,
   spelledSql,
   type SpelledAddress,
-} from '../exclusions/kept-queries.ts';
+} from '../../protection/exclusions/kept-queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { ErasedPerson } from '../dependents.ts';
 import type { PlayerRef } from '../player-ref.ts';

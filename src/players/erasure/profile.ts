@@ -5,14 +5,14 @@ import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts, WriteConflict } from '../../platform/postgres/retry.ts';
 import { isPast, takeTransactionId } from '../../platform/postgres/transaction-queries.ts';
 import type { ErasedPerson, PlayerDependent } from '../dependents.ts';
-import { addressHash } from '../exclusions/erasure-key.ts';
-import { giveProtections } from '../exclusions/kept.ts';
+import { addressHash } from '../../protection/exclusions/erasure-key.ts';
+import { giveProtections } from '../../protection/exclusions/kept.ts';
 import {
   insertKept,
   spellAddresses,
   type Protection,
   type SpelledAddress,
-} from '../exclusions/kept-queries.ts';
+} from '../../protection/exclusions/kept-queries.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { softDeletePlayer } from '../profile/queries.ts';
 import {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { confirmationHash, newConfirmationToken } from '../../auth/confirmation-token.ts';
+import { confirmationHash, newConfirmationToken } from '../../http/auth/confirmation-token.ts';
 import { ApiError, validationError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import type { Clock } from '../../platform/clock.ts';

@@ -1,6 +1,6 @@
 import { fitsPage } from '../../analytics/page-bytes-queries.ts';
 import { sentJson } from '../../analytics/stored-json.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import type { ErasedPerson, PlayerFile } from '../dependents.ts';
 import { findMoneyEvents } from '../history/ledger-queries.ts';
 import { ledgerLines } from '../history/ledger.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { encryptBytes, type EncryptionKeys } from '../../platform/encryption.ts';
 import { newId } from '../../platform/ids.ts';
 import type { NewJob } from '../../platform/jobs/port.ts';
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import type { PlayerFile } from '../dependents.ts';
 import { selectMergedIds } from '../erasure/queries.ts';
 import { filesOf, type FileSource } from './files.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
-import { roleAllows } from '../../auth/roles.ts';
+import { roleAllows } from '../../http/auth/roles.ts';
 import { envelope, envelopeOfText } from '../../http/envelope.ts';
 import { readPage, TIME_AND_ID, type PageQuery } from '../../http/keyset-page.ts';
 import { requirePlayer, requireUuid } from '../profile/read.ts';

@@ -1,5 +1,5 @@
 import { ApiError, validationError } from '../../errors.ts';
-import { newAddresses, protectAgain } from '../exclusions/kept.ts';
+import { newAddresses, protectAgain } from '../../protection/exclusions/kept.ts';
 import { applyPatch } from '../profile/change.ts';
 import { isEmptyPatch, splitAttributes, type ProfilePatch } from '../profile/profile-patch.ts';
 import { lockPlayer } from '../profile/queries.ts';

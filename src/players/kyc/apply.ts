@@ -2,7 +2,7 @@ import { newId } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { lockPlayer, type LockedPlayer } from '../profile/queries.ts';
 import type { PlayerRef } from '../player-ref.ts';
-import { decide, lapseOf, stateOf, type KycState } from './decisions/decide.ts';
+import { decide, lapseOf, stateOf, type KycState } from '../../protection/kyc/decide.ts';
 import {
   markChanged,
   readKyc,
@@ -10,7 +10,7 @@ import {
   type KycChange,
   type NewDecision,
   type StoredDecision,
-} from './decisions/decision-queries.ts';
+} from '../../protection/kyc/decision-queries.ts';
 
 /** A player whose row is locked. */
 export interface LockedKyc {

@@ -1,7 +1,7 @@
-import type { KycAnswer } from '../../bonuses/adapters/platform.ts';
-import type { KycInitiateBody, KycUpdateBody } from '../../bonuses/adapters/protocol.ts';
-import type { Platforms } from '../../bonuses/adapters/platforms.ts';
-import { pauseMs } from '../../bonuses/adapters/retry-schedule.ts';
+import type { KycAnswer } from '../../adapters/platform.ts';
+import type { KycInitiateBody, KycUpdateBody } from '../../adapters/protocol.ts';
+import type { Platforms } from '../../adapters/platforms.ts';
+import { pauseMs } from '../../adapters/retry-schedule.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';

@@ -9,8 +9,8 @@ import type { PlayerRef } from '../player-ref.ts';
 import { playerNotFound, withSurvivor } from '../profile/read.ts';
 import { applyDecision, type Applied, type LockedKyc } from './apply.ts';
 import { queueCall, type CallerDeps, type KycCaller, type NewCall } from './calls.ts';
-import type { NewDecision } from './decisions/decision-queries.ts';
-import { mayOperatorDecide } from './decisions/models.ts';
+import type { NewDecision } from '../../protection/kyc/decision-queries.ts';
+import { mayOperatorDecide } from '../../protection/kyc/models.ts';
 import { selectKyc, type KycRow } from './queries.ts';
 import type { ApproveKycBody, KycResource, RequestKycBody, RevokeKycBody } from './schema.ts';
 

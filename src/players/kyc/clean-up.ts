@@ -1,4 +1,4 @@
-import type { Platform } from '../../wiring/platform.ts';
+import type { Platform } from '../../platform/platform.ts';
 import { removeOldCalls } from './call-queries.ts';
 
 /** How long a call that was given up stays visible. */

@@ -1,8 +1,8 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import type { MergePair, PlayerRef } from '../player-ref.ts';
-import { stateOf } from './decisions/decide.ts';
-import { readKyc, writeKyc } from './decisions/decision-queries.ts';
+import { stateOf } from '../../protection/kyc/decide.ts';
+import { readKyc, writeKyc } from '../../protection/kyc/decision-queries.ts';
 
 /** The survivor's KYC is what the decisions about both come to; the order of merge and decisions does not matter. */
 async function mergeKyc(tx: Tx, pair: MergePair, now: Date): Promise<void> {

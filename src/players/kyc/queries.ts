@@ -4,8 +4,8 @@ import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { PlayerRef } from '../player-ref.ts';
-import { KYC_KINDS, type KycKind, type KycStatus } from './decisions/decide.ts';
-import type { KycSource } from './decisions/decision-queries.ts';
+import { KYC_KINDS, type KycKind, type KycStatus } from '../../protection/kyc/decide.ts';
+import type { KycSource } from '../../protection/kyc/decision-queries.ts';
 
 /** The KYC columns of a player. */
 export interface KycRow {

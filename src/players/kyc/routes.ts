@@ -1,4 +1,4 @@
-import type { InboundDeps } from '../../bonuses/adapters/inbound.ts';
+import type { InboundDeps } from '../../adapters/inbound.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import type { AuditChange } from '../../http/audit.ts';

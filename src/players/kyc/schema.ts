@@ -4,7 +4,7 @@ import { timestampWithOffset } from '../../http/timestamp.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { MAX_ID_LENGTH, MAX_KYC_LEVEL } from '../../ingest/events/catalogue.ts';
 import { parseDateOrTime, parseStoredTime } from '../../platform/timestamp.ts';
-import { KYC_KINDS, KYC_STATUSES } from './decisions/decide.ts';
+import { KYC_KINDS, KYC_STATUSES } from '../../protection/kyc/decide.ts';
 
 const level = z.int().min(1).max(MAX_KYC_LEVEL);
 /** The longest reason; what platforms say beyond it is cut off. */

@@ -1,6 +1,6 @@
-import { idOfPublished } from '../../bonuses/adapters/event-ids.ts';
-import type { Inbound } from '../../bonuses/adapters/apply-inbound.ts';
-import { adapterWebhook, type InboundDeps } from '../../bonuses/adapters/inbound.ts';
+import { idOfPublished } from '../../adapters/event-ids.ts';
+import type { Inbound } from '../../adapters/apply-inbound.ts';
+import { adapterWebhook, type InboundDeps } from '../../adapters/inbound.ts';
 import { ApiError } from '../../errors.ts';
 import type { AnyEndpoint } from '../../http/endpoint.ts';
 import { isUuid } from '../../platform/ids.ts';
@@ -9,8 +9,8 @@ import { WriteConflict } from '../../platform/postgres/retry.ts';
 import { readTenantConfig } from '../../tenants/config/read.ts';
 import { playerNotFound } from '../profile/read.ts';
 import { applyDecision } from './apply.ts';
-import { orderedAt, type KycKind } from './decisions/decide.ts';
-import { mayPlatformDecide } from './decisions/models.ts';
+import { orderedAt, type KycKind } from '../../protection/kyc/decide.ts';
+import { mayPlatformDecide } from '../../protection/kyc/models.ts';
 import { selectNamed } from './queries.ts';
 import { kycEvent, kycEventAnswer, MAX_REASON, type KycEvent } from './schema.ts';
 

@@ -2,7 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { keyOfText } from '../exclusions/address-queries.ts';
+import { keyOfText } from '../../protection/exclusions/address-queries.ts';
 import type { MatchedId, SoughtIds } from './search.ts';
 
 /** A player that was found, and by which of its ids. */

@@ -1,6 +1,6 @@
-import { violations } from '../../bonuses/licence/evaluate.ts';
-import type { TierFacts } from '../../bonuses/licence/facts.ts';
-import type { LicenceRule } from '../../bonuses/licence/rule.ts';
+import { violations } from '../../tenants/licence/evaluate.ts';
+import type { TierFacts } from '../../tenants/licence/facts.ts';
+import type { LicenceRule } from '../../tenants/licence/rule.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { licenceRulesOf } from '../../tenants/config/bonus-settings.ts';
 import { readTenantConfig } from '../../tenants/config/read.ts';

@@ -1,4 +1,4 @@
-import { KYC_STATUSES } from '../../players/kyc/decisions/decide.ts';
+import { KYC_STATUSES } from '../../protection/kyc/decide.ts';
 import { PLAYER_STATUSES } from '../../players/profile/schema.ts';
 import type { ValueKind } from './operators.ts';
 

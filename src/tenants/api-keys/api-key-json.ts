@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { apiKeyPrefix } from '../../auth/api-key.ts';
+import { apiKeyPrefix } from '../../http/auth/api-key.ts';
 import type { ApiKeyRow } from './queries.ts';
 import type { listedApiKey } from './schema.ts';
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { generateApiKey, type ApiKeyEnvironment } from '../../auth/api-key.ts';
+import { generateApiKey, type ApiKeyEnvironment } from '../../http/auth/api-key.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';

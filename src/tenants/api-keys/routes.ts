@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
-import { API_KEYS_CHANNEL, API_KEY_ENVIRONMENTS } from '../../auth/api-key.ts';
-import type { ApiKeyEnvironment } from '../../auth/api-key.ts';
-import type { Authenticators } from '../../auth/authenticators.ts';
-import type { SessionPrincipal } from '../../auth/session.ts';
+import { API_KEYS_CHANNEL, API_KEY_ENVIRONMENTS } from '../../http/auth/api-key.ts';
+import type { ApiKeyEnvironment } from '../../http/auth/api-key.ts';
+import type { Authenticators } from '../../http/auth/authenticators.ts';
+import type { SessionPrincipal } from '../../http/auth/session.ts';
 import { ApiError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';

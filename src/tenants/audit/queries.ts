@@ -1,6 +1,6 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { AuditedAction, AuditedResource } from '../../http/audit.ts';
-import type { Role } from '../../auth/roles.ts';
+import type { Role } from '../../http/auth/roles.ts';
 import { isUuid } from '../../platform/ids.ts';
 import { textArray } from '../../platform/postgres/arrays.ts';
 import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
-import { ROLES } from '../../auth/roles.ts';
+import { ROLES } from '../../http/auth/roles.ts';
 import { AUDITED_ACTIONS, AUDITED_RESOURCES } from '../../http/audit.ts';
 import { timestampWithOffset } from '../../http/timestamp.ts';
 

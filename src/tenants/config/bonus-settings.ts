@@ -1,5 +1,5 @@
-import { effectiveRules } from '../../bonuses/licence/effective.ts';
-import type { LicenceRule } from '../../bonuses/licence/rule.ts';
+import { effectiveRules } from '../licence/effective.ts';
+import type { LicenceRule } from '../licence/rule.ts';
 import { JURISDICTION_OF_LICENSE } from './catalogue.ts';
 import type { TenantSettings } from './schema.ts';
 

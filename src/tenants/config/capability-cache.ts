@@ -1,4 +1,4 @@
-import type { Maybe } from '../../auth/maybe.ts';
+import type { Maybe } from '../../http/auth/maybe.ts';
 import { ApiError } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { LastKnown, type Load } from '../../platform/last-known.ts';

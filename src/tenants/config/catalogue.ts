@@ -1,5 +1,5 @@
-import type { Jurisdiction } from '../../bonuses/licence/rule.ts';
-import { LICENCE_RULES } from '../../bonuses/licence/rules.ts';
+import type { Jurisdiction } from '../licence/rule.ts';
+import { LICENCE_RULES } from '../licence/rules.ts';
 
 /** The kinds of games that operators offer, with the labels of admin forms. */
 const VERTICALS = {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { loosened } from '../../bonuses/licence/effective.ts';
+import { loosened } from '../licence/effective.ts';
 import { validationError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
-import { tightenable } from '../../bonuses/licence/effective.ts';
+import { tightenable } from '../licence/effective.ts';
 import {
   EVIDENCE,
   JURISDICTIONS,
@@ -8,8 +8,8 @@ import {
   RULE_SEVERITIES,
   type LicenceRule,
   type RuleOverride,
-} from '../../bonuses/licence/rule.ts';
-import { LICENCE_RULES } from '../../bonuses/licence/rules.ts';
+} from '../licence/rule.ts';
+import { LICENCE_RULES } from '../licence/rules.ts';
 import { trimmedText } from '../../http/trimmed-text.ts';
 import { isTimeZone } from '../../platform/time-zone.ts';
 import { KYC_MODEL_VALUES, LICENSE_VALUES, RG_FEATURE_VALUES, VERTICAL_VALUES } from './catalogue.ts';

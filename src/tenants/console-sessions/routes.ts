@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { sessionId } from '../../auth/browser-session.ts';
-import type { ListedSession, SessionScope } from '../../auth/console-session-queries.ts';
-import { listedIdOf, type ConsoleSessions } from '../../auth/console-sessions.ts';
-import { roleAllows } from '../../auth/roles.ts';
-import type { SessionPrincipal } from '../../auth/session.ts';
+import { sessionId } from '../../http/auth/browser-session.ts';
+import type { ListedSession, SessionScope } from '../../http/auth/console-session-queries.ts';
+import { listedIdOf, type ConsoleSessions } from '../../http/auth/console-sessions.ts';
+import { roleAllows } from '../../http/auth/roles.ts';
+import type { SessionPrincipal } from '../../http/auth/session.ts';
 import { ApiError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';

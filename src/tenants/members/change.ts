@@ -1,5 +1,5 @@
-import type { Role } from '../../auth/roles.ts';
-import { MEMBERSHIPS_CHANNEL, type SessionPrincipal } from '../../auth/session.ts';
+import type { Role } from '../../http/auth/roles.ts';
+import { MEMBERSHIPS_CHANNEL, type SessionPrincipal } from '../../http/auth/session.ts';
 import { ApiError } from '../../errors.ts';
 import type { Auditing } from '../../http/audit.ts';
 import type { Clock } from '../../platform/clock.ts';

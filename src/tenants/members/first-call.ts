@@ -1,4 +1,4 @@
-import type { AcceptOnly } from '../../auth/session.ts';
+import type { AcceptOnly } from '../../http/auth/session.ts';
 import type { WriteAuditRows } from '../../http/audit.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';

@@ -1,4 +1,4 @@
-import { MEMBERSHIPS_CHANNEL, type UserPrincipal } from '../../auth/session.ts';
+import { MEMBERSHIPS_CHANNEL, type UserPrincipal } from '../../http/auth/session.ts';
 import { ApiError } from '../../errors.ts';
 import type { Auditing } from '../../http/audit.ts';
 import { isUuid } from '../../platform/ids.ts';

@@ -1,4 +1,4 @@
-import type { Role } from '../../auth/roles.ts';
+import type { Role } from '../../http/auth/roles.ts';
 import { microseconds, type Listed, type PageOf, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ROLES } from '../../auth/roles.ts';
+import { ROLES } from '../../http/auth/roles.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { nameSchemas } from '../../http/schema-names.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ApiKeyEnvironment } from '../../auth/api-key.ts';
-import type { SessionPrincipal, UserPrincipal } from '../../auth/session.ts';
+import type { ApiKeyEnvironment } from '../../http/auth/api-key.ts';
+import type { SessionPrincipal, UserPrincipal } from '../../http/auth/session.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { readPage, TIME_AND_ID, type PageQuery } from '../../http/keyset-page.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
-import { API_KEY_ENVIRONMENTS } from '../../auth/api-key.ts';
-import { ROLES } from '../../auth/roles.ts';
+import { API_KEY_ENVIRONMENTS } from '../../http/auth/api-key.ts';
+import { ROLES } from '../../http/auth/roles.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 
 /** `GET /v1/session`: the user, and what each of his tenants is shown with. */

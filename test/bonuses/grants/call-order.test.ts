@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { BonusPlatform, GrantOrder } from '../../../src/bonuses/adapters/platform.ts';
+import type { BonusPlatform, GrantOrder } from '../../../src/adapters/platform.ts';
 import type { Verdict } from '../../../src/bonuses/grants/admission.ts';
 import { callPlatform } from '../../../src/bonuses/grants/calls.ts';
 import type { GrantRow } from '../../../src/bonuses/grants/grant-row.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { signatureOf } from '../../../src/auth/webhook-signature.ts';
+import { signatureOf } from '../../../src/http/auth/webhook-signature.ts';
 import { messagingClient, type Body } from '../../engage/messaging/messaging-client.ts';
 import { type TestService, type TestTenant } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';

@@ -1,7 +1,7 @@
 import { it } from 'vitest';
 import type { z } from 'zod';
-import { LICENCE_RULES } from '../../../src/bonuses/licence/rules.ts';
-import { tightenable } from '../../../src/bonuses/licence/effective.ts';
+import { LICENCE_RULES } from '../../../src/tenants/licence/rules.ts';
+import { tightenable } from '../../../src/tenants/licence/effective.ts';
 import { BONUS_TYPES, CONFIG_SCHEMAS, type BonusType } from '../../../src/bonuses/templates/config.ts';
 import { BASES_OF_TYPE } from '../../../src/bonuses/templates/wagering.ts';
 import { code, expectSections, table } from '../../doc-sections.ts';

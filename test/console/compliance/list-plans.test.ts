@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { listBlockedSends, listExclusions } from '../../../src/console/compliance/exclusion-queries.ts';
 import { isSameAddressSql } from '../../../src/engage/messaging/suppression-queries.ts';
-import { keyOfText } from '../../../src/players/exclusions/address-queries.ts';
+import { keyOfText } from '../../../src/protection/exclusions/address-queries.ts';
 import { listSuppressions } from '../../../src/engage/messaging/suppressions/queries.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { startExplainedService, type ExplainedService } from '../../platform/postgres/statement-plans.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import type { Platform } from '../../../src/wiring/platform.ts';
+import type { Platform } from '../../../src/platform/platform.ts';
 import type { Answer } from '../../engines/http-client.ts';
 import type { Fixture, Tenant } from '../../http/api-fixture.ts';
 import { sharedFixture } from '../../http/shared-fixture.ts';

@@ -13,7 +13,7 @@ import { SKIP_CODES, type SkipCode } from '../../../src/engage/messaging/send-ro
 import { plainAddress } from '../../../src/players/address-text.ts';
 import { textArray } from '../../../src/platform/postgres/arrays.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
-import { exclusionsOfPlayers } from '../../../src/players/exclusions/merge-queries.ts';
+import { exclusionsOfPlayers } from '../../../src/protection/exclusions/merge-queries.ts';
 import { mergePlayer } from '../../../src/players/identity/merge-queries.ts';
 import { softDeletePlayer } from '../../../src/players/profile/queries.ts';
 import { CHANNELS, type Channel } from '../../../src/tenants/config/channels.ts';

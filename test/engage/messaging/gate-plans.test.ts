@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { effectiveRules } from '../../../src/bonuses/licence/effective.ts';
-import { messageRulesOf } from '../../../src/bonuses/licence/message-gate.ts';
+import { effectiveRules } from '../../../src/tenants/licence/effective.ts';
+import { messageRulesOf } from '../../../src/tenants/licence/message-gate.ts';
 import { recipientOf, verdictSql, type Gate } from '../../../src/engage/messaging/gate-queries.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';

@@ -1,15 +1,15 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { effectiveRules } from '../../../src/bonuses/licence/effective.ts';
-import { violations } from '../../../src/bonuses/licence/evaluate.ts';
-import { messageRulesOf } from '../../../src/bonuses/licence/message-gate.ts';
-import { JURISDICTIONS, RISK_LEVELS, RULE_PRODUCTS } from '../../../src/bonuses/licence/rule.ts';
+import { effectiveRules } from '../../../src/tenants/licence/effective.ts';
+import { violations } from '../../../src/tenants/licence/evaluate.ts';
+import { messageRulesOf } from '../../../src/tenants/licence/message-gate.ts';
+import { JURISDICTIONS, RISK_LEVELS, RULE_PRODUCTS } from '../../../src/tenants/licence/rule.ts';
 import { recipientOf, verdictSql, type Gate } from '../../../src/engage/messaging/gate-queries.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import { textArray } from '../../../src/platform/postgres/arrays.ts';
 import { CHANNELS } from '../../../src/tenants/config/channels.ts';
-import { LICENCE_RULES } from '../../../src/bonuses/licence/rules.ts';
-import { player, RULE_EXAMPLES } from '../../bonuses/licence/rule-examples.ts';
+import { LICENCE_RULES } from '../../../src/tenants/licence/rules.ts';
+import { player, RULE_EXAMPLES } from '../../tenants/licence/rule-examples.ts';
 import { runs } from '../../engines/effort.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
 

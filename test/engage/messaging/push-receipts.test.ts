@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/platform/clock.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import type { Db } from '../../../src/platform/postgres/port.ts';
-import type { Platform } from '../../../src/wiring/platform.ts';
+import type { Platform } from '../../../src/platform/platform.ts';
 import type { TestPostgres } from '../../engines/shared-postgres.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
 

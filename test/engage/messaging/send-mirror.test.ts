@@ -6,7 +6,7 @@ import { ROLES } from '../../../src/config.ts';
 import { runRefreshJob } from '../../../src/segments/refresh-job.ts';
 import { sweepWindows } from '../../../src/segments/sweep.ts';
 import { publishMembershipChanges } from '../../../src/segments/publish-changes.ts';
-import type { Platform } from '../../../src/wiring/platform.ts';
+import type { Platform } from '../../../src/platform/platform.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { storeSends, type SendFields } from '../campaigns/campaign-fixture.ts';

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildApiApp } from '../../../src/app/api-app.ts';
-import { openAuthenticators } from '../../../src/auth/authenticators.ts';
+import { openAuthenticators } from '../../../src/http/auth/authenticators.ts';
 import { createAuditWriter } from '../../../src/tenants/audit/write.ts';
 import { firstCallAcceptance } from '../../../src/tenants/members/first-call.ts';
 import { readConfig } from '../../../src/config.ts';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { isSigned } from '../../../src/auth/webhook-signature.ts';
+import { isSigned } from '../../../src/http/auth/webhook-signature.ts';
 import { cancelDeliveries, insertDeliveries } from '../../../src/engage/webhooks/delivery-queries.ts';
 import { ROLES } from '../../../src/config.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { isSigned } from '../../../src/auth/webhook-signature.ts';
+import { isSigned } from '../../../src/http/auth/webhook-signature.ts';
 import { CLEAN_UP_CRONTAB } from '../../../src/http/idempotency-job.ts';
 import type { TestService } from '../../engines/service.ts';
 import { sharedService } from '../../engines/shared-service.ts';

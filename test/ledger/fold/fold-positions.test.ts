@@ -8,7 +8,7 @@ import {
   type NewRecord,
 } from '../../../src/platform/event-log/port.ts';
 import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
-import type { Platform } from '../../../src/wiring/platform.ts';
+import type { Platform } from '../../../src/platform/platform.ts';
 import { until } from '../../engines/until.ts';
 import { batchOf, deposit, openFoldFixture, totalsOf, type FoldFixture, type Given } from './fold-fixture.ts';
 

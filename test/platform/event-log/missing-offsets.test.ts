@@ -17,7 +17,7 @@ import { createLogger } from '../../../src/platform/logger.ts';
 import { createMetrics } from '../../../src/platform/metrics.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import type { Db } from '../../../src/platform/postgres/port.ts';
-import type { Platform } from '../../../src/wiring/platform.ts';
+import type { Platform } from '../../../src/platform/platform.ts';
 import type { TestPostgres } from '../../engines/shared-postgres.ts';
 import { until } from '../../engines/until.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';

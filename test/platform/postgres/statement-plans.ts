@@ -2,7 +2,7 @@ import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../../src/config.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
-import { openEmbeddedPlatform } from '../../../src/wiring/embedded.ts';
+import { openEmbeddedPlatform } from '../../../src/app/wiring/embedded.ts';
 import { startEmbeddedPostgres } from '../../../src/platform/postgres/embedded-server.ts';
 import { copyPreparedPostgres } from '../../engines/shared-postgres.ts';
 import { startTestService, type TestService } from '../../engines/service.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { moneyOnly } from '../../../src/ingest/events/money-only.ts';
-import { loadEvents } from '../../../src/ledger/reconcile/load-events.ts';
+import { loadEvents } from '../../../src/reconcile/load-events.ts';
 import { packageRoot } from '../../../src/package-root.ts';
 import { TOPICS } from '../../../src/platform/event-log/topics.ts';
 import { runs } from '../../engines/effort.ts';

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
-import type { Platform } from '../../../src/wiring/platform.ts';
+import type { Platform } from '../../../src/platform/platform.ts';
 import { ERASED_IN_POSTGRES } from './personal-columns.ts';
 
 /** A player with texts that nothing else has. */

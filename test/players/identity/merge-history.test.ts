@@ -7,7 +7,7 @@ import {
 } from '../../../src/analytics/correction-queries.ts';
 import { encodePlayerEvent, playerKey } from '../../../src/ingest/events/envelope.ts';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
-import { rebuild } from '../../../src/ledger/reconcile/rebuild.ts';
+import { rebuild } from '../../../src/reconcile/rebuild.ts';
 import { call } from '../../engines/http-client.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { rewriteOnce } from '../../../processors/event-rewriter/index.ts';
 import type { DeadLetter } from '../../../src/ingest/events/envelope.ts';
-import type { ReconcileReport } from '../../../src/ledger/reconcile/schema.ts';
+import type { ReconcileReport } from '../../../src/reconcile/schema.ts';
 import { call, internally, sendBatch, type Answer } from '../../engines/http-client.ts';
 import { folded, type TestService, type TestTenant } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';

@@ -8,8 +8,8 @@ import {
   stateOf,
   type KycDecision,
   type KycKind,
-} from '../../../src/players/kyc/decisions/decide.ts';
-import { mayOperatorDecide, mayPlatformDecide } from '../../../src/players/kyc/decisions/models.ts';
+} from '../../../src/protection/kyc/decide.ts';
+import { mayOperatorDecide, mayPlatformDecide } from '../../../src/protection/kyc/models.ts';
 import type { KycModel } from '../../../src/tenants/config/catalogue.ts';
 import { runs } from '../../engines/effort.ts';
 import { expectedOf } from './kyc-oracle.ts';

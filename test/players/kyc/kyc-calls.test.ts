@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { KycCaller, GIVE_UP_AFTER_MS } from '../../../src/players/kyc/calls.ts';
-import type { BonusPlatform } from '../../../src/bonuses/adapters/platform.ts';
-import { openPlatforms, type Platforms } from '../../../src/bonuses/adapters/platforms.ts';
+import type { BonusPlatform } from '../../../src/adapters/platform.ts';
+import { openPlatforms, type Platforms } from '../../../src/adapters/platforms.ts';
 import { loadCredentialsKeys } from '../../../src/engage/providers/credentials.ts';
 import { readConfig } from '../../../src/config.ts';
 import {

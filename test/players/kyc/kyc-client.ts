@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { signatureOf } from '../../../src/auth/webhook-signature.ts';
+import { signatureOf } from '../../../src/http/auth/webhook-signature.ts';
 import { call, sendBatch, type Answer, type Fields } from '../../engines/http-client.ts';
 import { folded, type TestService, type TestTenant } from '../../engines/service.ts';
 

@@ -2,13 +2,8 @@ import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { grantPlayerColumns } from '../../../src/bonuses/grants/issue-queries.ts';
-import {
-  KYC_KINDS,
-  MAX_RELEVANT,
-  stateOf,
-  type KycDecision,
-} from '../../../src/players/kyc/decisions/decide.ts';
-import { readKyc } from '../../../src/players/kyc/decisions/decision-queries.ts';
+import { KYC_KINDS, MAX_RELEVANT, stateOf, type KycDecision } from '../../../src/protection/kyc/decide.ts';
+import { readKyc } from '../../../src/protection/kyc/decision-queries.ts';
 import { lapseOnce } from '../../../src/players/kyc/lapse.ts';
 import { runs } from '../../engines/effort.ts';
 import { startTestService, sunk, type TestService } from '../../engines/service.ts';

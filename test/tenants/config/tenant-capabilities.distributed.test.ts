@@ -1,6 +1,6 @@
 import { expect, inject, onTestFinished, test } from 'vitest';
 import type { Config } from '../../../src/config.ts';
-import { openDistributedPlatform } from '../../../src/wiring/distributed.ts';
+import { openDistributedPlatform } from '../../../src/app/wiring/distributed.ts';
 import { startTestService } from '../../engines/service.ts';
 import { newInstallation } from '../../engines/installation.ts';
 import { send } from '../../ingest/intake-client.ts';

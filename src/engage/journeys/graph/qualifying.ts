@@ -1,5 +1,5 @@
-import { qualifyingProductOf } from '../../../bonuses/licence/qualifying.ts';
-import type { RuleProduct } from '../../../bonuses/licence/rule.ts';
+import { qualifyingProductOf } from '../../../tenants/licence/qualifying.ts';
+import type { RuleProduct } from '../../../tenants/licence/rule.ts';
 import { nextOf, reachableFrom } from './edges.ts';
 import type { Definition } from './shapes.ts';
 

@@ -1,6 +1,6 @@
 import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
-import type { RuleProduct } from '../../../bonuses/licence/rule.ts';
+import type { RuleProduct } from '../../../tenants/licence/rule.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { isUuid } from '../../../platform/ids.ts';

@@ -1,6 +1,6 @@
 import { conditionsOf } from '../../../segments/language/conditions.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
-import type { RuleProduct } from '../../../bonuses/licence/rule.ts';
+import type { RuleProduct } from '../../../tenants/licence/rule.ts';
 import { quoted, type IssueCode, type JourneyIssue } from './issues.ts';
 import { qualifyingProductAt } from './qualifying.ts';
 import type { Definition } from './shapes.ts';

@@ -1,5 +1,5 @@
 import { retryConflicts } from '../../../platform/postgres/retry.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import {
   archiveRuns,
   countCopiedSteps,

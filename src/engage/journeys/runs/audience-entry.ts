@@ -1,7 +1,7 @@
 import { BackOff } from '../../../platform/back-off.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { retryConflicts } from '../../../platform/postgres/retry.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import { ScheduleTimes } from '../graph/schedule-times.ts';
 import type { Definition, Trigger } from '../graph/shapes.ts';
 import {

@@ -1,6 +1,6 @@
 import type { PlayerEvent } from '../../../ingest/events/envelope.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import type { Committed, FiringEvent, Listener, ListenerRef, TriggerKind } from '../../triggers/kind.ts';
 import type { Definition } from '../graph/shapes.ts';
 import { Definitions } from './definitions.ts';

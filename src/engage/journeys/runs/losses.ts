@@ -2,7 +2,7 @@ import { playersBehind } from '../../../analytics/players-caught-up.ts';
 import { lossesOf, loggedPlayersOf, type LostPlayer } from '../../../bonuses/grants/loss.ts';
 import { withinTime } from '../../../platform/time-limit.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import type { RunningRow } from './run-row.ts';
 
 /** Without the event log nobody waits: losses are as ClickHouse has them. */

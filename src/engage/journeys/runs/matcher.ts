@@ -3,7 +3,7 @@ import type { LogBatch, LogRecord } from '../../../platform/event-log/port.ts';
 import { TOPICS } from '../../../platform/event-log/topics.ts';
 import { NIL_ID } from '../../../platform/ids.ts';
 import { retryConflicts } from '../../../platform/postgres/retry.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import { Definitions } from './definitions.ts';
 import { EventFilters, mayMatter } from './event-filters.ts';
 import { keepUnrated } from '../../triggers/unrated.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import { OWNERS, readPositions, type StoredPositions } from '../../../platform/event-log/position-queries.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import {
   selectChainLength,
   selectDeferredPlayers,

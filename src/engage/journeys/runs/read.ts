@@ -1,6 +1,6 @@
 import { requireLiveRow, requireRow } from '../../../http/record.ts';
 import type { Postgres } from '../../../platform/postgres/port.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import { selectRunSends } from '../../messaging/journey-send-queries.ts';
 import { readArchivedSteps } from './archive-queries.ts';
 import { selectJourney, type JourneyKey } from './journey-queries.ts';

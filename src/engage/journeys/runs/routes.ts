@@ -6,7 +6,7 @@ import { notFound, refOf } from '../../../http/record.ts';
 import { isUuid } from '../../../platform/ids.ts';
 import type { TimePosition } from '../../../platform/postgres/keyset.ts';
 import { requirePlayer, withListedPlayer } from '../../../players/profile/read.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import { cancelRun, cancelRunsOf } from './cancel.ts';
 import { Definitions } from './definitions.ts';
 import { listRuns, listRunsOfPlayer, type ListedRun } from './read-queries.ts';

@@ -3,7 +3,7 @@ import { ApiError } from '../../../errors.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { isDataError, isWriteConflict, retryConflicts } from '../../../platform/postgres/retry.ts';
 import { projectRefOf, type ProjectRef } from '../../../tenants/project-ref.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import {
   advanceClaimed,
   failClaimed,

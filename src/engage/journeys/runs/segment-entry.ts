@@ -1,7 +1,7 @@
 import type { LogBatch } from '../../../platform/event-log/port.ts';
 import { retryConflicts } from '../../../platform/postgres/retry.ts';
 import type { SegmentChange } from '../../../segments/publish-changes.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import { Definitions } from './definitions.ts';
 import { countEntries } from './entry-metrics.ts';
 import { enter, type Entrant } from './entry.ts';

@@ -1,6 +1,6 @@
 import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import { retryConflicts } from '../../../platform/postgres/retry.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import { failClaimed } from './advance-batch.ts';
 import { endRuns, MAX_ENDED } from './cancel.ts';
 import { Definitions } from './definitions.ts';

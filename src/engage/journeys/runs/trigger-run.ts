@@ -2,7 +2,7 @@ import { ApiError, validationError } from '../../../errors.ts';
 import type { AuditChange } from '../../../http/audit.ts';
 import { requireLiveRow, requireRow } from '../../../http/record.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import { newId } from '../../../platform/ids.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { playerNotFound } from '../../../players/profile/read.ts';

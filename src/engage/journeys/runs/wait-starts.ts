@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { playerKey } from '../../../ingest/events/envelope.ts';
 import { LogUnavailable, type EventLog } from '../../../platform/event-log/port.ts';
 import { TOPICS } from '../../../platform/event-log/topics.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import type { Definition } from '../graph/shapes.ts';
 
 /** Where in the log of resolved events the events of a player begin to count. */

@@ -1,5 +1,5 @@
 import { isDataError, retryConflicts } from '../../../platform/postgres/retry.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import { failClaimed } from './advance-batch.ts';
 import type { Definitions } from './definitions.ts';
 import { notifyRunners } from './entry-queries.ts';

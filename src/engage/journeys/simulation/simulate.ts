@@ -5,7 +5,7 @@ import { MAX_ATTRIBUTES_BYTES } from '../../../players/profile/profile-patch.ts'
 import { withSurvivor } from '../../../players/profile/read.ts';
 import { amountOf } from '../../../ledger/money/ledger.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import type { JourneyRef } from '../graph/queries.ts';
 import { readJourney } from '../graph/read-journey.ts';
 import { requireJourney } from '../graph/read.ts';

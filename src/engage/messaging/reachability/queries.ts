@@ -1,5 +1,5 @@
 import type { PendingQuery } from 'postgres';
-import type { RuleProduct } from '../../../bonuses/licence/rule.ts';
+import type { RuleProduct } from '../../../tenants/licence/rule.ts';
 import type { PlayerRef } from '../../../players/player-ref.ts';
 import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';

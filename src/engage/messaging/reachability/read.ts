@@ -1,4 +1,4 @@
-import type { RuleProduct } from '../../../bonuses/licence/rule.ts';
+import type { RuleProduct } from '../../../tenants/licence/rule.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Postgres } from '../../../platform/postgres/port.ts';
 import { playerNotFound, requirePlayer } from '../../../players/profile/read.ts';

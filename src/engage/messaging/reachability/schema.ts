@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RULE_PRODUCTS } from '../../../bonuses/licence/rule.ts';
+import { RULE_PRODUCTS } from '../../../tenants/licence/rule.ts';
 import { nameSchemas } from '../../../http/schema-names.ts';
 import { CHANNELS } from '../../../tenants/config/channels.ts';
 import { SKIP_CODES } from '../send-row.ts';

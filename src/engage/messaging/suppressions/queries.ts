@@ -7,7 +7,7 @@ import {
   type TimePosition,
 } from '../../../platform/postgres/keyset.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
-import { keyOfText } from '../../../players/exclusions/address-queries.ts';
+import { keyOfText } from '../../../protection/exclusions/address-queries.ts';
 import { isSameAddressSql } from '../suppression-queries.ts';
 import type { SuppressionReason } from './schema.ts';
 

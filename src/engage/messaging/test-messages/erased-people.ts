@@ -1,5 +1,9 @@
-import { keptProtections } from '../../../players/exclusions/kept.ts';
-import { spellAddresses, type Address, type Protection } from '../../../players/exclusions/kept-queries.ts';
+import { keptProtections } from '../../../protection/exclusions/kept.ts';
+import {
+  spellAddresses,
+  type Address,
+  type Protection,
+} from '../../../protection/exclusions/kept-queries.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';

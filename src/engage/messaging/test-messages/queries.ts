@@ -1,6 +1,6 @@
 import type { PendingQuery } from 'postgres';
-import type { RuleProduct } from '../../../bonuses/licence/rule.ts';
-import { holdersSql, keyOfText } from '../../../players/exclusions/address-queries.ts';
+import type { RuleProduct } from '../../../tenants/licence/rule.ts';
+import { holdersSql, keyOfText } from '../../../protection/exclusions/address-queries.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';

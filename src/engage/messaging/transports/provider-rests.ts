@@ -1,7 +1,7 @@
 import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import type { Outcome } from '../../providers/message.ts';
 import type { ProviderRef, ProviderRow } from '../../providers/queries.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import type { HeldPlaces } from './places.ts';
 
 /** A provider rests 2 s after its first failure, twice as long after each further one, at most 5 minutes. */

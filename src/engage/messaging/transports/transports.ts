@@ -1,6 +1,6 @@
 import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import { selectExistingProviders, type ProviderRow } from '../../providers/queries.ts';
-import type { Platform } from '../../../wiring/platform.ts';
+import type { Platform } from '../../../platform/platform.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { noteOutcomes } from '../../providers/note-credentials.ts';
 import { openTransport } from './open.ts';

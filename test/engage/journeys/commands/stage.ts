@@ -25,7 +25,7 @@ import { connectPool, openPostgres } from '../../../../src/platform/postgres/poo
 import { openWorkWatch } from '../../../../src/platform/postgres/work-watch.ts';
 import type { Db, Postgres } from '../../../../src/platform/postgres/port.ts';
 import { createMemoryRateLimiter } from '../../../../src/platform/rate-limit/memory.ts';
-import type { Platform } from '../../../../src/wiring/platform.ts';
+import type { Platform } from '../../../../src/platform/platform.ts';
 import { call } from '../../../engines/http-client.ts';
 import { startTestService, type TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';

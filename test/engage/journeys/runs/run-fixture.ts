@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import type { Platform } from '../../../../src/wiring/platform.ts';
+import type { Platform } from '../../../../src/platform/platform.ts';
 import { startTestService, type TestService, type TestTenant } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
 import { openTestPlatform } from '../../../engines/wiring.ts';

@@ -1,0 +1,261 @@
+import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
+import { ApiError } from '../../errors.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { LastKnown } from '../../platform/last-known.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { Notifications } from '../../platform/postgres/notifications.ts';
+import type { Db } from '../../platform/postgres/port.ts';
+import type { RateLimiter, RatePolicy } from '../../platform/rate-limit/port.ts';
+import { bearerToken } from './bearer.ts';
+import { KeyLookups, type FindKeys } from './key-lookups.ts';
+import type { KeyUses } from './key-uses.ts';
+import type { Maybe } from './maybe.ts';
+import { findKeysByPublicId, type StoredKey } from './queries.ts';
+import { UnknownKeys } from './unknown-keys.ts';
+
+/** NOTIFY channel; the payload is the public id of a key that was revoked or created. */
+export const API_KEYS_CHANNEL = 'api_keys_changed';
+
+/** The environments of keys and deployments; a key works only in a deployment of its own environment. */
+export const API_KEY_ENVIRONMENTS = ['dev', 'stag', 'prod'] as const;
+export type ApiKeyEnvironment = (typeof API_KEY_ENVIRONMENTS)[number];
+
+const PUBLIC_ID_ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
+const PUBLIC_ID_LENGTH = 8;
+const SECRET_BYTES = 33;
+const MAX_CACHED_KEYS = 50_000;
+/** Only a safety net: a revocation is announced by NOTIFY and takes effect at once. */
+const KEY_TTL_MS = 60_000;
+/** Unseen keys of an address that guesses are looked up together, once in this time. */
+const GUESSES_TOGETHER_MS = 1_000;
+/** So many look-ups of addresses that guess wait at a time; further ones are refused. */
+const MAX_WAITING_GUESSES = 200;
+const RETRY_AFTER_S = 1;
+
+/** The parts of `svc_pk_<env>_<id8>_<secret44>` (spec part 2). */
+export interface ParsedApiKey {
+  environment: ApiKeyEnvironment;
+  public_id: string;
+  secret: string;
+}
+
+/** A new key: `key` is shown once, `prefix` is public, and only `secret_hash` of the secret is stored. */
+export interface GeneratedApiKey {
+  key: string;
+  prefix: string;
+  public_id: string;
+  secret_hash: Buffer;
+}
+
+/** The caller of a request with an API key. `ingest_policy` is the key's own ingestion rate; undefined: the default. */
+export interface ApiKeyPrincipal {
+  tenant_id: string;
+  project_id: string;
+  key_id: string;
+  environment: ApiKeyEnvironment;
+  ingest_policy: RatePolicy | undefined;
+}
+
+/** Creates a random key. Its secret has 33 random bytes, which are 44 base64url characters. */
+export function generateApiKey(environment: ApiKeyEnvironment): GeneratedApiKey {
+  let public_id = '';
+  while (public_id.length < PUBLIC_ID_LENGTH) {
+    public_id += PUBLIC_ID_ALPHABET[randomInt(PUBLIC_ID_ALPHABET.length)];
+  }
+  const secret = randomBytes(SECRET_BYTES).toString('base64url');
+  const prefix = apiKeyPrefix(environment, public_id);
+  return { key: `${prefix}_${secret}`, prefix, public_id, secret_hash: hashSecret(secret) };
+}
+
+/** The public part of a key, `svc_pk_<env>_<id8>`. */
+export function apiKeyPrefix(environment: string, public_id: string): string {
+  return `svc_pk_${environment}_${public_id}`;
+}
+
+/** Splits a key by position, because its secret may contain `_` and `-`; undefined when `text` is not an API key. */
+export function parseApiKey(text: string): ParsedApiKey | undefined {
+  const match = /^svc_pk_(dev|stag|prod)_([a-z0-9]{8})_([A-Za-z0-9_-]{44})$/.exec(text);
+  if (match === null) return undefined;
+  const [, environment, public_id, secret] = match as unknown as [string, ApiKeyEnvironment, string, string];
+  return { environment, public_id, secret };
+}
+
+/** SHA-256 of the secret. A secret of 264 random bits needs no slow hash. */
+export function hashSecret(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer');
+}
+
+interface CachedKey {
+  principal: ApiKeyPrincipal;
+  secret_hash: Buffer;
+}
+
+/** A header that was accepted: what it contains, and its key, which must still be the one in the cache. */
+interface PassedHeader {
+  given: ParsedApiKey;
+  key: CachedKey;
+}
+
+/** The connection of a caller. */
+interface Caller {
+  /** The address of the client; behind a proxy that is not trusted, that of the proxy. */
+  readonly ip: string;
+}
+
+interface ApiKeyAuthenticatorOptions {
+  /** The deployment's environment; keys of another one are refused. */
+  service_env: ApiKeyEnvironment;
+  clock: Clock;
+  logger: Logger;
+  metrics: Pick<Metrics, 'staleAnswers'>;
+  rate_limiter: RateLimiter;
+  /** The service role. */
+  sql: Db;
+  /** Told of each request that a key is accepted for; absent: nobody asks when keys were used. */
+  uses?: Pick<KeyUses, 'note'> | undefined;
+}
+
+/**
+ * Checks API keys against Postgres through a cache. A revocation removes the key from the cache at once. While Postgres
+ * does not answer, keys of the cache stay valid for at most 15 minutes, and others are answered with 503.
+ */
+export class ApiKeyAuthenticator {
+  #service_env: ApiKeyEnvironment;
+  #keys: LastKnown<CachedKey>;
+  /** Authorization headers that were accepted: a repeated header needs no hash. */
+  #headers = new BoundedCache<string, PassedHeader>({ max: MAX_CACHED_KEYS });
+  #unknown: UnknownKeys;
+  #guesses: KeyLookups;
+  #uses: Pick<KeyUses, 'note'> | undefined;
+
+  constructor(options: ApiKeyAuthenticatorOptions) {
+    const { service_env, clock, logger, metrics, rate_limiter, sql, uses } = options;
+    this.#service_env = service_env;
+    this.#uses = uses;
+    this.#unknown = new UnknownKeys(clock, rate_limiter);
+    const find: FindKeys = (public_ids) => findKeysByPublicId(sql, public_ids);
+    const lookups = new KeyLookups(find);
+    this.#guesses = new KeyLookups(find, GUESSES_TOGETHER_MS);
+    this.#keys = new LastKnown({
+      name: 'api_keys',
+      max: MAX_CACHED_KEYS,
+      fresh_ms: KEY_TTL_MS,
+      load: (public_id) => lookups.find(public_id).then((stored) => this.#usable(stored)),
+      clock,
+      logger,
+      onStale: () => metrics.staleAnswers.inc({ cache: 'api_keys' }),
+    });
+  }
+
+  /** Starts to listen for keys that any process revokes or creates. */
+  async follow(notifications: Notifications): Promise<void> {
+    await notifications.on(
+      API_KEYS_CHANNEL,
+      (public_id) => this.evict(public_id),
+      () => this.#expireAll(),
+    );
+  }
+
+  /**
+   * Returns the caller that an Authorization header identifies, without a promise when it is cached. Throws or rejects
+   * with UNAUTHORIZED when the key is missing, malformed, unknown, revoked or of another environment; with
+   * SERVICE_UNAVAILABLE when it is not cached and Postgres does not answer; with RATE_LIMITED when it is not cached and
+   * the address of `from` asks for too many unknown keys.
+   */
+  authenticate(header: string | undefined, from: Caller): Maybe<ApiKeyPrincipal> {
+    const passed = header === undefined ? undefined : this.#headers.get(header);
+    const given = passed?.given ?? this.#parse(header);
+    const { public_id } = given;
+    if (passed === undefined && this.#unknown.has(public_id)) throw unknownKey();
+    const key = this.#find(public_id, from);
+    if (!(key instanceof Promise))
+      return passed !== undefined && passed.key === key ? this.#used(key) : this.#admit(header, key, given);
+    return key.then(async (found) => {
+      if (found === undefined) await this.#refuse(header, public_id, from);
+      return this.#admit(header, found, given);
+    }, throwUnchecked);
+  }
+
+  /** Removes one key from the cache; must be called after its change has been committed. */
+  evict(public_id: string): void {
+    this.#keys.forget(public_id);
+    this.#unknown.forget(public_id);
+  }
+
+  /** Keys are not removed: Postgres may still be out of reach. Each is loaded again at its next use. */
+  #expireAll(): void {
+    this.#keys.expireAll();
+    this.#unknown.forgetAll();
+  }
+
+  #find(public_id: string, from: Caller): Maybe<CachedKey | undefined> {
+    if (this.#keys.has(public_id) || !this.#unknown.isGuessing(from.ip)) return this.#keys.get(public_id);
+    if (this.#guesses.waiting >= MAX_WAITING_GUESSES) throw tooManyGuesses();
+    return this.#keys.get(public_id, this.#findGuessed);
+  }
+
+  #findGuessed = async (public_id: string) => this.#usable(await this.#guesses.find(public_id));
+
+  #admit(header: string | undefined, key: CachedKey | undefined, given: ParsedApiKey): ApiKeyPrincipal {
+    if (key === undefined || !timingSafeEqual(key.secret_hash, hashSecret(given.secret))) throw unknownKey();
+    if (header !== undefined) this.#headers.set(header, { given, key });
+    return this.#used(key);
+  }
+
+  #used({ principal }: CachedKey): ApiKeyPrincipal {
+    this.#uses?.note(principal);
+    return principal;
+  }
+
+  async #refuse(header: string | undefined, public_id: string, from: Caller): Promise<void> {
+    if (header !== undefined) this.#headers.delete(header);
+    await this.#unknown.add(public_id, from.ip);
+  }
+
+  #parse(header: string | undefined): ParsedApiKey {
+    const token = bearerToken(header);
+    if (token === undefined) {
+      throw new ApiError('UNAUTHORIZED', 'an API key is required: Authorization: Bearer svc_pk_…');
+    }
+    const parsed = parseApiKey(token);
+    if (parsed === undefined) throw new ApiError('UNAUTHORIZED', 'the bearer token is not an API key');
+    const service_env = this.#service_env;
+    if (parsed.environment !== service_env) {
+      const message = `this API key is for environment ${parsed.environment}; this service is ${service_env}`;
+      throw new ApiError('UNAUTHORIZED', message);
+    }
+    return parsed;
+  }
+
+  #usable(stored: StoredKey | undefined): CachedKey | undefined {
+    return stored?.environment === this.#service_env ? toCached(stored, this.#service_env) : undefined;
+  }
+}
+
+function toCached(stored: StoredKey, environment: ApiKeyEnvironment): CachedKey {
+  const { tenant_id, project_id, key_id, secret_hash, ingest_per_minute, ingest_burst } = stored;
+  const ingest_policy =
+    ingest_per_minute === null
+      ? undefined
+      : { name: 'ingest', per_second: ingest_per_minute / 60, burst: ingest_burst ?? ingest_per_minute };
+  return {
+    principal: { tenant_id, project_id, key_id, environment, ingest_policy },
+    secret_hash,
+  };
+}
+
+function unknownKey(): ApiError {
+  return new ApiError('UNAUTHORIZED', 'the API key is unknown or was revoked');
+}
+
+function throwUnchecked(cause: unknown): never {
+  const message = 'the API key cannot be checked now; send the request again';
+  throw new ApiError('SERVICE_UNAVAILABLE', message, { cause, retry_after_s: RETRY_AFTER_S });
+}
+
+function tooManyGuesses(): ApiError {
+  const message = 'too many unknown API keys from this address; send the request again';
+  return new ApiError('RATE_LIMITED', message, { retry_after_s: RETRY_AFTER_S });
+}

@@ -1,0 +1,77 @@
+import { betEffect } from '../ledger/money/bets.ts';
+import { betKindOf, type BetKind, type LedgerRow } from '../ledger/money/ledger.ts';
+import { transactionEffect } from '../ledger/money/transactions.ts';
+import { SUMS, type TotalsDelta } from '../ledger/money/totals.ts';
+import type { Sum } from './sums-queries.ts';
+
+/**
+ * Recomputes players' totals and the sums of their money events from ledger rows, which must come in the order of their
+ * key. Pure. It holds the sums since the last `drain`: the caller drains it often, which bounds memory.
+ */
+export class LedgerRecomputation {
+  rows = 0;
+  #reference: LedgerRow[] = [];
+  #sums = new Map<string, Sum>();
+
+  /** The number of sums that it holds. */
+  get size(): number {
+    return this.#sums.size;
+  }
+
+  /** Takes the next row; `finish` must follow the last one. */
+  take(row: LedgerRow): void {
+    this.rows++;
+    const [first] = this.#reference;
+    const isSame =
+      first?.reference === row.reference &&
+      first.project_id === row.project_id &&
+      first.tenant_id === row.tenant_id;
+    if (!isSame) this.finish();
+    this.#reference.push(row);
+    this.#add(row, row.player_id, row.event, 'count', 1n);
+    this.#add(row, row.player_id, row.event, 'sum_amount', row.base_amount ?? 0n);
+    this.#add(row, row.player_id, row.event, 'sum_payout', row.base_payout ?? 0n);
+  }
+
+  /** Adds the contribution of the rows of the last reference: a bet is computed from all its rows, of all players. */
+  finish(): void {
+    const bets: Record<BetKind, LedgerRow[]> = { casino: [], sport: [] };
+    for (const row of this.#reference) {
+      const kind = betKindOf(row.event);
+      if (kind === undefined) this.#addDelta(row, transactionEffect(row));
+      else bets[kind].push(row);
+    }
+    for (const kind of ['casino', 'sport'] as const) {
+      const [first] = bets[kind];
+      if (first === undefined) continue;
+      for (const delta of betEffect(kind, bets[kind]).deltas) this.#addDelta(first, delta);
+    }
+    this.#reference = [];
+  }
+
+  /** Returns the sums and begins new ones, which add up with them. */
+  drain(): Sum[] {
+    const sums = [...this.#sums.values()].filter(({ value }) => value !== 0n);
+    this.#sums.clear();
+    return sums;
+  }
+
+  #addDelta(of: LedgerRow, delta: TotalsDelta | undefined): void {
+    if (delta === undefined) return;
+    for (const sum of SUMS) this.#add(of, delta.player_id, '', sum, delta[sum] ?? 0n);
+  }
+
+  #add(
+    { tenant_id, project_id }: LedgerRow,
+    player_id: string,
+    event: string,
+    field: string,
+    value: bigint,
+  ): void {
+    if (value === 0n) return;
+    const key = `${project_id} ${player_id} ${event} ${field}`;
+    const sum = this.#sums.get(key);
+    if (sum !== undefined) sum.value += value;
+    else this.#sums.set(key, { tenant_id, project_id, player_id, event, field, source: 'ledger', value });
+  }
+}
