@@ -11,6 +11,7 @@ import { insertChunk } from '../../../src/players/export/queries.ts';
 import { call, sendBatch, type Answer } from '../../engines/http-client.ts';
 import type { TestService } from '../../engines/service.ts';
 import { sharedService } from '../../engines/shared-service.ts';
+import { asOwner } from '../../http/idempotency-fixture.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
 import { until } from '../../engines/until.ts';
 import { newMarkers, plantRows } from './planted.ts';
@@ -56,6 +57,23 @@ const done = (player_id: string) =>
 async function erase(player_id: string): Promise<void> {
   await confirm(player_id, await ask(player_id));
   await done(player_id);
+}
+
+/** Resolves when the erasure has noted which transactions it waits for: those that write from then on do not delay it. */
+async function erasureWaits(): Promise<void> {
+  const { service: sql } = service.platform.postgres;
+  const [now] = await sql<{ at: string }[]>`select clock_timestamp()::text as at`;
+  await until('the erasure waits for other transactions', async (saw) => {
+    // In a transaction of its own: within one, Postgres says the same of other sessions each time.
+    const asked = await asOwner(
+      sql,
+      (owner) => owner<{ query: string }[]>`
+        select query from pg_stat_activity
+        where pid <> pg_backend_pid() and query_start > ${now?.at ?? ''}::text::timestamptz
+          and query like '%pg_snapshot_xmin(pg_current_snapshot()) >= % as past'`,
+    );
+    return saw(asked).length > 0;
+  });
 }
 
 describe('what protects a person', () => {
@@ -117,6 +135,7 @@ describe('what protects a person', () => {
           await other`select pg_current_xact_id()`;
           await confirm(player_id, token);
           await until('protections are kept', async (saw) => (saw(await keptAndErased())?.kept ?? 0) > kept);
+          await erasureWaits();
           await fold`select from fold_positions for update`;
           const named = named_by === 'player_id' ? { player_id } : { anonymous_id };
           const sent = await sendBatch(service, service, [{ event, ...named, properties }]);
