@@ -98,8 +98,11 @@ export type Role = (typeof ROLES)[number];
 /** The roles that use the rate limiter, and so Redis: callers of the APIs have limits, and messaging providers have limits. */
 export const LIMITING_ROLES: readonly Role[] = ['api', 'intake', 'messenger'];
 
-/** The roles that erase people, or recognise excluded ones who come back: others run without ERASURE_KEY. */
-export const ERASING_ROLES: readonly Role[] = ['api', 'scheduler'];
+/**
+ * The roles that erase people, or recognise excluded ones who come back with an address of before, which a journey can set,
+ * too: others run without ERASURE_KEY.
+ */
+export const ERASING_ROLES: readonly Role[] = ['api', 'journey-runner', 'scheduler'];
 
 /** The roles that encrypt and decrypt what tenants keep secret: those of others run without CREDENTIALS_KEY. */
 export const KEYED_ROLES: readonly Role[] = [

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { readOrCreateSecret } from '../../http/auth/secret-file.ts';
-import type { Config } from '../../config.ts';
+import { ERASING_ROLES, type Config } from '../../config.ts';
 import { newEncryptionKey } from '../../platform/encryption.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
@@ -10,11 +10,18 @@ const FILE = 'erasure-key';
 /** What names a person, and how messages reach one. */
 export type AddressKind = 'email' | 'phone' | 'push_token' | 'external_id';
 
-/** The key of the hashes: the configured one, or a key that is generated once and kept in DATA_DIR. */
+/**
+ * The key of the hashes: the configured one, or a key that is generated once and kept in DATA_DIR. Rejects with TypeError in
+ * a process without one of {@link ERASING_ROLES}, which has none: with one of its own it would recognise nobody.
+ */
 export async function loadErasureKey({
   erasure_key,
   data_dir,
-}: Pick<Config, 'erasure_key' | 'data_dir'>): Promise<Buffer> {
+  roles,
+}: Pick<Config, 'erasure_key' | 'data_dir' | 'roles'>): Promise<Buffer> {
+  if (!ERASING_ROLES.some((role) => roles.has(role))) {
+    throw new TypeError('no role of this process is one of ERASING_ROLES');
+  }
   return Buffer.from(
     erasure_key ?? (await readOrCreateSecret(join(data_dir, FILE), newEncryptionKey)),
     'hex',
