@@ -5,7 +5,7 @@ import { numberOf } from '../console/src/screens/segments/values.ts';
 import { parseExactly } from '../clients/js/src/json.ts';
 import { maskPersonal, maskText } from '../src/console/events/masking.ts';
 import { emailHtml, isAddress, oneLine, parseSender } from '../src/engage/messaging/transports/email.ts';
-import { jsonMomentMs } from '../src/engage/journeys/graph/json-moment.ts';
+import { jsonMomentMs } from '../src/segments/language/json-moment.ts';
 import { readJourney } from '../src/engage/journeys/graph/read-journey.ts';
 import { framedHtml } from '../src/engage/templates/preview-frame.ts';
 import { mentionsMoney, moneyText } from '../src/engage/templates/money.ts';

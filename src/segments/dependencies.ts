@@ -1,6 +1,8 @@
 import type { MessageStatus } from '../analytics/message-status.ts';
 import { conditionsOf, type Condition, type Group } from './language/conditions.ts';
 import { isTraitField, TRAIT_FIELDS } from './language/fields.ts';
+import { passingMs, type Comparison, type Moment, type Range } from './language/forms.ts';
+import { timesIn } from './language/span.ts';
 import { eventSetsOf } from './sql/compile.ts';
 
 // A read is something that a definition depends on: `event:<name>`, `profile`, `segment:<id>` or `messages`.
@@ -61,20 +63,32 @@ export function dependenciesOf(definition: Group): Dependencies {
 function windowsOf(condition: Condition): PassingWindow[] {
   if (condition.type === 'message') {
     const { window, status } = condition;
-    return window.kind === 'last' ? [{ reads: MESSAGES, span_ms: window.last_ms, status }] : [];
+    return passing(timesIn(window), MESSAGES, { status });
   }
-  const passing = eventSetsOf(condition).flatMap(({ event, window, where }) => {
+  const of_events = eventSetsOf(condition).flatMap(({ event, window, where }) => {
     const reads = readOfEvent(event);
-    const dates = where.flatMap(({ property, comparison: { positive } }) =>
-      positive.op === 'within_last' ? [{ reads, span_ms: positive.span_ms, property }] : [],
+    const dates = where.flatMap(({ property, comparison }) =>
+      passing(timesOf(comparison), reads, { property }),
     );
-    return window.kind === 'last' ? [...dates, { reads, span_ms: window.last_ms }] : dates;
+    return [...dates, ...passing(timesIn(window), reads)];
   });
-  if (condition.type !== 'trait' && condition.type !== 'event') return passing;
-  const { positive } = condition.comparison;
-  if (positive.op !== 'within_last') return passing;
+  if (condition.type !== 'trait' && condition.type !== 'event') return of_events;
   const reads = condition.type === 'event' ? readOfEvent(condition.event) : condition.field;
-  return [...passing, { reads, span_ms: positive.span_ms }];
+  return [...of_events, ...passing(timesOf(condition.comparison), reads)];
+}
+
+function timesOf({ positive }: Comparison): Range<Moment> {
+  return positive.form === 'times' ? positive.range : {};
+}
+
+/** The window of a range of times, if that moves with the clock. */
+function passing(
+  times: Range<Moment>,
+  reads: string,
+  which: Pick<PassingWindow, 'property' | 'status'> = {},
+): PassingWindow[] {
+  const span_ms = passingMs(times);
+  return span_ms === undefined ? [] : [{ reads, span_ms, ...which }];
 }
 
 /** Whether the field of a window is a date column of `players`; otherwise it is a key of the custom attributes. */

@@ -1,6 +1,12 @@
-import { isGroup, type DefinitionNode, type EventCondition, type Group } from './language/conditions.ts';
+import {
+  aggregateEntry,
+  isGroup,
+  type DefinitionNode,
+  type EventCondition,
+  type Group,
+} from './language/conditions.ts';
+import { holds } from './language/holds.ts';
 import { eventSetsOf } from './sql/compile.ts';
-import { intervalOf } from './sql/interval.ts';
 
 /**
  * The events of which members may need to have some: those of conditions that a player without them does not meet. A
@@ -34,13 +40,7 @@ export function requiredEvents(segment_id: string, definitions: ReadonlyMap<stri
   }
 }
 
-/** Without events, count, distinct and sum are 0, and the other aggregates have no value. */
-function holdsWithoutEvents({ aggregate, comparison: { positive, negated } }: EventCondition): boolean {
-  const is_zero = aggregate === 'count' || aggregate === 'distinct' || aggregate === 'sum';
-  const interval = intervalOf(positive);
-  const holds_of_zero =
-    interval !== undefined
-      ? interval.low <= 0n && interval.high >= 0n
-      : positive.op === 'exists' || (positive.op === 'in' && positive.values.includes(0));
-  return (is_zero && holds_of_zero) !== negated;
+/** Whether the condition holds for a player without such events: their aggregate is 0, or missing. */
+function holdsWithoutEvents({ aggregate, comparison }: EventCondition): boolean {
+  return holds(comparison, aggregateEntry(aggregate).of_nothing, 0);
 }

@@ -3,7 +3,8 @@ import { EVENTS } from '../../src/ingest/events/catalogue.ts';
 import { segmentVocabulary } from '../../src/segments/reading-schema.ts';
 import { readDefinition } from '../../src/segments/language/definition.ts';
 import { TRAIT_FIELDS } from '../../src/segments/language/fields.ts';
-import { OPERATORS, type OperandShape, type ValueKind } from '../../src/segments/language/operators.ts';
+import type { OperandShape, ValueKind } from '../../src/segments/language/operands.ts';
+import { OPERATORS } from '../../src/segments/language/operators.ts';
 import { vocabulary } from '../../src/segments/language/vocabulary.ts';
 
 const words = vocabulary();

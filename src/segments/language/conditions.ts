@@ -3,7 +3,8 @@ import { unsafeText } from '../../ingest/events/text-safety.ts';
 import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
 import { MESSAGE_STATUSES, type MessageStatus } from '../../analytics/message-status.ts';
 import { ATTRIBUTE_PREFIX } from './fields.ts';
-import { OPERATOR_ALIASES, OPERATORS, type Comparison } from './operators.ts';
+import type { Comparison } from './forms.ts';
+import { OPERATOR_ALIASES, OPERATORS } from './operators.ts';
 import { spanSchema, windowSchema, type Window } from './span.ts';
 
 // The shapes of conditions as callers write them. definition.ts checks operators and values against the field.
@@ -14,17 +15,36 @@ export const MIN_STEPS = 2;
 export const MAX_STEPS = 10;
 const PERCENT_DECIMALS = 4;
 
-export const AGGREGATES = [
-  'count',
-  'sum',
-  'avg',
-  'min',
-  'max',
-  'distinct',
-  'first_seen',
-  'last_seen',
-] as const;
-export type Aggregate = (typeof AGGREGATES)[number];
+/** What is computed over the events of a set. */
+interface AggregateEntry {
+  kind: 'number' | 'date';
+  /** Whether it is taken over a property of the events. */
+  needs_property: boolean;
+  /** Whether it has the unit of the property. */
+  keeps_unit: boolean;
+  /** Its value where there are no events; null: it is missing. */
+  of_nothing: 0 | null;
+}
+const of_events = { needs_property: false, keeps_unit: false };
+const of_property = { kind: 'number', needs_property: true, keeps_unit: true } as const;
+
+/** Every aggregate, in the order in which they are listed. */
+const AGGREGATE_ENTRIES = {
+  count: { kind: 'number', ...of_events, of_nothing: 0 },
+  sum: { ...of_property, of_nothing: 0 },
+  avg: { ...of_property, of_nothing: null },
+  min: { ...of_property, of_nothing: null },
+  max: { ...of_property, of_nothing: null },
+  distinct: { ...of_property, keeps_unit: false, of_nothing: 0 },
+  first_seen: { kind: 'date', ...of_events, of_nothing: null },
+  last_seen: { kind: 'date', ...of_events, of_nothing: null },
+} as const satisfies Record<string, AggregateEntry>;
+export type Aggregate = keyof typeof AGGREGATE_ENTRIES;
+export const AGGREGATES = Object.keys(AGGREGATE_ENTRIES) as Aggregate[];
+
+export function aggregateEntry(name: Aggregate): AggregateEntry {
+  return AGGREGATE_ENTRIES[name];
+}
 
 const op = z.enum([...OPERATORS, ...Object.keys(OPERATOR_ALIASES)], {
   error: `must be one of ${[...OPERATORS, ...Object.keys(OPERATOR_ALIASES)].join(', ')}`,

@@ -4,10 +4,10 @@ import { CUSTOM_PREFIX, EVENTS } from '../../ingest/events/catalogue.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
 import { issuesOf } from '../../http/error-handler.ts';
 import { isObject } from '../../platform/json-object.ts';
-import { readComparison, type Operand } from './comparison.ts';
+import { readComparison } from './comparison.ts';
 import {
+  aggregateEntry,
   CONDITION_SCHEMAS,
-  type Aggregate,
   type Condition,
   type ConditionType,
   type DefinitionNode,
@@ -15,7 +15,8 @@ import {
   type WhereClause,
 } from './conditions.ts';
 import { ATTRIBUTE_PREFIX, isMoneyProperty, isTraitField, TRAIT_FIELDS, traitField } from './fields.ts';
-import type { Comparison } from './operators.ts';
+import type { Comparison } from './forms.ts';
+import type { Operand } from './operands.ts';
 import { nearestOf, quoted } from './quoted.ts';
 import { spanMs, windowOf, type Window } from './span.ts';
 
@@ -30,8 +31,6 @@ const MAX_BYTES_WITH_LISTS = 768 * 1024;
 const MAX_ISSUES = 20;
 const GROUP_KEYS = ['operator', 'conditions'];
 const MAX_KEY = 200;
-export const NEEDS_PROPERTY: readonly Aggregate[] = ['sum', 'avg', 'min', 'max', 'distinct'];
-export const DATE_AGGREGATES: readonly Aggregate[] = ['first_seen', 'last_seen'];
 
 /**
  * The state of reading a definition: the problems and the number of conditions so far. Reading goes on after a problem,
@@ -264,14 +263,13 @@ function traitOperand(field: string): Operand | undefined {
 function readEvent(written: Written<'event'>, path: Path, reading: Reading): Condition | undefined {
   const { event, aggregate, property } = written;
   const events = readEventSet(written, windowOf(written.window), path, reading);
-  const needs_property = NEEDS_PROPERTY.includes(aggregate);
+  const { kind, needs_property } = aggregateEntry(aggregate);
   if (needs_property !== (property !== undefined)) {
     const message = needs_property
       ? `is required: ${aggregate} is taken over a property`
       : `must be left out: ${aggregate} is taken over the events`;
     report(reading, [...path, 'property'], message);
   }
-  const kind = DATE_AGGREGATES.includes(aggregate) ? 'date' : 'number';
   const comparison = compare({ kind }, written, path, reading);
   return events && comparison && { type: 'event', ...events, event, aggregate, property, comparison };
 }

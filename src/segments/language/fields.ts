@@ -1,6 +1,6 @@
 import { KYC_STATUSES } from '../../protection/kyc/decide.ts';
 import { PLAYER_STATUSES } from '../../players/profile/schema.ts';
-import type { ValueKind } from './operators.ts';
+import type { ValueKind } from './operands.ts';
 
 /** The unit of amounts that conditions compare. */
 export const MONEY_UNIT = 'base_subunit';

@@ -1,5 +1,6 @@
 import { EVENTS, type EventName } from '../../ingest/events/catalogue.ts';
 import {
+  aggregateEntry,
   isGroup,
   type Condition,
   type DefinitionNode,
@@ -10,7 +11,9 @@ import {
   type WhereClause,
 } from './conditions.ts';
 import { ATTRIBUTE_PREFIX, type TraitFieldName } from './fields.ts';
-import type { Comparison, PositiveComparison, Scalar } from './operators.ts';
+import { isNumeric, type Comparison, type PositiveComparison, type Scalar } from './forms.ts';
+import { holds } from './holds.ts';
+import { lengthMs } from './span.ts';
 
 /** The signs of gambling harm by which a definition may select players, with why that matters and what to do instead. */
 export const HARM_SIGNS = {
@@ -163,20 +166,18 @@ function eventSign(condition: EventCondition, is_wanted: boolean): HarmSign | un
   if (code === undefined) return undefined;
   const { aggregate, comparison, window } = condition;
   if (code === 'MANY_DEPOSITS') {
-    if (aggregate !== 'count' || window.kind === 'always') return undefined;
-    const length_ms = window.kind === 'last' ? window.last_ms : window.to_ms - window.from_ms;
-    const many = MANY_DEPOSITS.find(({ within_ms }) => length_ms <= within_ms);
+    if (aggregate !== 'count') return undefined;
+    const many = MANY_DEPOSITS.find(({ within_ms }) => lengthMs(window) <= within_ms);
     if (many === undefined) return undefined;
     const few = Array.from({ length: many.from }, (_, count) => count);
     const having = amountsOf(comparison).filter((count) => count >= many.from);
     return singlesOut(comparison, { having, without: few }, is_wanted) ? code : undefined;
   }
   // Of a player without such events: the count is 0, the first time is missing.
-  if (aggregate === 'first_seen' || aggregate === 'last_seen')
-    return comparison.negated === is_wanted ? undefined : code;
-  const none = aggregate === 'count' || aggregate === 'sum' || aggregate === 'distinct' ? 0 : null;
-  const having = none === null ? [...amountsOf(comparison), 0] : amountsOf(comparison);
-  return singlesOut(comparison, { having, without: [none] }, is_wanted) ? code : undefined;
+  const { kind, of_nothing } = aggregateEntry(aggregate);
+  if (kind === 'date') return comparison.negated === is_wanted ? undefined : code;
+  const having = of_nothing === null ? [...amountsOf(comparison), 0] : amountsOf(comparison);
+  return singlesOut(comparison, { having, without: [of_nothing] }, is_wanted) ? code : undefined;
 }
 
 function sequenceSign({ steps }: SequenceCondition): HarmSign | undefined {
@@ -209,7 +210,7 @@ function signOfName(name: string): HarmSign | undefined {
 
 /** Whether the comparison, or its opposite where it is not wanted, holds for somebody with the sign and nobody without. */
 function singlesOut(comparison: Comparison, { having, without }: Witnesses, is_wanted: boolean): boolean {
-  const takes = (value: Scalar | null) => holds(comparison, value) === is_wanted;
+  const takes = (value: Scalar | null) => holdsFor(comparison, value) === is_wanted;
   return having.some(takes) && !without.some(takes);
 }
 
@@ -224,69 +225,27 @@ function flagOf(comparison: Comparison): Witnesses {
 
 /** Amounts above 0 on both sides of each number that is compared with. */
 function amountsOf({ positive }: Comparison): number[] {
-  const numbers = operandsOf(positive)
-    .filter((value) => typeof value === 'number' || typeof value === 'bigint')
-    .map(Number);
+  const numbers = operandsOf(positive).filter(isNumeric).map(Number);
   return [...numbers.flatMap((value) => [value - 1, value, value + 1]), LARGE].filter((value) => value > 0);
 }
 
 function operandsOf(positive: PositiveComparison): readonly Scalar[] {
-  switch (positive.op) {
-    case 'in':
+  switch (positive.form) {
+    case 'one_of':
       return positive.values;
-    case 'between':
-      return positive.kind === 'number' ? [positive.low, positive.high] : [];
-    case 'exists':
-    case 'before':
-    case 'after':
-    case 'within_last':
-      return [];
-    case 'eq':
     case 'contains':
     case 'starts_with':
-    case 'gt':
-    case 'gte':
-    case 'lt':
-    case 'lte':
       return [positive.value];
-  }
-}
-
-/** The comparison of a single value; null: missing. No value here is a time. */
-function holds({ negated, positive }: Comparison, value: Scalar | null): boolean {
-  return (value !== null && holdsPositively(positive, value)) !== negated;
-}
-
-function holdsPositively(positive: PositiveComparison, value: Scalar): boolean {
-  switch (positive.op) {
+    case 'numbers':
+      return [positive.range.low, positive.range.high].flatMap((bound) => bound?.value ?? []);
     case 'exists':
-      return true;
-    case 'eq':
-      return value === positive.value;
-    case 'in':
-      return positive.values.includes(value);
-    case 'contains':
-      return typeof value === 'string' && value.includes(String(positive.value));
-    case 'starts_with':
-      return typeof value === 'string' && value.startsWith(positive.value);
-    case 'gt':
-      return typeof value === 'number' && value > positive.value;
-    case 'gte':
-      return typeof value === 'number' && value >= positive.value;
-    case 'lt':
-      return typeof value === 'number' && value < positive.value;
-    case 'lte':
-      return typeof value === 'number' && value <= positive.value;
-    case 'between':
-      return (
-        positive.kind === 'number' &&
-        typeof value === 'number' &&
-        value >= positive.low &&
-        value <= positive.high
-      );
-    case 'before':
-    case 'after':
-    case 'within_last':
-      return false;
+    case 'times':
+      return [];
   }
+}
+
+/** The comparison of a witness; null: missing. No witness is a time, and a list of one is taken for its text. */
+function holdsFor({ negated, positive }: Comparison, value: Scalar | null): boolean {
+  const asked = positive.form === 'contains' ? { ...positive, value: String(positive.value) } : positive;
+  return holds({ negated, positive: asked }, value, 0);
 }

@@ -1,49 +1,71 @@
-// The operators of segment conditions, the kinds of values that they suit, and the values that they compare with.
+import {
+  excluded,
+  included,
+  lastMs,
+  type Moment,
+  type Numeric,
+  type PositiveComparison,
+  type Range,
+} from './forms.ts';
+import { SHAPES, type Operand, type OperandShape, type ShapeValue, type ValueKind } from './operands.ts';
 
-export const OPERATORS = [
-  'eq',
-  'neq',
-  'gt',
-  'gte',
-  'lt',
-  'lte',
-  'in',
-  'nin',
-  'between',
-  'contains',
-  'starts_with',
-  'exists',
-  'not_exists',
-  'before',
-  'after',
-  'within_last',
-  'not_within_last',
-] as const;
-export type Operator = (typeof OPERATORS)[number];
+// The operators of segment conditions. Everything that depends on an operator is derived from its entry here and from the
+// form that it is read into.
 
-export const OPERATOR_ALIASES: Readonly<Record<string, Operator>> = {
-  '=': 'eq',
-  '!=': 'neq',
-  '>': 'gt',
-  '>=': 'gte',
-  '<': 'lt',
-  '<=': 'lte',
-};
+/** An operator that asks something of a value. */
+interface PositiveEntry {
+  alias?: string;
+  /** The shape of the value that it compares with. */
+  value: OperandShape;
+  /** It compares with a part of the value on the left, so with any text where that has a fixed set of values. */
+  of_part?: true;
+  /** The comparison with the value that was sent; undefined: that value is not allowed. */
+  read: (value: unknown, operand: Operand) => PositiveComparison | undefined;
+}
 
-/** Each negative operator is the complement of a positive one, so it also holds where the value is missing. */
-export const COMPLEMENTS = {
-  neq: 'eq',
-  nin: 'in',
-  not_exists: 'exists',
-  not_within_last: 'within_last',
-} as const satisfies Partial<Record<Operator, Operator>>;
-type Negative = keyof typeof COMPLEMENTS;
-export type PositiveOperator = Exclude<Operator, Negative>;
+/** An operator that is the complement of a positive one, so that it also holds where the value is missing. */
+interface NegativeEntry {
+  alias?: string;
+  complement_of: string;
+}
 
-/** The kind of the value on the left; `json`: any value, compared by its stored JSON type. */
-export type ValueKind = 'text' | 'number' | 'date' | 'json';
+/** An operator with a value of the shape, and the comparison that it is with this value. */
+function reads<S extends OperandShape>(value: S, form: (value: ShapeValue<S>) => PositiveComparison) {
+  return {
+    value,
+    read: (sent: unknown, operand: Operand) => {
+      const read = SHAPES[value].read(sent, operand);
+      return read === undefined ? undefined : form(read);
+    },
+  };
+}
+const numbers = (range: Range<Numeric>) => ({ form: 'numbers', range }) as const;
+const times = (range: Range<Moment>) => ({ form: 'times', range }) as const;
 
-/** The operators that suit a kind of value. */
+/** Every operator, in the order in which they are listed. */
+const ENTRIES = {
+  eq: { alias: '=', ...reads('scalar', (value) => ({ form: 'one_of', values: [value] })) },
+  neq: { alias: '!=', complement_of: 'eq' },
+  gt: { alias: '>', ...reads('number', (value) => numbers({ low: excluded(value) })) },
+  gte: { alias: '>=', ...reads('number', (value) => numbers({ low: included(value) })) },
+  lt: { alias: '<', ...reads('number', (value) => numbers({ high: excluded(value) })) },
+  lte: { alias: '<=', ...reads('number', (value) => numbers({ high: included(value) })) },
+  in: reads('list', (values) => ({ form: 'one_of', values })),
+  nin: { complement_of: 'in' },
+  between: reads('range', (range) => range),
+  contains: { of_part: true, ...reads('scalar', (value) => ({ form: 'contains', value })) },
+  starts_with: reads('text', (value) => ({ form: 'starts_with', value })),
+  exists: reads('none', () => ({ form: 'exists' })),
+  not_exists: { complement_of: 'exists' },
+  before: reads('moment', (moment) => times({ high: excluded(moment) })),
+  after: reads('moment', (moment) => times({ low: excluded(moment) })),
+  within_last: reads('span', (span_ms) => times(lastMs(span_ms))),
+  not_within_last: { complement_of: 'within_last' },
+} as const satisfies Record<string, PositiveEntry | NegativeEntry>;
+export type Operator = keyof typeof ENTRIES;
+export const OPERATORS = Object.keys(ENTRIES) as Operator[];
+
+/** The operators that suit a kind of value, in the order in which they are offered. */
 export const OPERATORS_OF: Readonly<Record<ValueKind, readonly Operator[]>> = {
   text: ['eq', 'neq', 'in', 'nin', 'contains', 'starts_with', 'exists', 'not_exists'],
   number: ['eq', 'neq', 'gt', 'gte', 'lt', 'lte', 'in', 'nin', 'between', 'exists', 'not_exists'],
@@ -51,58 +73,20 @@ export const OPERATORS_OF: Readonly<Record<ValueKind, readonly Operator[]>> = {
   json: OPERATORS,
 };
 
-/**
- * What an operator is compared with: nothing, a value of the kind on the left, a list of these, a number, a text, `[low,
- * high]`, a time, or a span of time.
- */
-export const OPERAND_SHAPES = [
-  'none',
-  'scalar',
-  'list',
-  'number',
-  'text',
-  'range',
-  'moment',
-  'span',
-] as const;
-export type OperandShape = (typeof OPERAND_SHAPES)[number];
-
-/** The shape of the value of each positive operator; a negative one has that of its complement. */
-export const SHAPE_OF: Readonly<Record<PositiveOperator, OperandShape>> = {
-  eq: 'scalar',
-  in: 'list',
-  gt: 'number',
-  gte: 'number',
-  lt: 'number',
-  lte: 'number',
-  between: 'range',
-  contains: 'scalar',
-  starts_with: 'text',
-  exists: 'none',
-  before: 'moment',
-  after: 'moment',
-  within_last: 'span',
-};
-
-/** A number to compare with; an integer that is not a safe one is a bigint. */
-export type Numeric = number | bigint;
-export type Scalar = string | Numeric | boolean;
-
-/** A positive comparison with its checked value; dates are milliseconds since the epoch, spans milliseconds. */
-export type PositiveComparison =
-  | { op: 'eq'; value: Scalar }
-  | { op: 'in'; values: readonly Scalar[] }
-  | { op: 'gt' | 'gte' | 'lt' | 'lte'; value: Numeric }
-  | { op: 'between'; kind: 'number'; low: Numeric; high: Numeric }
-  | { op: 'between'; kind: 'date'; low: number; high: number }
-  | { op: 'contains'; value: Scalar }
-  | { op: 'starts_with'; value: string }
-  | { op: 'exists' }
-  | { op: 'before' | 'after'; at_ms: number }
-  | { op: 'within_last'; span_ms: number };
-
-/** A positive comparison, or (`negated`) its complement. */
-export interface Comparison {
-  negated: boolean;
-  positive: PositiveComparison;
+/** An operator as it is read: itself, or the positive one whose complement it is (null: of none). */
+export function operatorOf(name: Operator): {
+  aliases: string[];
+  complement_of: Operator | null;
+  positive: PositiveEntry;
+} {
+  const entry = ENTRIES[name];
+  const aliases = 'alias' in entry ? [entry.alias] : [];
+  return 'complement_of' in entry
+    ? { aliases, complement_of: entry.complement_of, positive: ENTRIES[entry.complement_of] }
+    : { aliases, complement_of: null, positive: entry };
 }
+
+/** Operators by their other names. */
+export const OPERATOR_ALIASES: Readonly<Record<string, Operator>> = Object.fromEntries(
+  OPERATORS.flatMap((name) => operatorOf(name).aliases.map((alias) => [alias, name])),
+);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../platform/timestamp.ts';
+import { excluded, included, lastMs, type Moment, type Range } from './forms.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -55,6 +56,19 @@ export const windowSchema = z
 /** When events count: later than `last_ms` ago and up to now; from `from_ms` until before `to_ms`; or always. */
 export type Window =
   { kind: 'last'; last_ms: number } | { kind: 'range'; from_ms: number; to_ms: number } | { kind: 'always' };
+
+/** The length of a window in milliseconds; of `always` it is infinite. */
+export function lengthMs(window: Window): number {
+  if (window.kind === 'always') return Infinity;
+  return window.kind === 'last' ? window.last_ms : window.to_ms - window.from_ms;
+}
+
+/** The times that lie in a window. */
+export function timesIn(window: Window): Range<Moment> {
+  if (window.kind === 'always') return {};
+  if (window.kind === 'last') return lastMs(window.last_ms);
+  return { low: included({ at_ms: window.from_ms }), high: excluded({ at_ms: window.to_ms }) };
+}
 
 /** The window as it is evaluated; an absent one is `always`. */
 export function windowOf(raw: z.infer<typeof windowSchema> | undefined): Window {

@@ -8,9 +8,15 @@ import {
   type PropertySchema,
 } from '../../ingest/events/catalogue.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
-import { MAX_LIST } from './comparison.ts';
-import { AGGREGATES, CONDITION_SCHEMAS, MAX_STEPS, MAX_WHERE, MIN_STEPS } from './conditions.ts';
-import { DATE_AGGREGATES, MAX_BYTES, MAX_CONDITIONS, MAX_DEPTH, NEEDS_PROPERTY } from './definition.ts';
+import {
+  aggregateEntry,
+  AGGREGATES,
+  CONDITION_SCHEMAS,
+  MAX_STEPS,
+  MAX_WHERE,
+  MIN_STEPS,
+} from './conditions.ts';
+import { MAX_BYTES, MAX_CONDITIONS, MAX_DEPTH } from './definition.ts';
 import {
   ATTRIBUTE_PREFIX,
   isMoneyProperty,
@@ -20,16 +26,8 @@ import {
   type TraitFieldName,
 } from './fields.ts';
 import { HARM_EVENTS, HARM_FIELDS, HARM_SIGNS } from './harm.ts';
-import {
-  COMPLEMENTS,
-  OPERATOR_ALIASES,
-  OPERATORS,
-  OPERATORS_OF,
-  SHAPE_OF,
-  type Operator,
-  type PositiveOperator,
-  type ValueKind,
-} from './operators.ts';
+import { MAX_LIST, type ValueKind } from './operands.ts';
+import { operatorOf, OPERATORS, OPERATORS_OF, type Operator } from './operators.ts';
 
 /** What a value on the left of a comparison is, and how it can be compared. */
 interface Comparable {
@@ -56,7 +54,10 @@ export function vocabulary() {
       max_values: field.max_values ?? MAX_LIST,
     })),
     custom_attributes: { prefix: ATTRIBUTE_PREFIX, kind: 'json' as const, operators: OPERATORS_OF.json },
-    operators: OPERATORS.map(operatorOf),
+    operators: OPERATORS.map((name) => {
+      const { aliases, complement_of, positive } = operatorOf(name);
+      return { name, aliases, value: positive.value, complement_of };
+    }),
     events: Object.entries<EventDefinition>(EVENTS).map(([name, definition]) => ({
       name,
       group: definition.group,
@@ -68,9 +69,7 @@ export function vocabulary() {
     })),
     custom_events: { prefix: CUSTOM_PREFIX, max_length: MAX_EVENT_NAME_LENGTH },
     aggregates: AGGREGATES.map((name) => {
-      const kind = DATE_AGGREGATES.includes(name) ? ('date' as const) : ('number' as const);
-      const needs_property = NEEDS_PROPERTY.includes(name);
-      const keeps_unit = needs_property && name !== 'distinct';
+      const { needs_property, keeps_unit, kind } = aggregateEntry(name);
       return { name, needs_property, keeps_unit, kind, operators: OPERATORS_OF[kind] };
     }),
     harm_signs: Object.entries(HARM_SIGNS).map(([code, message]) => ({ code, message })),
@@ -85,16 +84,6 @@ export function vocabulary() {
       min_steps: MIN_STEPS,
       max_steps: MAX_STEPS,
     },
-  };
-}
-
-function operatorOf(name: Operator) {
-  const complement_of = (COMPLEMENTS as Partial<Record<Operator, PositiveOperator>>)[name] ?? null;
-  return {
-    name,
-    aliases: Object.entries(OPERATOR_ALIASES).flatMap(([alias, of]) => (of === name ? [alias] : [])),
-    value: SHAPE_OF[complement_of ?? (name as PositiveOperator)],
-    complement_of,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Comparison, Numeric, PositiveComparison, Scalar } from '../language/operators.ts';
+import type { Comparison, Moment, Numeric, PositiveComparison, Range, Scalar } from '../language/forms.ts';
 import { parameterLists, type Bindings } from './bindings.ts';
 
 /** Decimals of exact sums; further decimals of a property are cut off. */
@@ -22,17 +22,30 @@ export type Operand =
       mean_of?: string;
     };
 
-/** The moment `ago_ms` before the statement's `now_ms`. */
-export function before(bindings: Bindings, ago_ms: number): string {
-  return `fromUnixTimestamp64Milli({now_ms:Int64} - ${bindings.bind('Int64', ago_ms)}, 'UTC')`;
+/** The ends of a range as comparisons with them. */
+export function endsOf<Value>({ low, high }: Range<Value>) {
+  return [
+    ...(low === undefined ? [] : [{ sign: '>' as const, ...low }]),
+    ...(high === undefined ? [] : [{ sign: '<' as const, ...high }]),
+  ];
 }
 
-/** The moment `now_ms` of the statement. */
-export const NOW = `fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')`;
+/** What must hold of a time so that it lies in the range. */
+export function timesSql(sql: string, range: Range<Moment>, bindings: Bindings): string[] {
+  return endsOf(range).map(
+    ({ sign, is_included, value }) => `${sql} ${sign}${is_included ? '=' : ''} ${moment(value, bindings)}`,
+  );
+}
 
-/** A fixed moment of the definition. */
-export function moment(bindings: Bindings, at_ms: number): string {
-  return `fromUnixTimestamp64Milli(${bindings.bind('Int64', at_ms)}, 'UTC')`;
+function moment(value: Moment, bindings: Bindings): string {
+  const now = '{now_ms:Int64}';
+  const ms =
+    'at_ms' in value
+      ? bindings.bind('Int64', value.at_ms)
+      : value.ago_ms === 0
+        ? now
+        : `${now} - ${bindings.bind('Int64', value.ago_ms)}`;
+  return `fromUnixTimestamp64Milli(${ms}, 'UTC')`;
 }
 
 /** The comparison as an expression that is 0 or 1, never null: a missing value satisfies no positive comparison. */
@@ -42,42 +55,32 @@ export function comparisonSql(
   bindings: Bindings,
 ): string {
   const condition = positiveSql(operand, positive, bindings);
-  const sure = operand.nullable && positive.op !== 'exists' ? `ifNull(${condition}, 0)` : condition;
+  const sure = operand.nullable && positive.form !== 'exists' ? `ifNull(${condition}, 0)` : condition;
   return negated ? `not (${sure})` : sure;
 }
 
 function positiveSql(operand: Operand, positive: PositiveComparison, bindings: Bindings): string {
   const { sql } = operand;
-  switch (positive.op) {
+  switch (positive.form) {
     case 'exists':
       return operand.nullable ? `${sql} is not null` : '1';
-    case 'eq':
-      return equalsSql(operand, [positive.value], bindings);
-    case 'in':
+    case 'one_of':
       return equalsSql(operand, positive.values, bindings);
-    case 'gt':
-    case 'gte':
-    case 'lt':
-    case 'lte':
-      return `${sql} ${SIGNS[positive.op]} ${numberSql(operand, positive.value, bindings)}`;
-    case 'between':
-      return positive.kind === 'date'
-        ? `${sql} >= ${moment(bindings, positive.low)} and ${sql} <= ${moment(bindings, positive.high)}`
-        : `${sql} >= ${numberSql(operand, positive.low, bindings)} and ${sql} <= ${numberSql(operand, positive.high, bindings)}`;
     case 'contains':
       return `position(${sql}, ${bindings.bind('String', positive.value)}) > 0`;
     case 'starts_with':
       return `startsWith(${sql}, ${bindings.bind('String', positive.value)})`;
-    case 'before':
-      return `${sql} < ${moment(bindings, positive.at_ms)}`;
-    case 'after':
-      return `${sql} > ${moment(bindings, positive.at_ms)}`;
-    case 'within_last':
-      return `${sql} > ${before(bindings, positive.span_ms)} and ${sql} <= ${NOW}`;
+    case 'numbers':
+      return endsOf(positive.range)
+        .map(
+          ({ sign, is_included, value }) =>
+            `${sql} ${sign}${is_included ? '=' : ''} ${numberSql(operand, value, bindings)}`,
+        )
+        .join(' and ');
+    case 'times':
+      return timesSql(sql, positive.range, bindings).join(' and ');
   }
 }
-
-const SIGNS = { gt: '>', gte: '>=', lt: '<', lte: '<=' } as const;
 
 /**
  * Equal to one of the values. They are bound as one list where possible: there may be hundreds of values, and a

@@ -1,8 +1,8 @@
 import type { EventSet } from '../language/conditions.ts';
 import { isMoneyProperty } from '../language/fields.ts';
-import type { Window } from '../language/span.ts';
+import { lengthMs, timesIn, type Window } from '../language/span.ts';
 import type { Bindings } from './bindings.ts';
-import { before, comparisonSql, moment, NOW } from './comparison-sql.ts';
+import { comparisonSql, timesSql } from './comparison-sql.ts';
 import { jsonComparisonSql } from './json-sql.ts';
 import { moneyOperand } from './money-sql.ts';
 import { exactJson } from '../../platform/exact-json.ts';
@@ -13,11 +13,6 @@ import { exactJson } from '../../platform/exact-json.ts';
  * bets).
  */
 const SHORT_MS = 2 * 24 * 3_600_000;
-
-function isShort(window: Window): boolean {
-  if (window.kind === 'last') return window.last_ms <= SHORT_MS;
-  return window.kind === 'range' && window.to_ms - window.from_ms <= SHORT_MS;
-}
 
 /** One scan of events for all conditions of a statement: each aggregate uses its own part of the rows. */
 export class EventScan {
@@ -50,7 +45,8 @@ export class EventScan {
     this.#of_players = of_players;
     this.#is_of_one_event = areEqual(sets.map(({ event, window }) => [event, window]));
     this.#is_narrow = !of_players && areEqual(sets.map(({ event, window, where }) => [event, window, where]));
-    this.#is_of_presence = this.#is_narrow && of_presence && sets.every(({ window }) => isShort(window));
+    this.#is_of_presence =
+      this.#is_narrow && of_presence && sets.every(({ window }) => lengthMs(window) <= SHORT_MS);
   }
 
   get is_empty(): boolean {
@@ -141,14 +137,7 @@ export class EventScan {
   }
 
   #within(window: Window): string[] {
-    if (window.kind === 'always') return [];
-    if (window.kind === 'last') {
-      return [`occurred_at > ${before(this.#bindings, window.last_ms)}`, `occurred_at <= ${NOW}`];
-    }
-    return [
-      `occurred_at >= ${moment(this.#bindings, window.from_ms)}`,
-      `occurred_at < ${moment(this.#bindings, window.to_ms)}`,
-    ];
+    return timesSql('occurred_at', timesIn(window), this.#bindings);
   }
 
   /** The `where` of a set as one expression over the events; an empty text without clauses. */

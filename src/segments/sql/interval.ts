@@ -1,4 +1,4 @@
-import type { Numeric, PositiveComparison } from '../language/operators.ts';
+import { isNumeric, type Numeric, type PositiveComparison } from '../language/forms.ts';
 
 /** A range of consecutive whole numbers; both ends are included. */
 export interface Interval {
@@ -11,30 +11,16 @@ const BOUND = 10n ** 38n - 1n;
 
 /** The whole numbers that satisfy a comparison; undefined for comparisons whose numbers are not one range. */
 export function intervalOf(positive: PositiveComparison): Interval | undefined {
-  switch (positive.op) {
-    case 'eq':
-      if (typeof positive.value !== 'number' && typeof positive.value !== 'bigint') return undefined;
-      return { low: atLeast(positive.value), high: atMost(positive.value) };
-    case 'gt':
-      return { low: atMost(positive.value) + 1n, high: BOUND };
-    case 'gte':
-      return { low: atLeast(positive.value), high: BOUND };
-    case 'lt':
-      return { low: -BOUND, high: atLeast(positive.value) - 1n };
-    case 'lte':
-      return { low: -BOUND, high: atMost(positive.value) };
-    case 'between':
-      if (positive.kind === 'date') return undefined;
-      return { low: atLeast(positive.low), high: atMost(positive.high) };
-    case 'in':
-    case 'contains':
-    case 'starts_with':
-    case 'exists':
-    case 'before':
-    case 'after':
-    case 'within_last':
-      return undefined;
+  if (positive.form === 'one_of') {
+    const [value, ...more] = positive.values;
+    return isNumeric(value) && more.length === 0 ? { low: atLeast(value), high: atMost(value) } : undefined;
   }
+  if (positive.form !== 'numbers') return undefined;
+  const { low, high } = positive.range;
+  return {
+    low: low === undefined ? -BOUND : low.is_included ? atLeast(low.value) : atMost(low.value) + 1n,
+    high: high === undefined ? BOUND : high.is_included ? atMost(high.value) : atLeast(high.value) - 1n,
+  };
 }
 
 /** The least whole number that is not below `value`. */

@@ -1,8 +1,15 @@
 import { storedElement, storedNumberPattern } from '../../analytics/stored-json.ts';
 import { shortestInteger } from '../../platform/exact-json.ts';
-import type { Comparison, Numeric, PositiveComparison, Scalar } from '../language/operators.ts';
+import {
+  isNumeric,
+  type Comparison,
+  type Numeric,
+  type PositiveComparison,
+  type Range,
+  type Scalar,
+} from '../language/forms.ts';
 import type { Bindings } from './bindings.ts';
-import { comparisonSql, DECIMAL_DIGITS, DECIMAL_SCALE, decimalText } from './comparison-sql.ts';
+import { comparisonSql, DECIMAL_DIGITS, DECIMAL_SCALE, decimalText, endsOf } from './comparison-sql.ts';
 
 /** The value under `key` (not a path) of a column that holds a JSON object as text. */
 export interface JsonValue {
@@ -106,29 +113,21 @@ function jsonParts({ column, key }: JsonValue, bindings: Bindings) {
 }
 
 function positiveSql(parts: Parts, positive: PositiveComparison, bindings: Bindings): string {
-  switch (positive.op) {
+  switch (positive.form) {
     case 'exists':
       return `${parts.type} != 'Null'`;
-    case 'eq':
-      return equalsSql(parts, [positive.value], bindings);
-    case 'in':
+    case 'one_of':
       return equalsSql(parts, positive.values, bindings);
     case 'contains':
       return containsSql(parts, positive.value, bindings);
     case 'starts_with':
       return `(${parts.type} = 'String' and ${asText(parts.text, positive, bindings)})`;
-    case 'before':
-    case 'after':
-    case 'within_last':
-      return asDate(parts, positive, bindings);
-    case 'between':
-      if (positive.kind === 'date') return asDate(parts, positive, bindings);
-      return asNumber(parts, positive, bindings);
-    case 'gt':
-    case 'gte':
-    case 'lt':
-    case 'lte':
-      return asNumber(parts, positive, bindings);
+    case 'numbers':
+      return inRange(parts, positive.range, bindings);
+    case 'times': {
+      const operand = { kind: 'date', sql: parts.date(), nullable: true } as const;
+      return comparisonSql(operand, { negated: false, positive }, bindings);
+    }
   }
 }
 
@@ -136,55 +135,37 @@ function asText(sql: string, positive: PositiveComparison, bindings: Bindings): 
   return comparisonSql({ kind: 'text', sql, nullable: false }, { negated: false, positive }, bindings);
 }
 
-function asNumber(parts: Parts, positive: PositiveComparison, bindings: Bindings): string {
-  const { is_number, number } = parts;
-  if (comparesDigits(positive)) return asDigits(parts, positive, bindings);
-  const operand = { kind: 'number', held_as: 'float', sql: number, nullable: false } as const;
-  return `(${is_number} and ${comparisonSql(operand, { negated: false, positive }, bindings)})`;
-}
-
-/** Comparisons of numbers that may have an integer that is no safe one. */
-type NumberComparison =
-  | Extract<PositiveComparison, { op: 'eq' | 'in' | 'gt' | 'gte' | 'lt' | 'lte' }>
-  | Extract<PositiveComparison, { kind: 'number' }>;
-
-function comparesDigits(positive: PositiveComparison): positive is NumberComparison {
-  if (positive.op === 'in') return positive.values.some((value) => typeof value === 'bigint');
-  if (positive.op === 'between') return typeof positive.low === 'bigint' || typeof positive.high === 'bigint';
-  return positive.op !== 'contains' && 'value' in positive && typeof positive.value === 'bigint';
-}
-
-/** Compares as doubles first: the digits decide between numbers that are one double. */
-function asDigits(parts: Parts, positive: NumberComparison, bindings: Bindings): string {
-  const { is_number, number, exact } = parts;
-  const float = (value: Numeric) => bindings.bind('Float64', Number(value));
-  const beyond = (sign: '<' | '>', value: Numeric, or_equal: boolean): string => {
-    if (typeof value !== 'bigint') return `${number} ${sign}${or_equal ? '=' : ''} ${float(value)}`;
+/** In a range of numbers. Compares as doubles first: the digits decide between numbers that are one double. */
+function inRange({ is_number, number, exact }: Parts, range: Range<Numeric>, bindings: Bindings): string {
+  const ends = endsOf(range).map(({ sign, value, is_included }) => {
+    const or_equal = is_included ? '=' : '';
+    const float = () => bindings.bind('Float64', Number(value));
+    if (typeof value !== 'bigint') return `${number} ${sign}${or_equal} ${float()}`;
     const decimal = `toDecimal256OrNull(${exact()}, ${DECIMAL_SCALE})`;
     const bound = bindings.bind(`Decimal(${DECIMAL_DIGITS}, ${DECIMAL_SCALE})`, decimalText(value));
     // More digits than a decimal has are compared as doubles.
-    const tie = `ifNull(${decimal} ${sign}${or_equal ? '=' : ''} ${bound}, ${or_equal ? 1 : 0})`;
-    return `(${number} ${sign} ${float(value)} or ${number} = ${float(value)} and ${tie})`;
-  };
-  const equal = (value: Numeric): string => {
-    if (typeof value !== 'bigint') return `${number} = ${float(value)}`;
-    return `(${number} = ${float(value)} and ${isTheInteger(exact(), value, bindings)})`;
-  };
-  switch (positive.op) {
-    case 'gt':
-    case 'gte':
-      return `(${is_number} and ${beyond('>', positive.value, positive.op === 'gte')})`;
-    case 'lt':
-    case 'lte':
-      return `(${is_number} and ${beyond('<', positive.value, positive.op === 'lte')})`;
-    case 'between':
-      return `(${is_number} and ${beyond('>', positive.low, true)} and ${beyond('<', positive.high, true)})`;
-    case 'eq':
-    case 'in': {
-      const values = positive.op === 'eq' ? [positive.value] : positive.values;
-      return `(${is_number} and (${values.filter(isNumeric).map(equal).join(' or ')}))`;
-    }
+    const tie = `ifNull(${decimal} ${sign}${or_equal} ${bound}, ${is_included ? 1 : 0})`;
+    return `(${number} ${sign} ${float()} or ${number} = ${float()} and ${tie})`;
+  });
+  return `(${[is_number, ...ends].join(' and ')})`;
+}
+
+/** Equal to one of the numbers. The digits decide where a double may stand for other numbers, too. */
+function equalsNumber(
+  { is_number, number, exact }: Parts,
+  values: readonly Numeric[],
+  bindings: Bindings,
+): string {
+  if (values.every((value) => typeof value === 'number')) {
+    const operand = { kind: 'number', held_as: 'float', sql: number, nullable: false } as const;
+    const positive = { form: 'one_of', values } as const;
+    return `(${is_number} and ${comparisonSql(operand, { negated: false, positive }, bindings)})`;
   }
+  const alternatives = values.map((value) => {
+    const equals = `${number} = ${bindings.bind('Float64', Number(value))}`;
+    return typeof value === 'bigint' ? `(${equals} and ${isTheInteger(exact(), value, bindings)})` : equals;
+  });
+  return `(${is_number} and (${alternatives.join(' or ')}))`;
 }
 
 /** Whether the text of a number, whose double is that of the integer, is the integer. */
@@ -195,22 +176,13 @@ function isTheInteger(text: string, value: bigint, bindings: Bindings): string {
   return is_of_double ? `(${is_digits} or position(${text}, 'e') > 0)` : is_digits;
 }
 
-function isNumeric(value: Scalar): value is Numeric {
-  return typeof value === 'number' || typeof value === 'bigint';
-}
-
-function asDate(parts: Parts, positive: PositiveComparison, bindings: Bindings): string {
-  const operand = { kind: 'date', sql: parts.date(), nullable: true } as const;
-  return comparisonSql(operand, { negated: false, positive }, bindings);
-}
-
 /** Equal to one of the values, each compared by its own type. */
 function equalsSql(parts: Parts, values: readonly Scalar[], bindings: Bindings): string {
   const texts = values.filter((value) => typeof value === 'string');
   const numbers = values.filter(isNumeric);
   const alternatives = [
     ...(texts.length > 0 ? [equalsText(parts, texts, bindings)] : []),
-    ...(numbers.length > 0 ? [asNumber(parts, { op: 'in', values: numbers }, bindings)] : []),
+    ...(numbers.length > 0 ? [equalsNumber(parts, numbers, bindings)] : []),
     ...[true, false]
       .filter((value) => values.includes(value))
       .map((value) => `(${parts.type} = 'Bool' and ${parts.boolean} = ${value})`),
@@ -219,7 +191,7 @@ function equalsSql(parts: Parts, values: readonly Scalar[], bindings: Bindings):
 }
 
 function equalsText(parts: Parts, texts: readonly string[], bindings: Bindings): string {
-  const equals = asText(parts.text, { op: 'in', values: texts }, bindings);
+  const equals = asText(parts.text, { form: 'one_of', values: texts }, bindings);
   // From a value of another type ClickHouse extracts JSON text or nothing: only such texts need a check of the type.
   return texts.some((text) => text === '' || isJson(text))
     ? `(${parts.type} = 'String' and ${equals})`
@@ -230,7 +202,7 @@ function containsSql(parts: Parts, value: Scalar, bindings: Bindings): string {
   const element = `arrayExists(x -> ${elementEquals(value, parts, bindings)}, ${parts.elements})`;
   const in_list = `(${parts.type} = 'Array' and ${element})`;
   if (typeof value !== 'string') return in_list;
-  const in_text = asText(parts.text, { op: 'contains', value }, bindings);
+  const in_text = asText(parts.text, { form: 'contains', value }, bindings);
   return `((${parts.type} = 'String' and ${in_text}) or ${in_list})`;
 }
 

@@ -15,7 +15,8 @@ import {
   type MoneyProperty,
   type TraitFieldName,
 } from '../language/fields.ts';
-import type { Window } from '../language/span.ts';
+import { timesAt } from '../language/forms.ts';
+import { timesIn, type Window } from '../language/span.ts';
 import { contextOf, eventsOfPlayersSql, playersSql, withEvents, type CompiledQuery } from './compile.ts';
 import { nodeSql, type ConditionContext } from './condition-sql.ts';
 import { intervalOf, type Interval } from './interval.ts';
@@ -243,7 +244,9 @@ function isWhole(name: TraitFieldName): boolean {
 
 /** The window as bounds of `after_ms < t <= until_ms`. */
 function timeOf(window: Window, now_ms: number): { after_ms: number; until_ms: number } {
-  if (window.kind === 'always') return ALWAYS;
-  if (window.kind === 'last') return { after_ms: now_ms - window.last_ms, until_ms: now_ms };
-  return { after_ms: window.from_ms - 1, until_ms: window.to_ms - 1 };
+  const { low, high } = timesAt(timesIn(window), now_ms);
+  return {
+    after_ms: low === undefined ? ALWAYS.after_ms : low.value - (low.is_included ? 1 : 0),
+    until_ms: high === undefined ? ALWAYS.until_ms : high.value - (high.is_included ? 0 : 1),
+  };
 }

@@ -1,8 +1,8 @@
 import type { MessageStatus } from '../../analytics/message-status.ts';
 import type { MessageCondition } from '../language/conditions.ts';
-import type { Window } from '../language/span.ts';
+import { timesIn, type Window } from '../language/span.ts';
 import type { Bindings } from './bindings.ts';
-import { before, moment, NOW } from './comparison-sql.ts';
+import { timesSql } from './comparison-sql.ts';
 import { OWNER, playerIdsSql, SCOPE } from './owner-sql.ts';
 
 /**
@@ -34,8 +34,6 @@ export function messageSql(condition: MessageCondition, bindings: Bindings, of_p
 }
 
 function within(time: string, window: Window, bindings: Bindings): string[] {
-  if (window.kind === 'always') return [`${time} is not null`];
-  return window.kind === 'last'
-    ? [`${time} > ${before(bindings, window.last_ms)}`, `${time} <= ${NOW}`]
-    : [`${time} >= ${moment(bindings, window.from_ms)}`, `${time} < ${moment(bindings, window.to_ms)}`];
+  const bounds = timesSql(time, timesIn(window), bindings);
+  return bounds.length > 0 ? bounds : [`${time} is not null`];
 }

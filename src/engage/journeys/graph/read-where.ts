@@ -4,6 +4,7 @@ import { isObject } from '../../../platform/json-object.ts';
 import { readComparison, type ComparisonProblem } from '../../../segments/language/comparison.ts';
 import type { WhereClause } from '../../../segments/language/conditions.ts';
 import { isMoneyProperty } from '../../../segments/language/fields.ts';
+import { passingMs } from '../../../segments/language/forms.ts';
 import { quoted, type Place } from './issues.ts';
 import type { Where } from './shapes.ts';
 
@@ -115,7 +116,7 @@ function readClause(
   const kind = of === 'event' && isMoneyProperty(property) ? 'number' : 'json';
   const read = readComparison({ kind }, comparison);
   if ('key' in read) return refuse(read, comparison, { at_op, at_value });
-  if (!may_use_clock && read.positive.op === 'within_last') {
+  if (!may_use_clock && read.positive.form === 'times' && passingMs(read.positive.range) !== undefined) {
     const message = `${comparison.op} cannot be used here, because nothing asks again as time passes: use before or after, or a wait`;
     return at_op.report('CLOCK_CONDITION', message);
   }

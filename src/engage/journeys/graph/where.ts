@@ -1,11 +1,5 @@
-import type { Comparison, PositiveComparison, Scalar } from '../../../segments/language/operators.ts';
-import { jsonMomentMs } from './json-moment.ts';
+import { holds } from '../../../segments/language/holds.ts';
 import type { Where } from './shapes.ts';
-import { comparable } from '../../../platform/exact-json.ts';
-
-// The comparisons of the segment language on one JSON value, with the meaning that their SQL has (json-sql.ts): a value
-// is compared by its JSON type, a missing one is as null, and a negated comparison also holds for these. Integers are
-// compared exactly, whatever their size.
 
 /**
  * Whether every clause holds for an event's properties. The property of a clause is a key, not a path. `amount` and
@@ -69,61 +63,4 @@ export function contextValue(context: unknown, path: readonly string[]): unknown
 export function ownValue(object: unknown, key: string): unknown {
   if (typeof object !== 'object' || object === null || Array.isArray(object)) return undefined;
   return Object.hasOwn(object, key) ? (object as Record<string, unknown>)[key] : undefined;
-}
-
-function holds({ negated, positive }: Comparison, value: unknown, now_ms: number): boolean {
-  return holdsPositively(positive, comparable(value) ?? null, now_ms) !== negated;
-}
-
-function holdsPositively(positive: PositiveComparison, value: unknown, now_ms: number): boolean {
-  switch (positive.op) {
-    case 'exists':
-      return value !== null;
-    case 'eq':
-      return equals(value, positive.value);
-    case 'in':
-      return positive.values.some((one) => equals(value, one));
-    case 'contains':
-      if (Array.isArray(value)) return value.some((one) => equals(comparable(one), positive.value));
-      return (
-        typeof value === 'string' && typeof positive.value === 'string' && value.includes(positive.value)
-      );
-    case 'starts_with':
-      return typeof value === 'string' && value.startsWith(positive.value);
-    case 'gt':
-      return isNumeric(value) && value > positive.value;
-    case 'gte':
-      return isNumeric(value) && value >= positive.value;
-    case 'lt':
-      return isNumeric(value) && value < positive.value;
-    case 'lte':
-      return isNumeric(value) && value <= positive.value;
-    case 'between': {
-      const compared = positive.kind === 'date' ? jsonMomentMs(value) : value;
-      return isNumeric(compared) && compared >= positive.low && compared <= positive.high;
-    }
-    case 'before':
-    case 'after':
-    case 'within_last': {
-      const at_ms = jsonMomentMs(value);
-      return at_ms !== undefined && isAt(positive, at_ms, now_ms);
-    }
-  }
-}
-
-/** A bigint and a number are never identical, but `<` and `>` between them are exact, whatever their size. */
-function equals(value: unknown, expected: Scalar): boolean {
-  if (!isNumeric(value) || !isNumeric(expected)) return value === expected;
-  return !(value < expected) && !(value > expected);
-}
-
-function isNumeric(value: unknown): value is number | bigint {
-  return typeof value === 'number' || typeof value === 'bigint';
-}
-
-type DateComparison = Extract<PositiveComparison, { op: 'before' | 'after' | 'within_last' }>;
-
-function isAt(positive: DateComparison, at_ms: number, now_ms: number): boolean {
-  if (positive.op === 'within_last') return at_ms > now_ms - positive.span_ms && at_ms <= now_ms;
-  return positive.op === 'before' ? at_ms < positive.at_ms : at_ms > positive.at_ms;
 }

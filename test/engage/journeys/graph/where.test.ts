@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { jsonMomentMs } from '../../../../src/engage/journeys/graph/json-moment.ts';
+import { jsonMomentMs } from '../../../../src/segments/language/json-moment.ts';
 import { contextValue, matches, matchesContext } from '../../../../src/engage/journeys/graph/where.ts';
 import { openTestClickHouse } from '../../../engines/wiring.ts';
 import type { ClickHouse } from '../../../../src/platform/clickhouse/port.ts';
