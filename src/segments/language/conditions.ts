@@ -42,6 +42,7 @@ const AGGREGATE_ENTRIES = {
 export type Aggregate = keyof typeof AGGREGATE_ENTRIES;
 export const AGGREGATES = Object.keys(AGGREGATE_ENTRIES) as Aggregate[];
 
+/** The entry of an aggregate. */
 export function aggregateEntry(name: Aggregate): AggregateEntry {
   return AGGREGATE_ENTRIES[name];
 }

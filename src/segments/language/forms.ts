@@ -5,6 +5,7 @@
 export type Numeric = number | bigint;
 export type Scalar = string | Numeric | boolean;
 
+/** Whether the value is a number to compare with or to be compared. */
 export function isNumeric(value: unknown): value is Numeric {
   return typeof value === 'number' || typeof value === 'bigint';
 }
@@ -39,10 +40,12 @@ export interface Comparison {
   positive: PositiveComparison;
 }
 
+/** An end that is part of its range. */
 export function included<Value>(value: Value): Bound<Value> {
   return { value, is_included: true };
 }
 
+/** An end that is not part of its range. */
 export function excluded<Value>(value: Value): Bound<Value> {
   return { value, is_included: false };
 }

@@ -41,6 +41,7 @@ interface ShapeValues {
   /** Milliseconds. */
   span: number;
 }
+/** The shape of the right side: `none` where there is none. */
 export type OperandShape = keyof ShapeValues;
 export type ShapeValue<Shape extends OperandShape> = ShapeValues[Shape];
 

@@ -1,8 +1,7 @@
-/** What the value on the left of a comparison is. */
-export type Kind = 'text' | 'number' | 'date' | 'json';
+import type { OperandShape, ValueKind } from '../../../../src/segments/language/operands.ts';
 
-/** What an operator is compared with. */
-export type Shape = 'none' | 'scalar' | 'list' | 'number' | 'text' | 'range' | 'moment' | 'span';
+export type Kind = ValueKind;
+export type Shape = OperandShape;
 
 /** Something that can be compared; `unit` is `base_subunit` for money. */
 export interface Word {
