@@ -1,8 +1,7 @@
 import type { MessageStatus } from '../analytics/message-status.ts';
 import { conditionsOf, type Condition, type Group } from './language/conditions.ts';
 import { isTraitField, TRAIT_FIELDS } from './language/fields.ts';
-import { passingMs, type Comparison, type Moment, type Range } from './language/forms.ts';
-import { timesIn } from './language/span.ts';
+import { passingMs } from './language/forms.ts';
 import { eventSetsOf } from './sql/compile.ts';
 
 // A read is something that a definition depends on: `event:<name>`, `profile`, `segment:<id>` or `messages`.
@@ -63,32 +62,21 @@ export function dependenciesOf(definition: Group): Dependencies {
 function windowsOf(condition: Condition): PassingWindow[] {
   if (condition.type === 'message') {
     const { window, status } = condition;
-    return passing(timesIn(window), MESSAGES, { status });
+    return window.kind === 'last' ? [{ reads: MESSAGES, span_ms: window.last_ms, status }] : [];
   }
-  const of_events = eventSetsOf(condition).flatMap(({ event, window, where }) => {
+  const passing = eventSetsOf(condition).flatMap(({ event, window, where }) => {
     const reads = readOfEvent(event);
-    const dates = where.flatMap(({ property, comparison }) =>
-      passing(timesOf(comparison), reads, { property }),
-    );
-    return [...dates, ...passing(timesIn(window), reads)];
+    const dates = where.flatMap(({ property, comparison }) => {
+      const span_ms = passingMs(comparison);
+      return span_ms === undefined ? [] : [{ reads, span_ms, property }];
+    });
+    return window.kind === 'last' ? [...dates, { reads, span_ms: window.last_ms }] : dates;
   });
-  if (condition.type !== 'trait' && condition.type !== 'event') return of_events;
+  if (condition.type !== 'trait' && condition.type !== 'event') return passing;
+  const span_ms = passingMs(condition.comparison);
+  if (span_ms === undefined) return passing;
   const reads = condition.type === 'event' ? readOfEvent(condition.event) : condition.field;
-  return [...of_events, ...passing(timesOf(condition.comparison), reads)];
-}
-
-function timesOf({ positive }: Comparison): Range<Moment> {
-  return positive.form === 'times' ? positive.range : {};
-}
-
-/** The window of a range of times, if that moves with the clock. */
-function passing(
-  times: Range<Moment>,
-  reads: string,
-  which: Pick<PassingWindow, 'property' | 'status'> = {},
-): PassingWindow[] {
-  const span_ms = passingMs(times);
-  return span_ms === undefined ? [] : [{ reads, span_ms, ...which }];
+  return [...passing, { reads, span_ms }];
 }
 
 /** Whether the field of a window is a date column of `players`; otherwise it is a key of the custom attributes. */

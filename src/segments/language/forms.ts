@@ -55,8 +55,9 @@ export function lastMs(span_ms: number): Range<Moment> {
   return { low: excluded({ ago_ms: span_ms }), high: included({ ago_ms: 0 }) };
 }
 
-/** The length in milliseconds of a range that moves with the clock; undefined: it does not. */
-export function passingMs({ low }: Range<Moment>): number | undefined {
+/** How many milliseconds back the times reach that a comparison asks for; undefined: they do not move with the clock. */
+export function passingMs({ positive }: Comparison): number | undefined {
+  const low = positive.form === 'times' ? positive.range.low : undefined;
   return low !== undefined && 'ago_ms' in low.value ? low.value.ago_ms : undefined;
 }
 

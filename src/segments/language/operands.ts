@@ -28,7 +28,7 @@ export interface Operand {
 }
 
 /** The right side of a comparison as it is read, by its shape. */
-interface ShapeValues {
+export interface ShapeValues {
   none: null;
   /** A value of the kind on the left. */
   scalar: Scalar;
@@ -43,7 +43,6 @@ interface ShapeValues {
 }
 /** The shape of the right side: `none` where there is none. */
 export type OperandShape = keyof ShapeValues;
-export type ShapeValue<Shape extends OperandShape> = ShapeValues[Shape];
 
 interface Shape<Value> {
   /** What is allowed, as it follows "must be". */
@@ -54,26 +53,14 @@ interface Shape<Value> {
 
 /** How each shape is read. */
 export const SHAPES: { readonly [S in OperandShape]: Shape<ShapeValues[S]> } = {
-  none: {
-    allowed: () => 'left out',
-    read: (value) => (value === undefined ? null : undefined),
-  },
-  scalar: {
-    allowed: scalarsOf,
-    read: (value, operand) => (isScalar(operand, value) ? value : undefined),
-  },
+  none: { allowed: () => 'left out', read: (value) => (value === undefined ? null : undefined) },
+  scalar: { allowed: scalarsOf, read: (value, operand) => (isScalar(operand, value) ? value : undefined) },
   list: {
     allowed: (operand) => `a list of 1 to ${mostValues(operand)}, each ${scalarsOf(operand)}`,
     read: (value, operand) => (isList(operand, value) ? value : undefined),
   },
-  number: {
-    allowed: () => 'a number',
-    read: (value) => (isNumber(value) ? value : undefined),
-  },
-  text: {
-    allowed: () => TEXT,
-    read: (value) => (isText(value) ? value : undefined),
-  },
+  number: { allowed: () => 'a number', read: (value) => (isNumber(value) ? value : undefined) },
+  text: { allowed: () => TEXT, read: (value) => (isText(value) ? value : undefined) },
   range: {
     allowed: ({ kind }) => {
       const wanted = kind === 'json' ? 'numbers or times' : kind === 'date' ? 'times' : 'numbers';

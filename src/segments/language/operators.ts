@@ -7,7 +7,7 @@ import {
   type PositiveComparison,
   type Range,
 } from './forms.ts';
-import { SHAPES, type Operand, type OperandShape, type ShapeValue, type ValueKind } from './operands.ts';
+import { SHAPES, type Operand, type OperandShape, type ShapeValues, type ValueKind } from './operands.ts';
 
 // The operators of segment conditions. Everything that depends on an operator is derived from its entry here and from the
 // form that it is read into.
@@ -30,7 +30,7 @@ interface NegativeEntry {
 }
 
 /** An operator with a value of the shape, and the comparison that it is with this value. */
-function reads<S extends OperandShape>(value: S, form: (value: ShapeValue<S>) => PositiveComparison) {
+function reads<S extends OperandShape>(value: S, form: (value: ShapeValues[S]) => PositiveComparison) {
   return {
     value,
     read: (sent: unknown, operand: Operand) => {

@@ -95,7 +95,7 @@ describe('a definition that can be used', () => {
     ];
     expect(whereOf(short)).toEqual(whereOf(long));
     expect(whereOf({ plan: true })).toEqual([
-      { property: 'plan', comparison: { negated: false, positive: { op: 'eq', value: true } } },
+      { property: 'plan', comparison: { negated: false, positive: { form: 'one_of', values: [true] } } },
     ]);
   });
 

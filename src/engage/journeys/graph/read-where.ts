@@ -116,7 +116,7 @@ function readClause(
   const kind = of === 'event' && isMoneyProperty(property) ? 'number' : 'json';
   const read = readComparison({ kind }, comparison);
   if ('key' in read) return refuse(read, comparison, { at_op, at_value });
-  if (!may_use_clock && read.positive.form === 'times' && passingMs(read.positive.range) !== undefined) {
+  if (!may_use_clock && passingMs(read) !== undefined) {
     const message = `${comparison.op} cannot be used here, because nothing asks again as time passes: use before or after, or a wait`;
     return at_op.report('CLOCK_CONDITION', message);
   }

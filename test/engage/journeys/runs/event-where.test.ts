@@ -1,13 +1,17 @@
 import { expect, it } from 'vitest';
 import { verdictOn } from '../../../../src/engage/journeys/runs/event-where.ts';
+import { excluded } from '../../../../src/segments/language/forms.ts';
 import type { Where } from '../../../../src/engage/journeys/graph/shapes.ts';
 
-const over: Where = [
-  { property: 'amount', comparison: { negated: false, positive: { op: 'gt', value: 500 } } },
-] as unknown as Where;
+const over500 = (property: string): Where => [
+  {
+    property,
+    comparison: { negated: false, positive: { form: 'numbers', range: { low: excluded(500) } } },
+  },
+];
 
 const verdict = (event: string, properties: Record<string, unknown>, base_amount: bigint | null = null) =>
-  verdictOn(over, { event, properties, base_amount, base_payout: null, received_at: 0 });
+  verdictOn(over500('amount'), { event, properties, base_amount, base_payout: null, received_at: 0 });
 
 it('compares an amount in the base currency alone', () => {
   expect(verdict('bonus_claimed', { amount: 6_000 })).toBe(true);
@@ -22,10 +26,7 @@ it('compares an amount in the base currency alone', () => {
 });
 
 it('waits for no rate of an amount that the ledger does not have', () => {
-  const where: Where = [
-    { property: 'payout', comparison: { negated: false, positive: { op: 'gt', value: 500 } } },
-  ] as unknown as Where;
   const properties = { bet_id: 'b', amount: 10, payout: 6_000, currency: 'KRW' };
   const bet = { event: 'bet_placed', properties, base_amount: 1n, base_payout: null, received_at: 0 };
-  expect(verdictOn(where, bet)).toBe(false);
+  expect(verdictOn(over500('payout'), bet)).toBe(false);
 });
