@@ -1,7 +1,8 @@
 const NEEDS_ESCAPE = /["\\]/;
 const ESCAPE = /["\\]/g;
 
-type Plain = number | bigint | boolean | string | null;
+/** What needs no quotes in an array literal; of the texts those without spaces, quotes and commas. */
+export type Plain = number | bigint | boolean | string | null;
 
 /**
  * A Postgres array literal of texts, for `unnest(${…}::text::text[])`: one string per column instead of one
