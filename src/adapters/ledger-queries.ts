@@ -1,6 +1,7 @@
 import type { PendingQuery } from 'postgres';
-import { plainArray, textArray } from '../platform/postgres/arrays.ts';
+import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
 import { WriteConflict } from '../platform/postgres/retry.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 
@@ -84,12 +85,12 @@ export async function insertApplied(
   const { count } = await tx`
     insert into adapter_webhooks (adapter_slug, event_id, tenant_id, project_id, name, body_hash, received_at, result)
     select ${adapter_slug}, r.event_id, ${tenant_id}, ${project_id}, ${name}, r.body_hash, r.received_at, r.result::jsonb
-    from unnest(
-      ${plainArray(sorted.map(({ event_id }) => event_id))}::text::uuid[],
-      ${textArray(sorted.map(({ body_hash }) => `\\x${body_hash.toString('hex')}`))}::text::bytea[],
-      ${textArray(sorted.map(({ received_at }) => received_at.toISOString()))}::text::timestamptz[],
-      ${textArray(sorted.map(({ result }) => JSON.stringify(result)))}::text::text[])
-      as r (event_id, body_hash, received_at, result)
+    from ${rowsOf(tx, 'r', sorted, {
+      event_id: 'uuid',
+      body_hash: 'bytea',
+      received_at: 'timestamptz',
+      result: ['text', ({ result }) => JSON.stringify(result)],
+    })}
     on conflict (tenant_id, adapter_slug, event_id) do nothing`;
   if (count !== webhooks.length) throw new WriteConflict('a webhook was applied meanwhile');
 }

@@ -1,8 +1,8 @@
 import type { PendingQuery } from 'postgres';
-import { plainArray } from '../platform/postgres/arrays.ts';
 import { beyond, microseconds, type Listed, type TimePosition } from '../platform/postgres/keyset.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import type { ProjectRef } from '../tenants/project-ref.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
+import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
 import type { Capabilities } from './protocol.ts';
 
 export const ADAPTER_KINDS = ['http', 'sandbox'] as const;
@@ -65,9 +65,7 @@ export async function selectActiveSlugs(
 ): Promise<{ project_id: string; slug: string | null; has_adapters: boolean }[]> {
   return tx<{ project_id: string; slug: string | null; has_adapters: boolean }[]>`
     select r.project_id, active.slug, any_one.slug is not null as has_adapters
-    from unnest(
-      ${plainArray(projects.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(projects.map((r) => r.project_id))}::text::uuid[]) as r (tenant_id, project_id)
+    from ${rowsOf(tx, 'r', projects, PROJECT_KEY)}
     left join lateral (
       select a.slug from adapters a where a.tenant_id = r.tenant_id and a.project_id = r.project_id and a.is_active
       offset 0) active on true

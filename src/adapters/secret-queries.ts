@@ -1,7 +1,8 @@
 import type { PendingQuery } from 'postgres';
-import { plainArray, textArray } from '../platform/postgres/arrays.ts';
+import { textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import type { ProjectRef } from '../tenants/project-ref.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
+import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
 import type { AdapterRef } from './queries.ts';
 
 /** A secret of an adapter as Postgres has it. */
@@ -52,9 +53,7 @@ export function selectSigners(sql: Tx, slugs: readonly string[], now: Date): Pen
 /** The current secret of the active adapter of each of these projects that has one. */
 export async function selectActiveSecrets(sql: Tx, projects: readonly ProjectRef[]): Promise<SecretRow[]> {
   return sql<SecretRow[]>`
-    select ${columns(sql)} from unnest(
-      ${plainArray(projects.map((p) => p.tenant_id))}::text::uuid[],
-      ${plainArray(projects.map((p) => p.project_id))}::text::uuid[]) as p (tenant_id, project_id)
+    select ${columns(sql)} from ${rowsOf(sql, 'p', projects, PROJECT_KEY)}
     cross join lateral (
       select a.adapter_id from adapters a
       where a.tenant_id = p.tenant_id and a.project_id = p.project_id and a.is_active

@@ -3,6 +3,8 @@ import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import { newId } from '../platform/ids.ts';
 import type { Db, Session, Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../tenants/project-ref.ts';
 import { revisionSql } from './revision.ts';
 
 /**
@@ -62,11 +64,7 @@ export async function markMerges(
 ): Promise<void> {
   await sql`
     update player_merges m set ${sql(column)} = now()
-    from unnest(${plainArray(merges.map((m) => m.tenant_id))}::text::uuid[],
-      ${plainArray(merges.map((m) => m.project_id))}::text::uuid[],
-      ${plainArray(merges.map((m) => m.player_id))}::text::uuid[],
-      ${plainArray(merges.map((m) => m.into_player_id))}::text::uuid[])
-      as r (tenant_id, project_id, player_id, into_player_id)
+    from ${rowsOf(sql, 'r', merges, { ...PROJECT_KEY, player_id: 'uuid', into_player_id: 'uuid' })}
     where m.tenant_id = r.tenant_id and m.project_id = r.project_id and m.player_id = r.player_id
       and m.into_player_id = r.into_player_id`;
 }

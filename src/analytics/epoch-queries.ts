@@ -1,6 +1,8 @@
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
-import { plainArray, textArray } from '../platform/postgres/arrays.ts';
+import { textArray } from '../platform/postgres/arrays.ts';
 import type { Db, Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../tenants/project-ref.ts';
 import { mirroredTables, MIRRORS, type MirrorCopy, type MirroredTable } from './mirrors.ts';
 import { REVISIONS_OF_EPOCH } from './revision.ts';
 
@@ -187,12 +189,11 @@ export async function isBehindCopies(
   copies: readonly CopiedRow[],
 ): Promise<boolean> {
   if (copies.length === 0) return false;
-  const rows = sql`
-    unnest(${plainArray(copies.map((c) => c.tenant_id))}::text::uuid[],
-      ${plainArray(copies.map((c) => c.project_id))}::text::uuid[],
-      ${plainArray(copies.map((c) => c.row_id))}::text::uuid[],
-      ${plainArray(copies.map((c) => BigInt(c.revision) % REVISIONS_OF_EPOCH))}::text::numeric[])
-      as r (tenant_id, project_id, row_id, xid)`;
+  const rows = rowsOf(sql, 'r', copies, {
+    ...PROJECT_KEY,
+    row_id: 'uuid',
+    xid: ['numeric', (c) => BigInt(c.revision) % REVISIONS_OF_EPOCH],
+  });
   const newest = tables
     .map(
       ({ table, row_id }) => `select changed_xid from ${table} t

@@ -1,5 +1,6 @@
-import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../tenants/project-ref.ts';
 import type { WorkQuery } from '../platform/postgres/work-watch.ts';
 import { MIRRORED } from './mirrored-columns.ts';
 import { mirroredTables, type Mirror, type MirrorCopy } from './mirrors.ts';
@@ -171,9 +172,7 @@ export async function isMirrorBehind(
 export async function markKnownToSegments(tx: Tx, players: readonly ChangedPlayer[]): Promise<void> {
   await tx`
     update players p set is_known_to_segments = true
-    from unnest(${plainArray(players.map((p) => p.tenant_id))}::text::uuid[],
-      ${plainArray(players.map((p) => p.project_id))}::text::uuid[],
-      ${plainArray(players.map((p) => p.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
+    from ${rowsOf(tx, 'r', players, { ...PROJECT_KEY, player_id: 'uuid' })}
     where p.tenant_id = r.tenant_id and p.project_id = r.project_id and p.player_id = r.player_id
       and not p.is_known_to_segments`;
 }

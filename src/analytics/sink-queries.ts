@@ -1,5 +1,5 @@
 import type { Db, Tx } from '../platform/postgres/port.ts';
-import { plainArray } from '../platform/postgres/arrays.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
 
 /** The sink's position in one partition; `block_token` is set while a block with a range of it is open. */
 export interface SinkPosition {
@@ -45,9 +45,11 @@ export async function openBlock(
       const written = await tx`
         insert into sink_positions as s (topic, partition, next_offset, block_end, block_token)
         select ${topic}, r.partition, r.from_offset, r.to_offset, ${token}
-        from unnest(${plainArray(ranges.map((r) => r.partition))}::text::integer[],
-          ${plainArray(ranges.map((r) => r.from))}::text::bigint[],
-          ${plainArray(ranges.map((r) => r.to))}::text::bigint[]) as r (partition, from_offset, to_offset)
+        from ${rowsOf(tx, 'r', ranges, {
+          partition: 'integer',
+          from_offset: ['bigint', (r) => r.from],
+          to_offset: ['bigint', (r) => r.to],
+        })}
         order by r.partition
         on conflict (topic, partition) do update set next_offset = excluded.next_offset,
           block_end = excluded.block_end, block_token = excluded.block_token

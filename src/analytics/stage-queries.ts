@@ -1,8 +1,9 @@
 import { readMirrorPosition } from './mirror-queries.ts';
 import { SENDS_MIRROR } from './mirrors.ts';
 import type { Backlog } from '../platform/backlog-gauge.ts';
-import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../tenants/project-ref.ts';
 import type { WorkQuery } from '../platform/postgres/work-watch.ts';
 import type { Channel } from '../tenants/config/channels.ts';
 
@@ -56,9 +57,7 @@ export const reachedStagesWork: WorkQuery = (sql) =>
 export async function deleteStages(tx: Tx, stages: readonly ReachedStage[]): Promise<void> {
   await tx`
     delete from message_stages s
-    using unnest(${plainArray(stages.map((s) => s.tenant_id))}::text::uuid[],
-      ${plainArray(stages.map((s) => s.project_id))}::text::uuid[],
-      ${plainArray(stages.map((s) => s.stage_id))}::text::bigint[]) as r (tenant_id, project_id, stage_id)
+    using ${rowsOf(tx, 'r', stages, { ...PROJECT_KEY, stage_id: 'bigint' })}
     where s.tenant_id = r.tenant_id and s.project_id = r.project_id and s.stage_id = r.stage_id`;
 }
 

@@ -1,6 +1,7 @@
 import type { PendingQuery } from 'postgres';
-import { plainArray, textArray } from '../platform/postgres/arrays.ts';
+import { textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
 
 /** The key of an idempotency record: `route` is the method and declared path of an endpoint, `key` is a UUID. */
 export interface RecordRef {
@@ -40,9 +41,7 @@ export function selectRecords(
 ): PendingQuery<(IdempotencyRecord & RecordRef)[]> {
   return tx<(IdempotencyRecord & RecordRef)[]>`
     select r.tenant_id, r.route, r.key, k.request_hash, k.status, k.response, k.settles_at
-    from unnest(
-      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${textArray(refs.map((r) => r.route))}::text::text[],
-      ${plainArray(refs.map((r) => r.key))}::text::uuid[]) as r (tenant_id, route, key)
+    from ${rowsOf(tx, 'r', refs, { tenant_id: 'uuid', route: 'text', key: 'uuid' })}
     cross join lateral (
       select k.* from idempotency_keys k
       where k.tenant_id = r.tenant_id and k.route = r.route and k.idempotency_key = r.key

@@ -1,7 +1,7 @@
 import { MIRRORED } from '../analytics/mirrored-columns.ts';
 import { NIL_ID } from '../platform/ids.ts';
-import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
 import {
   behind,
   isOneOf,
@@ -65,13 +65,15 @@ const members: CopySource = {
     return rows.map(byMember);
   },
   async readRows(sql, { tenant_id, project_id }, keys) {
-    const [segments, ids] = [0, 37].map((at) => plainArray(keys.map((key) => key.slice(at, at + 36))));
     const rows = await sql<MemberRow[]>`
       select m.tenant_id, m.project_id, m.segment_id, m.player_id from segment_members m
       join segments s using (tenant_id, project_id, segment_id)
       where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and s.deleted_at is null
         and (m.segment_id, m.player_id) in (
-          select * from unnest(${segments ?? ''}::text::uuid[], ${ids ?? ''}::text::uuid[]))`;
+          select * from ${rowsOf(sql, 'k', keys, {
+            segment_id: ['uuid', (key) => key.slice(0, 36)],
+            player_id: ['uuid', (key) => key.slice(37)],
+          })})`;
     return rows.map(byMember);
   },
   readCopies: (clickhouse, project, part) =>

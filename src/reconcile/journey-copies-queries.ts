@@ -1,5 +1,5 @@
-import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
 import {
   behind,
   isOneOf,
@@ -86,11 +86,13 @@ const steps: CopySource = {
   },
   /** Of a run whose steps were removed every step is open: Postgres cannot tell whether a copy is right. */
   async readRows(sql, { tenant_id, project_id }, keys) {
-    const [run_ids, seqs] = [keys.map((key) => key.slice(0, 36)), keys.map((key) => Number(key.slice(37)))];
     return sql<PlacedRow[]>`
       select r.tenant_id, r.project_id, ${sql.unsafe(keySql('w'))}, r.player_id, r.is_archived as is_open,
         ${sql.unsafe(STEP_VALUES)}
-      from unnest(${plainArray(run_ids)}::text::uuid[], ${plainArray(seqs)}::text::integer[]) as w (run_id, seq)
+      from ${rowsOf(sql, 'w', keys, {
+        run_id: ['uuid', (key) => key.slice(0, 36)],
+        seq: ['integer', (key) => Number(key.slice(37))],
+      })}
       cross join lateral (
         select o.* from journey_runs o
         where o.run_id = w.run_id and o.tenant_id = ${tenant_id} and o.project_id = ${project_id} offset 0) r

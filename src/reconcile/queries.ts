@@ -1,5 +1,5 @@
-import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
 
 export interface Project {
   tenant_id: string;
@@ -23,8 +23,6 @@ export async function storeReconciliations(
   await tx`
     insert into reconciliations (tenant_id, ended_at, differences)
     select r.tenant_id, ${ended_at}, r.differences
-    from unnest(
-      ${plainArray(tenants.map(({ tenant_id }) => tenant_id))}::text::uuid[],
-      ${plainArray(tenants.map(({ differences }) => differences))}::text::bigint[]) as r (tenant_id, differences)
+    from ${rowsOf(tx, 'r', tenants, { tenant_id: 'uuid', differences: 'bigint' })}
     on conflict (tenant_id) do update set ended_at = excluded.ended_at, differences = excluded.differences`;
 }

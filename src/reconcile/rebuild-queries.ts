@@ -1,7 +1,8 @@
 import type { Merge } from '../analytics/correction-queries.ts';
 import { NIL_ID } from '../platform/ids.ts';
-import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../tenants/project-ref.ts';
 import { selectMembers, type Member } from './member-queries.ts';
 import type { Project } from './queries.ts';
 
@@ -12,8 +13,7 @@ export async function readBaseCurrencies(
 ): Promise<Map<string, string>> {
   const rows = await sql<{ project_id: string; base_currency: string }[]>`
     select r.project_id, t.base_currency
-    from unnest(${plainArray(projects.map((p) => p.tenant_id))}::text::uuid[],
-      ${plainArray(projects.map((p) => p.project_id))}::text::uuid[]) as r (tenant_id, project_id)
+    from ${rowsOf(sql, 'r', projects, PROJECT_KEY)}
     join tenants t using (tenant_id)`;
   return new Map(rows.map(({ project_id, base_currency }) => [project_id, base_currency]));
 }
@@ -25,9 +25,7 @@ export async function readSurvivors(
 ): Promise<Merge[]> {
   return sql<Merge[]>`
     select r.tenant_id, r.project_id, r.player_id, m.into_player_id
-    from unnest(${plainArray(players.map((p) => p.tenant_id))}::text::uuid[],
-      ${plainArray(players.map((p) => p.project_id))}::text::uuid[],
-      ${plainArray(players.map((p) => p.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
+    from ${rowsOf(sql, 'r', players, { ...PROJECT_KEY, player_id: 'uuid' })}
     cross join lateral (
       select into_player_id from player_merges m where m.tenant_id = r.tenant_id and m.project_id = r.project_id
         and m.player_id = r.player_id offset 0) m`;
@@ -65,8 +63,7 @@ export async function readOwnSegments(
 ): Promise<(Project & { segment_id: string })[]> {
   return sql<(Project & { segment_id: string })[]>`
     select s.tenant_id, s.project_id, s.segment_id
-    from unnest(${plainArray(projects.map((p) => p.tenant_id))}::text::uuid[],
-      ${plainArray(projects.map((p) => p.project_id))}::text::uuid[]) as r (tenant_id, project_id)
+    from ${rowsOf(sql, 'r', projects, PROJECT_KEY)}
     join segments s using (tenant_id, project_id)
     where s.deleted_at is null and s.refresh_strategy <> 'manual'`;
 }

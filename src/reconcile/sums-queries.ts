@@ -1,6 +1,7 @@
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
-import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../tenants/project-ref.ts';
 import { survivorOf } from '../analytics/survivor.ts';
 import {
   JOIN_SURVIVOR,
@@ -158,9 +159,7 @@ export async function readChangedPlayers(
   return sql<ChangedPlayer[]>`
     select r.tenant_id, r.project_id, r.player_id, c.is_gone,
       not pg_visible_in_snapshot(c.changed_xid, ${snapshot}::text::pg_snapshot) as is_recent
-    from unnest(${plainArray(players.map((p) => p.tenant_id))}::text::uuid[],
-      ${plainArray(players.map((p) => p.project_id))}::text::uuid[],
-      ${plainArray(players.map((p) => p.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
+    from ${rowsOf(sql, 'r', players, { ...PROJECT_KEY, player_id: 'uuid' })}
     cross join lateral (
       select false as is_gone, t.changed_xid from player_totals t where t.tenant_id = r.tenant_id
         and t.project_id = r.project_id and t.player_id = r.player_id

@@ -1,9 +1,10 @@
 import type { PendingQuery } from 'postgres';
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
 import type { WorkQuery } from '../platform/postgres/work-watch.ts';
 import type { SegmentRef } from './queries.ts';
-import type { ProjectRef } from '../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
 
 /** Postgres notifies on this channel when players are marked dirty. */
 export const DIRTY_PLAYERS_CHANNEL = 'dirty_players';
@@ -35,16 +36,15 @@ export async function selectRealtimeReads(
 /** Queues entries, and notifies the processors on {@link DIRTY_PLAYERS_CHANNEL}. */
 export async function insertDirtyPlayers(tx: Tx, entries: readonly DirtyPlayers[], now: Date): Promise<void> {
   if (entries.length === 0) return;
-  const rows = entries.map((t) => ({ ...t, segment_id: t.segment_id ?? null }));
   await tx`
     insert into dirty_players (tenant_id, project_id, reads, player_ids, segment_id, marked_at)
     select r.tenant_id, r.project_id, r.reads::text[], r.player_ids::uuid[], r.segment_id, ${now}
-    from unnest(${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
-      ${textArray(rows.map((r) => textArray(r.reads)))}::text::text[],
-      ${textArray(rows.map((r) => plainArray(r.player_ids)))}::text::text[],
-      ${plainArray(rows.map((r) => r.segment_id))}::text::uuid[])
-      as r (tenant_id, project_id, reads, player_ids, segment_id)`;
+    from ${rowsOf(tx, 'r', entries, {
+      ...PROJECT_KEY,
+      reads: ['text', (r) => textArray(r.reads)],
+      player_ids: ['text', (r) => plainArray(r.player_ids)],
+      segment_id: ['uuid', (r) => r.segment_id ?? null],
+    })}`;
   await tx`select pg_notify(${DIRTY_PLAYERS_CHANNEL}, '')`;
 }
 

@@ -1,5 +1,6 @@
-import { plainArray, textArray } from '../platform/postgres/arrays.ts';
+import { textArray } from '../platform/postgres/arrays.ts';
 import type { Session } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
 import { waitForLocks } from '../platform/postgres/session.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { SegmentRef } from './queries.ts';
@@ -65,8 +66,7 @@ export async function tryShareMemberships(
   if (refs.length === 0) return new Set();
   const rows = await sql<{ segment_id: string; is_shared: boolean }[]>`
     select segment_id, pg_try_advisory_lock_shared(hashtextextended(key, 0)) as is_shared
-    from unnest(${plainArray(refs.map(({ segment_id }) => segment_id))}::text::text[],
-      ${textArray(refs.map(membershipKey))}::text::text[]) as r (segment_id, key)`;
+    from ${rowsOf(sql, 'r', refs, { segment_id: 'text', key: ['text', membershipKey] })}`;
   return new Set(rows.filter(({ is_shared }) => is_shared).map(({ segment_id }) => segment_id));
 }
 

@@ -3,9 +3,10 @@ import type { PendingQuery } from 'postgres';
 import { revisionSql } from '../analytics/revision.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
 import type { WorkQuery } from '../platform/postgres/work-watch.ts';
 import type { SegmentRef } from './queries.ts';
-import type { ProjectRef } from '../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
 
 /** Players per row of `segment_changes`. */
 const CHANGE_CHUNK = 1_000;
@@ -86,9 +87,8 @@ export async function changeMemberships(
   is_part = false,
 ): Promise<MembershipCounts> {
   if (entering.length + leaving.length === 0) return { added: 0, removed: 0 };
-  const rows = (list: readonly Membership[]) => tx`unnest(
-    ${plainArray(list.map(({ segment_id }) => segment_id))}::text::uuid[],
-    ${plainArray(list.map(({ player_id }) => player_id))}::text::uuid[]) as r (segment_id, player_id)`;
+  const rows = (list: readonly Membership[]) =>
+    rowsOf(tx, 'r', list, { segment_id: 'uuid', player_id: 'uuid' });
   const outboxRows = (has_entered: boolean, of: 'added' | 'removed') => tx`
     select ${tenant_id}::uuid, ${project_id}::uuid, segment_id, ${has_entered}::boolean, array_agg(player_id), ${now}::timestamptz
     from (select segment_id, player_id, (row_number() over (partition by segment_id) - 1) / ${CHANGE_CHUNK} as chunk
@@ -263,9 +263,7 @@ export async function selectDeleted(
 ): Promise<SegmentRef[]> {
   return sql<SegmentRef[]>`
     select distinct s.tenant_id, s.project_id, s.segment_id
-    from unnest(${plainArray(changes.map((c) => c.tenant_id))}::text::uuid[],
-      ${plainArray(changes.map((c) => c.project_id))}::text::uuid[],
-      ${plainArray(changes.map((c) => c.segment_id))}::text::uuid[]) as r (tenant_id, project_id, segment_id)
+    from ${rowsOf(sql, 'r', changes, { ...PROJECT_KEY, segment_id: 'uuid' })}
     cross join lateral (
       select * from segments s
       where s.tenant_id = r.tenant_id and s.project_id = r.project_id and s.segment_id = r.segment_id
@@ -276,9 +274,7 @@ export async function selectDeleted(
 export async function deleteChanges(sql: Tx, changes: readonly PendingMembershipChange[]): Promise<void> {
   await sql`
     delete from segment_changes c
-    using unnest(${plainArray(changes.map((c) => c.tenant_id))}::text::uuid[],
-      ${plainArray(changes.map((c) => c.project_id))}::text::uuid[],
-      ${plainArray(changes.map((c) => c.change_id))}::text::bigint[]) as r (tenant_id, project_id, change_id)
+    using ${rowsOf(sql, 'r', changes, { ...PROJECT_KEY, change_id: 'bigint' })}
     where c.tenant_id = r.tenant_id and c.project_id = r.project_id and c.change_id = r.change_id`;
 }
 

@@ -1,5 +1,6 @@
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 
 /** Segments that refer to each other are followed so far: a chain of them has no end only if it is a circle. */
@@ -55,9 +56,7 @@ export async function selectDeferredPlayers(
 ): Promise<{ segment_id: string; player_id: string }[]> {
   return sql<{ segment_id: string; player_id: string }[]>`
     select r.segment_id, r.player_id
-    from unnest(
-      ${plainArray(pairs.map((p) => p.segment_id))}::text::uuid[],
-      ${plainArray(pairs.map((p) => p.player_id))}::text::uuid[]) as r (segment_id, player_id)
+    from ${rowsOf(sql, 'r', pairs, { segment_id: 'uuid', player_id: 'uuid' })}
     cross join lateral (
       select from segments s
       where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.segment_id = r.segment_id

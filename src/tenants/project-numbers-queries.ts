@@ -1,11 +1,11 @@
-import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import type { ProjectRef } from './project-ref.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
+import { PROJECT_KEY, type ProjectRef } from './project-ref.ts';
 
-/** The projects of rows, each once, and for each row the place of its project among them, counted from 1. */
+/** The projects of rows, each once, and a column for `rowsOf` of the same rows: the project of each, counted from 1. */
 export interface Places<Project extends ProjectRef> {
   projects: Project[];
-  places: number[];
+  place: readonly ['integer', (row: unknown, index: number) => number | null];
 }
 
 /** Tells the projects of rows: a small number for each of thousands of rows is read faster than the ids. */
@@ -25,7 +25,7 @@ export function placesOf<Project extends ProjectRef>(rows: readonly Project[]): 
     [last, last_place] = [row, place];
     return place;
   });
-  return { projects, places };
+  return { projects, place: ['integer', (_row, i) => places[i] ?? null] };
 }
 
 /**
@@ -35,7 +35,6 @@ export function placesOf<Project extends ProjectRef>(rows: readonly Project[]): 
 export function projectsInPlaces(tx: Tx, projects: readonly ProjectRef[]) {
   return tx`(
     select r.place::integer as place, p.project_no, p.tenant_id, p.project_id
-    from unnest(${plainArray(projects.map((p) => p.tenant_id))}::text::uuid[],
-      ${plainArray(projects.map((p) => p.project_id))}::text::uuid[]) with ordinality as r (tenant_id, project_id, place)
+    from ${rowsOf(tx, 'r', projects, { ...PROJECT_KEY, place: 'ordinality' })}
     join projects p using (tenant_id, project_id))`;
 }

@@ -8,3 +8,6 @@ export interface ProjectRef {
 export function projectRefOf({ tenant_id, project_id }: ProjectRef): ProjectRef {
   return { tenant_id, project_id };
 }
+
+/** The columns of a {@link ProjectRef}, for `rowsOf`. */
+export const PROJECT_KEY = { tenant_id: 'uuid', project_id: 'uuid' } as const;

@@ -1,7 +1,7 @@
 import type { PendingQuery } from 'postgres';
-import { textArray, plainArray } from '../platform/postgres/arrays.ts';
 import type { Role } from '../http/auth/roles.ts';
 import type { Tx } from '../platform/postgres/port.ts';
+import { rowsOf } from '../platform/postgres/rows.ts';
 import type { CatalogueCurrency } from './currency-catalogue.ts';
 import type { MembershipBody } from './schema.ts';
 
@@ -39,16 +39,16 @@ export async function insertCurrencies(
   tenant_id: string,
   currencies: readonly CatalogueCurrency[],
 ): Promise<void> {
-  const texts = (column: 'code' | 'kind' | 'symbol' | 'display_name') =>
-    textArray(currencies.map((currency) => currency[column]));
   await sql`
     insert into currencies (tenant_id, code, kind, scale, symbol, display_name)
     select ${tenant_id}, code, kind, scale, symbol, display_name
-    from unnest(
-      ${texts('code')}::text::text[], ${texts('kind')}::text::text[],
-      ${plainArray(currencies.map(({ scale }) => scale))}::text::smallint[],
-      ${texts('symbol')}::text::text[], ${texts('display_name')}::text::text[]
-    ) as t (code, kind, scale, symbol, display_name)`;
+    from ${rowsOf(sql, 't', currencies, {
+      code: 'text',
+      kind: 'text',
+      scale: 'smallint',
+      symbol: 'text',
+      display_name: 'text',
+    })}`;
 }
 
 /** Adds a member, or changes a member's role. False when the tenant does not exist. */

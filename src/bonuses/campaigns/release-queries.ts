@@ -1,5 +1,5 @@
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { NewHistory } from '../grants/apply-queries.ts';
 import { grantPlayerColumns, type GrantPlayer, type NewGrant } from '../grants/issue-queries.ts';
@@ -201,9 +201,7 @@ export async function insertReleased(tx: Tx, released: readonly ReleasedGrant[])
   if (first === undefined) return;
   const { bonus_amount_base: _, ...grant } = first.grant;
   const shared = JSON.stringify({ ...grant, event: first.event.event, source: first.event.source });
-  const plain = (pick: (one: NewGrant) => string | number | bigint | null) =>
-    plainArray(released.map((one) => pick(one.grant)));
-  const texts = (pick: (one: ReleasedGrant) => string) => textArray(released.map(pick));
+  const rows = released.map((one) => ({ ...one.grant, data: JSON.stringify(one.event.data) }));
   await tx`
     with added as materialized (
       select s.*, r.* from jsonb_to_record(${shared}::text::jsonb) as s (tenant_id uuid, project_id uuid,
@@ -212,15 +210,20 @@ export async function insertReleased(tx: Tx, released: readonly ReleasedGrant[])
         currency text, fx jsonb, base_fx jsonb, attempts integer, calls integer, first_called_at timestamptz,
         next_attempt_at timestamptz, created_at timestamptz, expires_at timestamptz, seq integer, event text,
         source text)
-      cross join unnest(${plain((g) => g.grant_id)}::text::uuid[], ${plain((g) => g.player_id)}::text::uuid[],
-        ${plain((g) => g.slot)}::text::integer[], ${texts(({ grant: g }) => g.player_external_id)}::text::text[],
-        ${texts(({ grant: g }) => g.order_body)}::text::text[], ${plain((g) => g.deposit_amount)}::text::numeric[],
-        ${plain((g) => g.bonus_amount)}::text::numeric[], ${plain((g) => g.bonus_amount_base)}::text::bigint[],
-        ${plain((g) => g.wagering_required)}::text::numeric[], ${plain((g) => g.max_bet)}::text::numeric[],
-        ${plain((g) => g.max_win_cap)}::text::numeric[],
-        ${texts(({ event }) => JSON.stringify(event.data))}::text::text[])
-        as r (grant_id, player_id, slot, player_external_id, order_body, deposit_amount, bonus_amount,
-          bonus_amount_base, wagering_required, max_bet, max_win_cap, data)),
+      cross join ${rowsOf(tx, 'r', rows, {
+        grant_id: 'uuid',
+        player_id: 'uuid',
+        slot: 'integer',
+        player_external_id: 'text',
+        order_body: 'text',
+        deposit_amount: 'numeric',
+        bonus_amount: 'numeric',
+        bonus_amount_base: 'bigint',
+        wagering_required: 'numeric',
+        max_bet: 'numeric',
+        max_win_cap: 'numeric',
+        data: 'text',
+      })}),
     grants as (
       insert into bonus_grants (tenant_id, project_id, grant_id, template_id, template_version, player_id, campaign_id,
         granted_by_kind, granted_by_id, granted_by_user, terms, exclusion_group, slot, status, outcome, adapter_slug,

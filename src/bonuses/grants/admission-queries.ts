@@ -1,5 +1,6 @@
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
 
 /** Whether the player of a grant is protected now. */
@@ -26,11 +27,7 @@ export async function selectProtected(
       when p.status = 'banned' then 'BANNED'
       when p.cooldown_until > ${now} then 'COOLDOWN' end as reason,
       coalesce(c.is_paused, false) as is_paused
-    from unnest(
-      ${plainArray(grants.map((g) => g.tenant_id))}::text::uuid[],
-      ${plainArray(grants.map((g) => g.project_id))}::text::uuid[],
-      ${plainArray(grants.map((g) => g.player_id))}::text::uuid[],
-      ${plainArray(grants.map((g) => g.grant_id))}::text::uuid[]) as r (tenant_id, project_id, player_id, grant_id)
+    from ${rowsOf(sql, 'r', grants, { ...PROJECT_KEY, player_id: 'uuid', grant_id: 'uuid' })}
     left join lateral (
       select m.into_player_id from player_merges m
       where m.player_id = r.player_id and m.tenant_id = r.tenant_id and m.project_id = r.project_id offset 0) m on true

@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { CallChange } from './conclude-queries.ts';
 import type { EventSource, GrantRef, GrantRow } from './grant-row.ts';
 import type { GrantStatus } from './transition.ts';
@@ -149,13 +150,10 @@ export function addHistory(tx: Tx, rows: readonly NewHistory[]): Statements {
 /** For each of these grants a place beyond all that its template's grants to its player have, and those before it here. */
 export async function nextSlots(tx: Tx, grants: readonly GrantRow[]): Promise<number[]> {
   if (grants.length === 0) return [];
-  const of = (name: 'tenant_id' | 'project_id' | 'player_id' | 'template_id') =>
-    plainArray(grants.map((grant) => grant[name]));
   const rows = await tx<{ slot: number }[]>`
     select last.slot + (row_number() over (partition by r.tenant_id, r.project_id, r.player_id, r.template_id
       order by r.nr))::integer as slot
-    from unnest(${of('tenant_id')}::text::uuid[], ${of('project_id')}::text::uuid[], ${of('player_id')}::text::uuid[],
-      ${of('template_id')}::text::uuid[]) with ordinality as r (tenant_id, project_id, player_id, template_id, nr)
+    from ${rowsOf(tx, 'r', grants, { ...PROJECT_KEY, player_id: 'uuid', template_id: 'uuid', nr: 'ordinality' })}
     cross join lateral (
       select coalesce(max(own.slot), 0)::integer as slot
       -- Found by the player alone: by the template, Postgres might read all that was ever granted from it.
@@ -197,10 +195,7 @@ export function correctBudgets(tx: Tx, corrections: readonly BudgetCorrection[])
     .filter(({ difference }) => difference !== 0n)
     .sort((a, b) => (a.template_id < b.template_id ? -1 : 1));
   if (sorted.length === 0) return [];
-  const asked = tx`unnest(${plainArray(sorted.map((r) => r.tenant_id))}::text::uuid[],
-    ${plainArray(sorted.map((r) => r.project_id))}::text::uuid[],
-    ${plainArray(sorted.map((r) => r.template_id))}::text::uuid[],
-    ${plainArray(sorted.map((r) => r.difference))}::text::numeric[]) as r (tenant_id, project_id, template_id, difference)`;
+  const asked = rowsOf(tx, 'r', sorted, { ...PROJECT_KEY, template_id: 'uuid', difference: 'numeric' });
   const isAsked = tx`o.template_id = r.template_id and o.tenant_id = r.tenant_id and o.project_id = r.project_id`;
   return [
     // A statement of its own, so that the next one sees what other transactions have changed until then.

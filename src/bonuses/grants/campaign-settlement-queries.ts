@@ -1,5 +1,6 @@
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { Statements } from './apply-queries.ts';
 import type { GrantRef } from './grant-row.ts';
 
@@ -61,12 +62,13 @@ export function correctCampaignBudgets(tx: Tx, corrections: readonly CampaignCor
     .filter(({ base, grants }) => base !== 0n || grants !== 0)
     .sort((a, b) => (a.campaign_id < b.campaign_id ? -1 : 1));
   if (sorted.length === 0) return [];
-  const asked = tx`unnest(${plainArray(sorted.map((r) => r.tenant_id))}::text::uuid[],
-    ${plainArray(sorted.map((r) => r.project_id))}::text::uuid[],
-    ${plainArray(sorted.map((r) => r.campaign_id))}::text::uuid[],
-    ${plainArray(sorted.map((r) => r.grant_id))}::text::uuid[], ${plainArray(sorted.map((r) => r.base))}::text::numeric[],
-    ${plainArray(sorted.map((r) => r.grants))}::text::integer[])
-    as r (tenant_id, project_id, campaign_id, grant_id, base, grants)`;
+  const asked = rowsOf(tx, 'r', sorted, {
+    ...PROJECT_KEY,
+    campaign_id: 'uuid',
+    grant_id: 'uuid',
+    base: 'numeric',
+    grants: 'integer',
+  });
   const isAsked = tx`o.campaign_id = r.campaign_id and o.tenant_id = r.tenant_id and o.project_id = r.project_id`;
   return [
     // A statement of its own, so that the next one sees what other transactions have changed until then.

@@ -1,7 +1,8 @@
 import type { PendingQuery } from 'postgres';
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { GrantRef, GrantRow } from './grant-row.ts';
 
 /** An event of a grant that is to be on the log. */
@@ -49,11 +50,7 @@ export function selectToPublish(sql: Tx, limit: number): PendingQuery<ToPublish[
 export async function markPublished(sql: Tx, events: readonly ToPublish[]): Promise<void> {
   await sql`
     update bonus_grant_events e set is_to_publish = false
-    from unnest(
-      ${plainArray(events.map((e) => e.tenant_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.project_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.grant_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.seq))}::text::integer[]) as u (tenant_id, project_id, grant_id, seq)
+    from ${rowsOf(sql, 'u', events, { ...PROJECT_KEY, grant_id: 'uuid', seq: 'integer' })}
     cross join lateral (
       select o.ctid from bonus_grant_events o
       where o.grant_id = u.grant_id and o.seq = u.seq and o.tenant_id = u.tenant_id and o.project_id = u.project_id

@@ -1,5 +1,6 @@
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
 import { grantPlayerColumns, isCountedEver, type GrantPlayer } from './issue-queries.ts';
 
@@ -29,14 +30,13 @@ export async function selectRecheck(sql: Tx, grants: readonly RecheckRef[]): Pro
       t.eligible_segment_id is null or exists (select from segment_members m
         where m.segment_id = t.eligible_segment_id and m.player_id = r.player_id and m.tenant_id = r.tenant_id
           and m.project_id = r.project_id offset 0) as is_member
-    from unnest(
-      ${plainArray(grants.map((g) => g.tenant_id))}::text::uuid[],
-      ${plainArray(grants.map((g) => g.project_id))}::text::uuid[],
-      ${plainArray(grants.map((g) => g.grant_id))}::text::uuid[],
-      ${plainArray(grants.map((g) => g.player_id))}::text::uuid[],
-      ${plainArray(grants.map((g) => g.template_id))}::text::uuid[],
-      ${plainArray(grants.map((g) => `"${g.created_at.toISOString()}"`))}::text::timestamptz[]
-    ) as r (tenant_id, project_id, grant_id, player_id, template_id, created_at)
+    from ${rowsOf(sql, 'r', grants, {
+      ...PROJECT_KEY,
+      grant_id: 'uuid',
+      player_id: 'uuid',
+      template_id: 'uuid',
+      created_at: 'timestamptz',
+    })}
     cross join lateral (
       select ${grantPlayerColumns(sql)} from players p
       where p.player_id = r.player_id and p.tenant_id = r.tenant_id and p.project_id = r.project_id offset 0) p

@@ -1,5 +1,7 @@
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
 import type { BudgetRef } from './apply-queries.ts';
 import type { GrantRef } from './grant-row.ts';
@@ -8,9 +10,7 @@ import { grantPlayerColumns, type GrantPlayer } from './issue-queries.ts';
 /** Those of these grants that exist. */
 export async function selectExisting(tx: Tx, refs: readonly GrantRef[]): Promise<ReadonlySet<string>> {
   const rows = await tx<{ grant_id: string }[]>`
-    select g.grant_id from unnest(
-      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(refs.map((r) => r.grant_id))}::text::uuid[]) as r (tenant_id, project_id, grant_id)
+    select g.grant_id from ${rowsOf(tx, 'r', refs, { ...PROJECT_KEY, grant_id: 'uuid' })}
     cross join lateral (
       select g.grant_id from bonus_grants g
       where g.grant_id = r.grant_id and g.tenant_id = r.tenant_id and g.project_id = r.project_id offset 0) g`;
@@ -30,10 +30,7 @@ export async function lockGrantPlayers(
   const sorted = refs.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
   const nameOf = ({ project_id, player_id }: PlayerRef) => `bonus grants ${project_id} ${player_id}`;
   const names = textArray(sorted.map(nameOf).toSorted());
-  const asked = tx`unnest(
-      ${plainArray(sorted.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(sorted.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(sorted.map((r) => r.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)`;
+  const asked = rowsOf(tx, 'r', sorted, { ...PROJECT_KEY, player_id: 'uuid' });
   const isAsked = tx`p.player_id = r.player_id and p.tenant_id = r.tenant_id and p.project_id = r.project_id`;
   const take = waits ? tx`pg_advisory_xact_lock` : tx`pg_try_advisory_xact_lock`;
   // Statements of their own lock first, so that the last one sees what other transactions have changed.
@@ -76,10 +73,8 @@ export interface MemberRef extends PlayerRef {
 export async function selectMembers(tx: Tx, refs: readonly MemberRef[]): Promise<ReadonlySet<string>> {
   if (refs.length === 0) return new Set();
   const rows = await tx<{ key: string }[]>`
-    select r.segment_id::text || ' ' || r.player_id::text as key from unnest(
-      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(refs.map((r) => r.player_id))}::text::uuid[],
-      ${plainArray(refs.map((r) => r.segment_id))}::text::uuid[]) as r (tenant_id, project_id, player_id, segment_id)
+    select r.segment_id::text || ' ' || r.player_id::text as key
+    from ${rowsOf(tx, 'r', refs, { ...PROJECT_KEY, player_id: 'uuid', segment_id: 'uuid' })}
     cross join lateral (
       select from segment_members m
       where m.segment_id = r.segment_id and m.player_id = r.player_id and m.tenant_id = r.tenant_id
@@ -93,10 +88,7 @@ export async function selectMembers(tx: Tx, refs: readonly MemberRef[]): Promise
  */
 export async function lockBudgets(tx: Tx, refs: readonly BudgetRef[]): Promise<Map<string, bigint>> {
   const sorted = refs.toSorted((a, b) => (a.template_id < b.template_id ? -1 : 1));
-  const asked = tx`unnest(
-      ${plainArray(sorted.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(sorted.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(sorted.map((r) => r.template_id))}::text::uuid[]) as r (tenant_id, project_id, template_id)`;
+  const asked = rowsOf(tx, 'r', sorted, { ...PROJECT_KEY, template_id: 'uuid' });
   const isAsked = tx`b.template_id = r.template_id and b.tenant_id = r.tenant_id and b.project_id = r.project_id`;
   const [, , rows] = await Promise.all([
     tx`
@@ -118,11 +110,8 @@ export async function setBudgets(
   budgets: readonly (BudgetRef & { used_base: bigint })[],
 ): Promise<void> {
   await tx`
-    update bonus_budgets b set used_base = r.used_base from unnest(
-      ${plainArray(budgets.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(budgets.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(budgets.map((r) => r.template_id))}::text::uuid[],
-      ${plainArray(budgets.map((r) => r.used_base))}::text::numeric[]) as r (tenant_id, project_id, template_id, used_base)
+    update bonus_budgets b set used_base = r.used_base
+    from ${rowsOf(tx, 'r', budgets, { ...PROJECT_KEY, template_id: 'uuid', used_base: 'numeric' })}
     cross join lateral (
       select o.ctid from bonus_budgets o
       where o.template_id = r.template_id and o.tenant_id = r.tenant_id and o.project_id = r.project_id offset 0) found

@@ -2,7 +2,8 @@ import type { PendingQuery } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { BonusTemplateFilters, BonusTemplateStatus } from './schema.ts';
 import type { TermsSource } from './terms.ts';
 
@@ -55,9 +56,7 @@ export async function selectBonusTemplates(
   refs: readonly BonusTemplateRef[],
 ): Promise<BonusTemplateRow[]> {
   return tx<BonusTemplateRow[]>`
-    select t.* from (select distinct * from unnest(
-      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(refs.map((r) => r.template_id))}::text::uuid[]) as u (tenant_id, project_id, template_id)) r
+    select t.* from (select distinct * from ${rowsOf(tx, 'u', refs, { ...PROJECT_KEY, template_id: 'uuid' })}) r
     cross join lateral (
       select ${columns(tx)} from bonus_templates t
       where t.template_id = r.template_id and t.tenant_id = r.tenant_id and t.project_id = r.project_id offset 0) t`;
@@ -100,9 +99,7 @@ export async function selectGrantableOf(
 ): Promise<{ project_id: string; template_id: string; is_cashback: boolean }[]> {
   if (refs.length === 0) return [];
   return tx<{ project_id: string; template_id: string; is_cashback: boolean }[]>`
-    select r.project_id, t.template_id, t.is_cashback from unnest(
-      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(refs.map((r) => r.template_id))}::text::uuid[]) as r (tenant_id, project_id, template_id)
+    select r.project_id, t.template_id, t.is_cashback from ${rowsOf(tx, 'r', refs, { ...PROJECT_KEY, template_id: 'uuid' })}
     cross join lateral (
       select t.template_id, t.type = 'cashback' as is_cashback from bonus_templates t
       where t.template_id = r.template_id and t.tenant_id = r.tenant_id and t.project_id = r.project_id

@@ -1,5 +1,6 @@
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { GrantRef } from '../grants/grant-row.ts';
 
 /** A grant that ended long ago, and whose bets are still kept. */
@@ -24,9 +25,7 @@ export async function closeGrants(sql: Tx, grants: readonly GrantRef[], before: 
   await sql`
     with old as materialized (
       select g.ctid from (
-        select * from unnest(${plainArray(grants.map((g) => g.tenant_id))}::text::uuid[],
-          ${plainArray(grants.map((g) => g.project_id))}::text::uuid[],
-          ${plainArray(grants.map((g) => g.grant_id))}::text::uuid[]) as r (tenant_id, project_id, grant_id)
+        select * from ${rowsOf(sql, 'r', grants, { ...PROJECT_KEY, grant_id: 'uuid' })}
         order by grant_id) r
       cross join lateral (
         select g.ctid from bonus_grants g

@@ -1,8 +1,9 @@
 import type { ExactRate } from '../../ledger/money/conversion.ts';
 import type { BetKind } from '../../ledger/money/ledger.ts';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { MaxBetAction } from '../templates/terms.ts';
 import type { GameContribution } from '../templates/wagering.ts';
 import type { GrantStatus } from '../grants/transition.ts';
@@ -73,8 +74,7 @@ export async function selectProjectsWithGrants(
 ): Promise<Set<string>> {
   const rows = await sql<{ project_id: string }[]>`
     select r.project_id
-    from unnest(${plainArray(projects.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(projects.map((r) => r.project_id))}::text::uuid[]) as r (tenant_id, project_id)
+    from ${rowsOf(sql, 'r', projects, PROJECT_KEY)}
     cross join lateral (
       select from bonus_grants g where g.tenant_id = r.tenant_id and g.project_id = r.project_id
         and g.created_at > '-infinity' limit 1) g`;
@@ -92,8 +92,7 @@ export async function selectCandidates(
 ): Promise<CandidateGrant[]> {
   return sql<CandidateGrant[]>`
     select r.player_id as named_id, s.player_id, g.grant_id, g.created_at, g.activated_at, g.ended_at
-    from unnest(${plainArray(players.map((r) => r.player_id))}::text::uuid[],
-      ${plainArray(players.map((r) => r.since_ms))}::text::bigint[]) as r (player_id, since_ms)
+    from ${rowsOf(sql, 'r', players, { player_id: 'uuid', since_ms: 'bigint' })}
     cross join lateral (
       select coalesce((select m.into_player_id from player_merges m where m.tenant_id = ${tenant_id}
         and m.project_id = ${project_id} and m.player_id = r.player_id), r.player_id) as player_id offset 0) s
@@ -173,8 +172,7 @@ export async function selectBets(
   const rows = await tx<BetValues[]>`
     select c.kind, c.bet_id, c.player_id, c.state, c.stake, c.currency, c.game_category, c.occurred_at, c.revision,
       c.grant_id, c.contribution, c.is_breach, c.is_of_ledger, c.rate
-    from (select * from unnest(${plainArray(names.map((r) => r.kind))}::text::bet_kind[],
-      ${textArray(names.map((r) => r.bet_id))}::text::text[]) as r (kind, bet_id) order by bet_id, kind) r
+    from (select * from ${rowsOf(tx, 'r', names, { kind: 'enum bet_kind', bet_id: 'text' })} order by bet_id, kind) r
     cross join lateral (
       select * from bonus_contributions c
       where c.bet_id = r.bet_id and c.kind = r.kind and c.tenant_id = ${tenant_id} and c.project_id = ${project_id}
@@ -219,22 +217,26 @@ export async function updateBets(
 }
 
 function betRows(tx: Tx, bets: readonly StoredBet[]) {
-  const plain = (pick: (bet: StoredBet) => string | number | bigint | boolean | null) =>
-    plainArray(bets.map(pick));
   return tx`
     select kind, bet_id, player_id, state, stake, currency, game_category,
       'epoch'::timestamptz + at_ms * interval '1 millisecond' as occurred_at, revision, grant_id, contribution, is_breach,
       is_of_ledger, rate::jsonb as rate
-    from unnest(${plain((b) => b.kind)}::text::bet_kind[], ${textArray(bets.map((b) => b.bet_id))}::text::text[],
-      ${plain((b) => b.player_id)}::text::uuid[], ${plain((b) => b.state)}::text::bet_status[],
-      ${plain((b) => b.stake)}::text::numeric[], ${textArray(bets.map((b) => b.currency))}::text::text[],
-      ${textArray(bets.map((b) => b.game_category))}::text::text[], ${plain((b) => b.occurred_at_ms)}::text::bigint[],
-      ${plain((b) => b.revision)}::text::bigint[], ${plain((b) => b.grant_id)}::text::uuid[],
-      ${plain((b) => b.contribution)}::text::numeric[], ${plain((b) => b.is_breach)}::text::boolean[],
-      ${plain((b) => b.is_of_ledger)}::text::boolean[],
-      ${textArray(bets.map((b) => (b.rate === null ? null : JSON.stringify(b.rate))))}::text::text[])
-      as r (kind, bet_id, player_id, state, stake, currency, game_category, at_ms, revision, grant_id, contribution,
-        is_breach, is_of_ledger, rate)`;
+    from ${rowsOf(tx, 'r', bets, {
+      kind: 'enum bet_kind',
+      bet_id: 'text',
+      player_id: 'uuid',
+      state: 'enum bet_status',
+      stake: 'numeric',
+      currency: 'text',
+      game_category: 'text',
+      at_ms: ['bigint', (b) => b.occurred_at_ms],
+      revision: 'bigint',
+      grant_id: 'uuid',
+      contribution: 'numeric',
+      is_breach: 'boolean',
+      is_of_ledger: 'boolean',
+      rate: ['text', (b) => b.rate && JSON.stringify(b.rate)],
+    })}`;
 }
 
 /** What bets have changed about a grant. */
@@ -269,10 +271,7 @@ export async function addToGrants(
       cancel_reason = case when r.is_forfeited then ${MAX_BET_BREACHED} else g.cancel_reason end,
       next_attempt_at = case when r.is_forfeited then ${now} else g.next_attempt_at end,
       updated_at = ${now}
-    from unnest(${plainArray(sums.map((s) => s.grant_id))}::text::uuid[],
-      ${plainArray(sums.map((s) => s.added))}::text::numeric[],
-      ${plainArray(sums.map((s) => s.breaches))}::text::integer[],
-      ${plainArray(sums.map((s) => s.is_forfeited))}::text::boolean[]) as r (grant_id, added, breaches, is_forfeited)
+    from ${rowsOf(tx, 'r', sums, { grant_id: 'uuid', added: 'numeric', breaches: 'integer', is_forfeited: 'boolean' })}
     cross join lateral (
       select o.ctid from bonus_grants o
       where o.grant_id = r.grant_id and o.tenant_id = ${tenant_id} and o.project_id = ${project_id} offset 0) found
@@ -295,15 +294,18 @@ export async function insertBreaches(
   now: Date,
 ): Promise<void> {
   if (breaches.length === 0) return;
-  const plain = (pick: (breach: Breach) => string | number | bigint) => plainArray(breaches.map(pick));
   await tx`
     insert into bonus_breaches (tenant_id, project_id, grant_id, kind, bet_id, stake, max_bet, occurred_at, found_at)
     select ${tenant_id}, ${project_id}, grant_id, kind, bet_id, stake, max_bet,
       'epoch'::timestamptz + at_ms * interval '1 millisecond', ${now}
-    from unnest(${plain((b) => b.grant_id)}::text::uuid[], ${plain((b) => b.kind)}::text::bet_kind[],
-      ${textArray(breaches.map((b) => b.bet_id))}::text::text[], ${plain((b) => b.stake)}::text::numeric[],
-      ${plain((b) => b.max_bet)}::text::numeric[], ${plain((b) => b.occurred_at_ms)}::text::bigint[])
-      as r (grant_id, kind, bet_id, stake, max_bet, at_ms)
+    from ${rowsOf(tx, 'r', breaches, {
+      grant_id: 'uuid',
+      kind: 'enum bet_kind',
+      bet_id: 'text',
+      stake: 'numeric',
+      max_bet: 'numeric',
+      at_ms: ['bigint', (b) => b.occurred_at_ms],
+    })}
     on conflict (grant_id, kind, bet_id, tenant_id, project_id) do update set
       stake = excluded.stake, max_bet = excluded.max_bet, occurred_at = excluded.occurred_at`;
 }
@@ -317,9 +319,7 @@ export async function deleteBreaches(
   if (breaches.length === 0) return;
   await tx`
     delete from bonus_breaches b
-    using unnest(${plainArray(breaches.map((r) => r.grant_id))}::text::uuid[],
-      ${plainArray(breaches.map((r) => r.kind))}::text::bet_kind[],
-      ${textArray(breaches.map((r) => r.bet_id))}::text::text[]) as r (grant_id, kind, bet_id)
+    using ${rowsOf(tx, 'r', breaches, { grant_id: 'uuid', kind: 'enum bet_kind', bet_id: 'text' })}
     cross join lateral (
       select o.ctid from bonus_breaches o
       where o.grant_id = r.grant_id and o.kind = r.kind and o.bet_id = r.bet_id and o.tenant_id = ${tenant_id}

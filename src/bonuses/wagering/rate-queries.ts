@@ -1,6 +1,6 @@
 import type { ExactRate, RateStep } from '../../ledger/money/conversion.ts';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** A conversion at a time: between currencies whose smallest units have so many decimal places. */
@@ -38,9 +38,12 @@ export async function selectRates(
     from (
       select i, f, u, 'epoch'::timestamptz + at_ms * interval '1 millisecond' as moment,
         (select t.base_currency from tenants t where t.tenant_id = ${tenant_id}) as base
-      from unnest(${textArray(requests.map((r) => r.from))}::text::text[],
-        ${textArray(requests.map((r) => r.to))}::text::text[],
-        ${plainArray(requests.map((r) => r.at_ms))}::text::bigint[]) with ordinality as r (f, u, at_ms, i)) r
+      from ${rowsOf(tx, 'r', requests, {
+        f: ['text', (r) => r.from],
+        u: ['text', (r) => r.to],
+        at_ms: 'bigint',
+        i: 'ordinality',
+      })}) r
     join currencies f on f.tenant_id = ${tenant_id} and f.code = r.f
     join currencies u on u.tenant_id = ${tenant_id} and u.code = r.u`;
   const found = new Map(rows.map((row) => [row.i - 1, row]));

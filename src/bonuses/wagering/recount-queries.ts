@@ -1,9 +1,9 @@
 import type { PendingQuery } from 'postgres';
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { GrantRef } from '../grants/grant-row.ts';
 import type { BetName } from './count-queries.ts';
 
@@ -158,14 +158,14 @@ function unchanged(sql: Tx, grants: readonly DueGrant[]) {
       select tenant_id, project_id, grant_id, player_id, recount_seq,
         'epoch'::timestamptz + from_ms * interval '1 millisecond' as activated_at,
         'epoch'::timestamptz + until_ms * interval '1 millisecond' as until
-      from unnest(${plainArray(grants.map((g) => g.tenant_id))}::text::uuid[],
-        ${plainArray(grants.map((g) => g.project_id))}::text::uuid[],
-        ${plainArray(grants.map((g) => g.grant_id))}::text::uuid[],
-        ${plainArray(grants.map((g) => g.player_id))}::text::uuid[],
-        ${plainArray(grants.map((g) => g.recount_seq))}::text::integer[],
-        ${plainArray(grants.map((g) => g.activated_at.getTime()))}::text::bigint[],
-        ${plainArray(grants.map((g) => g.until?.getTime() ?? null))}::text::bigint[])
-        as r (tenant_id, project_id, grant_id, player_id, recount_seq, from_ms, until_ms)
+      from ${rowsOf(sql, 'r', grants, {
+        ...PROJECT_KEY,
+        grant_id: 'uuid',
+        player_id: 'uuid',
+        recount_seq: 'integer',
+        from_ms: ['bigint', (g) => g.activated_at.getTime()],
+        until_ms: ['bigint', (g) => g.until?.getTime() ?? null],
+      })}
     ) r
     cross join lateral (
       select o.ctid from bonus_grants o

@@ -1,6 +1,6 @@
 import type { PendingQuery, Row } from 'postgres';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import { holdersSql, keyOfPlayer } from '../../protection/exclusions/address-queries.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
 import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
@@ -72,11 +72,8 @@ function messagesSql(
     shared.length === 0
       ? tx``
       : tx`union all
-        select m.*, false as is_own from unnest(
-          ${plainArray(shared.map((one) => one.channel))}::text::text[],
-          ${textArray(shared.map((one) => one.key))}::text::text[],
-          ${plainArray(shared.map((one) => one.project_id))}::text::uuid[],
-          ${plainArray(shared.map((one) => one.player_id))}::text::uuid[]) as w (channel, key, project_id, player_id)
+        select m.*, false as is_own
+        from ${rowsOf(tx, 'w', shared, { channel: 'text', key: 'text', project_id: 'uuid', player_id: 'uuid' })}
         cross join lateral (
           select * from message_sends m
           where m.player_id = w.player_id and m.tenant_id = ${tenant_id} and m.project_id = w.project_id

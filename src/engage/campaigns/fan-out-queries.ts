@@ -4,6 +4,7 @@ import type { Channel } from '../../tenants/config/channels.ts';
 import { recipientOf, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { CampaignRef } from './queries.ts';
 
@@ -198,11 +199,11 @@ export async function insertRows(
     from (
       select p.tenant_id, p.project_id, p.player_id, c.variant, ${recipient.address} as recipient,
         ${verdictSql(tx, gate, recipient, tx`c.bonus_product`)} as verdict
-      from unnest(
-        ${plainArray([...choices.keys()])}::text::uuid[],
-        ${plainArray([...choices.values()].map((variant) => index_of.get(variant) ?? null))}::text::integer[],
-        ${plainArray([...choices.values()].map(({ bonus_product }) => bonus_product))}::text::text[]
-      ) as c (player_id, variant, bonus_product)
+      from ${rowsOf(tx, 'c', [...choices], {
+        player_id: ['uuid', ([player_id]) => player_id],
+        variant: ['integer', ([, variant]) => index_of.get(variant) ?? null],
+        bonus_product: ['text', ([, { bonus_product }]) => bonus_product],
+      })}
       cross join lateral (
         select * from players p
         where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = c.player_id offset 0) p

@@ -1,7 +1,8 @@
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
 import { recipientOf, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { Audience, RowVariant } from './fan-out-queries.ts';
 import type { CampaignRef } from './queries.ts';
 import { exactJson } from '../../platform/exact-json.ts';
@@ -21,9 +22,7 @@ export async function selectArmedCampaigns(
     select tenant_id, project_id, campaign_id, trigger_event, started_at
     from campaigns
     where (tenant_id, project_id) in (
-        select * from unnest(
-          ${plainArray(projects.map(({ tenant_id }) => tenant_id))}::text::uuid[],
-          ${plainArray(projects.map(({ project_id }) => project_id))}::text::uuid[]))
+        select * from ${rowsOf(sql, 'r', projects, PROJECT_KEY)})
       and status = 'sending' and type = 'triggered' and trigger_event is not null`;
 }
 
@@ -82,14 +81,14 @@ export async function insertFirings(
     from (
       select p.tenant_id, p.project_id, p.player_id, f.dedup_key, f.template_id, f.variant_id, f.context::jsonb as context,
         ${recipient.address} as recipient, ${verdictSql(tx, gate, recipient, tx`f.bonus_product`)} as verdict
-      from unnest(
-        ${plainArray(firings.map(({ player_id }) => player_id))}::text::uuid[],
-        ${textArray(firings.map(({ dedup_key }) => dedup_key))}::text::text[],
-        ${plainArray(firings.map(({ variant }) => variant.variant_id))}::text::uuid[],
-        ${plainArray(firings.map(({ variant }) => variant.template_id))}::text::uuid[],
-        ${textArray(firings.map(({ properties }) => exactJson(properties)))}::text::text[],
-        ${plainArray(firings.map(({ variant }) => variant.bonus_product))}::text::text[]
-      ) as f (player_id, dedup_key, variant_id, template_id, context, bonus_product)
+      from ${rowsOf(tx, 'f', firings, {
+        player_id: 'uuid',
+        dedup_key: 'text',
+        variant_id: ['uuid', ({ variant }) => variant.variant_id],
+        template_id: ['uuid', ({ variant }) => variant.template_id],
+        context: ['text', ({ properties }) => exactJson(properties)],
+        bonus_product: ['text', ({ variant }) => variant.bonus_product],
+      })}
       cross join lateral (
         select * from players p
         where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = f.player_id offset 0) p

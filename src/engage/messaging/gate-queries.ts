@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { GateRules } from './gate.ts';
 import type { SkipCode } from './send-row.ts';
@@ -284,8 +285,10 @@ function quietBars(tx: Tx, { quiet_hours, quiet_zones }: Gate): Bar[] {
 export function quietUntilSql(tx: Tx, { quiet_hours, quiet_zones, quiet_until }: Gate): Fragment {
   if (quiet_hours === null || quiet_zones.length === 0) return tx`null::timestamptz`;
   return tx`(select 'epoch'::timestamptz + q.until_ms * interval '1 millisecond'
-    from unnest(${textArray(quiet_zones)}::text::text[],
-      ${plainArray(quiet_until.map((until) => until.getTime()))}::text::bigint[]) as q (zone, until_ms)
+    from ${rowsOf(tx, 'q', quiet_until, {
+      zone: ['text', (_until, i) => quiet_zones[i] ?? null],
+      until_ms: ['bigint', (until) => until.getTime()],
+    })}
     where q.zone = coalesce(p.timezone, ${quiet_hours.default_timezone}))`;
 }
 

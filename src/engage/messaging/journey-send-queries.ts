@@ -1,7 +1,8 @@
 import type { PendingQuery } from 'postgres';
 import { v5 } from 'uuid';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import { notifyMessengers } from './wake-queries.ts';
 
 /** The UUID v5 namespace in which a journey and a provider give the id of their queue. */
@@ -46,11 +47,13 @@ export async function insertJourneySends(
   }
   const made = [...queues.values()];
   const queueRows = tx`(
-    select u.*, p.channel from unnest(
-      ${plainArray(made.map((q) => q.queue_id))}::text::uuid[], ${plainArray(made.map((q) => q.tenant_id))}::text::uuid[],
-      ${plainArray(made.map((q) => q.project_id))}::text::uuid[], ${plainArray(made.map((q) => q.journey_id))}::text::uuid[],
-      ${plainArray(made.map((q) => q.provider_id))}::text::uuid[]
-    ) as u (queue_id, tenant_id, project_id, journey_id, provider_id)
+    select u.*, p.channel from ${rowsOf(tx, 'u', made, {
+      queue_id: 'uuid',
+      tenant_id: 'uuid',
+      project_id: 'uuid',
+      journey_id: 'uuid',
+      provider_id: 'uuid',
+    })}
     cross join lateral (
       select channel from messaging_providers p
       where p.tenant_id = u.tenant_id and p.provider_id = u.provider_id offset 0) p)`;
@@ -67,15 +70,15 @@ export async function insertJourneySends(
         channel, template_id, provider_id, status, defers_quiet_hours, context, enqueued_at)
       select q.tenant_id, q.project_id, new_id(), q.journey_id, g.journey_run_id, g.node_id, q.queue_id, g.player_id,
         q.channel, g.template_id, q.provider_id, 'queued', g.defers, g.context::jsonb, ${now}
-      from unnest(
-        ${plainArray(sends.map((s) => queues.get(queueKey(s))?.queue_id ?? null))}::text::uuid[],
-        ${plainArray(sends.map((s) => s.journey_run_id))}::text::uuid[],
-        ${textArray(sends.map((s) => s.node_id))}::text::text[],
-        ${plainArray(sends.map((s) => s.player_id))}::text::uuid[],
-        ${plainArray(sends.map((s) => s.template_id))}::text::uuid[],
-        ${plainArray(sends.map((s) => s.quiet_hours === 'defer'))}::text::boolean[],
-        ${textArray(sends.map((s) => JSON.stringify(s.context ?? {})))}::text::text[]
-      ) as g (queue_id, journey_run_id, node_id, player_id, template_id, defers, context)
+      from ${rowsOf(tx, 'g', sends, {
+        queue_id: ['uuid', (s) => queues.get(queueKey(s))?.queue_id ?? null],
+        journey_run_id: 'uuid',
+        node_id: 'text',
+        player_id: 'uuid',
+        template_id: 'uuid',
+        defers: ['boolean', (s) => s.quiet_hours === 'defer'],
+        context: ['text', (s) => JSON.stringify(s.context ?? {})],
+      })}
       join q on q.queue_id = g.queue_id
       on conflict (journey_run_id, dedup_key, tenant_id, project_id) where journey_run_id is not null do nothing
       returning journey_run_id, dedup_key as node_id, send_id`,
@@ -95,9 +98,7 @@ export async function cancelJourneySends(
 ): Promise<void> {
   if (runs.length === 0) return;
   const queued = tx`
-    from unnest(
-      ${plainArray(runs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(runs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(runs.map((r) => r.run_id))}::text::uuid[]) as r (tenant_id, project_id, run_id)
+    from ${rowsOf(tx, 'r', runs, { ...PROJECT_KEY, run_id: 'uuid' })}
     cross join lateral (
       select s.ctid, s.send_id from message_sends s
       where s.journey_run_id = r.run_id and s.tenant_id = r.tenant_id and s.project_id = r.project_id

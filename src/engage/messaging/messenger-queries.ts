@@ -1,7 +1,8 @@
 import type { PendingQuery, Row } from 'postgres';
 import { NIL_ID } from '../../platform/ids.ts';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { Suppression } from '../providers/message.ts';
@@ -331,19 +332,18 @@ export async function recordResults(
   now: Date,
 ): Promise<void> {
   if (results.length === 0) return;
-  const given = tx`unnest(
-      ${plainArray(results.map((r) => r.send_id))}::text::uuid[],
-      ${plainArray(results.map((r) => r.attempts))}::text::integer[],
-      ${plainArray(results.map((r) => r.status))}::text::text[],
-      ${plainArray(results.map((r) => r.error_code))}::text::text[],
-      ${textArray(results.map((r) => r.provider_message_id))}::text::text[],
-      ${textArray(results.map((r) => r.provider_code))}::text::text[],
-      ${textArray(results.map((r) => r.provider_message))}::text::text[],
-      ${plainArray(results.map((r) => r.retry_at?.getTime() ?? null))}::text::bigint[],
-      ${plainArray(results.map((r) => r.counts))}::text::boolean[],
-      ${plainArray(results.map((r) => r.suppresses))}::text::text[]
-    ) as g (send_id, attempts, status, error_code, provider_message_id, provider_code, provider_message, retry_ms, counts,
-      suppresses)`;
+  const given = rowsOf(tx, 'g', results, {
+    send_id: 'uuid',
+    attempts: 'integer',
+    status: 'text',
+    error_code: 'text',
+    provider_message_id: 'text',
+    provider_code: 'text',
+    provider_message: 'text',
+    retry_ms: ['bigint', (r) => r.retry_at?.getTime() ?? null],
+    counts: 'boolean',
+    suppresses: 'text',
+  });
   // The row is of the claim while it has its attempt and its lease. A callback and giving up end the lease, but make no
   // new attempt.
   const found = tx`

@@ -1,5 +1,6 @@
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { Receipt } from './callbacks/callback.ts';
 
@@ -11,14 +12,7 @@ export async function insertReceipts(
   await sql`
     insert into push_receipts (tenant_id, project_id, player_id, send_id, step, at)
     select tenant_id, project_id, player_id, send_id, step, 'epoch'::timestamptz + at_ms * interval '1 millisecond'
-    from unnest(
-      ${plainArray(receipts.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(receipts.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(receipts.map((r) => r.player_id))}::text::uuid[],
-      ${plainArray(receipts.map((r) => r.send_id))}::text::uuid[],
-      ${plainArray(receipts.map((r) => r.step))}::text::text[],
-      ${plainArray(receipts.map((r) => r.at_ms))}::text::bigint[]
-    ) as g (tenant_id, project_id, player_id, send_id, step, at_ms)`;
+    from ${rowsOf(sql, 'g', receipts, { ...PROJECT_KEY, player_id: 'uuid', send_id: 'uuid', step: 'text', at_ms: 'bigint' })}`;
 }
 
 /** Returns a row while a report waits to be written. */

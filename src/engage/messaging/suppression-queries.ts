@@ -1,6 +1,6 @@
 import type { PendingQuery, Row } from 'postgres';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { Address } from '../../protection/exclusions/address-queries.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { SuppressionReason } from './suppressions/schema.ts';
@@ -78,10 +78,7 @@ export async function liftUnsubscriptions(
       select o.ctid
       from (
         select address_key(${channel}, u.address) as key, u.at_ms
-        from unnest(
-          ${textArray(wanted.map(({ address }) => address))}::text::text[],
-          ${plainArray(wanted.map(({ at_ms }) => at_ms))}::text::bigint[]
-        ) as u (address, at_ms)
+        from ${rowsOf(tx, 'u', wanted, { address: 'text', at_ms: 'bigint' })}
         offset 0) w
       cross join lateral (
         select x.ctid from suppressions x

@@ -2,6 +2,7 @@ import type { PendingQuery } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { ProviderKind } from './kinds.ts';
 import type { ProviderFilters } from './schema.ts';
@@ -66,10 +67,7 @@ export function selectProvidersByIds(
 export async function selectExistingProviders(sql: Tx, refs: readonly ProviderRef[]): Promise<string[]> {
   const rows = await sql<{ provider_id: string }[]>`
     select p.provider_id
-    from unnest(
-      ${plainArray(refs.map(({ tenant_id }) => tenant_id))}::text::uuid[],
-      ${plainArray(refs.map(({ provider_id }) => provider_id))}::text::uuid[]
-    ) as asked (tenant_id, provider_id)
+    from ${rowsOf(sql, 'asked', refs, { tenant_id: 'uuid', provider_id: 'uuid' })}
     cross join lateral (
       select m.provider_id from messaging_providers m
       where m.tenant_id = asked.tenant_id and m.provider_id = asked.provider_id and m.deleted_at is null

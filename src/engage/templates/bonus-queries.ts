@@ -1,6 +1,6 @@
 import type { PendingQuery } from 'postgres';
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { wholeOf } from './decimals.ts';
 import type { ScopeBonus } from './player-scope.ts';
@@ -40,10 +40,8 @@ export function selectStoredBonuses(
   readers: readonly BonusReader[],
 ): PendingQuery<StoredBonus[]> {
   return sql<StoredBonus[]>`
-    select r.send_id, b.* from unnest(
-      ${plainArray(readers.map((r) => r.send_id))}::text::uuid[],
-      ${plainArray(readers.map((r) => r.player_id))}::text::uuid[],
-      ${plainArray(readers.map((r) => r.journey_run_id))}::text::uuid[]) as r (send_id, player_id, run_id)
+    select r.send_id, b.*
+    from ${rowsOf(sql, 'r', readers, { send_id: 'uuid', player_id: 'uuid', run_id: ['uuid', (r) => r.journey_run_id] })}
     cross join lateral (
       select g.grant_id as id, g.facts ->> 'platform_bonus_id' as code, g.terms ->> 'name' as name,
         g.terms ->> 'type' as type, g.status, g.currency, g.bonus_amount::text as amount,

@@ -140,7 +140,9 @@ export class TriggerDecider {
     const matching = player_ids.length === 0 ? new Set() : await decision.judge(player_ids);
     const fires = ({ is_accepted, player_id }: JudgedEvent) =>
       is_accepted === true && matching.has(player_id);
-    const outcomes = events.map((one) => (fires(one) ? 'fired' : 'refused'));
+    const decided = events.map(
+      (one) => ({ event_key: one.event_key, outcome: fires(one) ? 'fired' : 'refused' }) as const,
+    );
     const settled = await retryConflicts(() =>
       postgres.service.begin(async (tx) => {
         await holdPlayers(
@@ -148,7 +150,7 @@ export class TriggerDecider {
           events.map(({ player_id }) => ({ ...projectRefOf(listener), player_id })),
         );
         const now = new Date(clock.now_ms());
-        const keys = await settleTriggerEvents(tx, listener, events.map(keyOf), outcomes, now);
+        const keys = await settleTriggerEvents(tx, listener, decided, now);
         const firing = events.filter((one) => keys.has(one.event_key) && fires(one));
         const committed = firing.length > 0 ? await decision.fire(tx, firing.map(firingOf)) : undefined;
         return { fired: firing.length, refused: keys.size - firing.length, committed };

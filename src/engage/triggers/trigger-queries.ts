@@ -1,9 +1,10 @@
 import { PLAYERS_MIRROR } from '../../analytics/mirrors.ts';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { textArray } from '../../platform/postgres/arrays.ts';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
 import type { ListenerKind, ListenerRef } from './kind.ts';
 
@@ -41,17 +42,18 @@ export async function insertTriggerEvents(
     select e.tenant_id, e.project_id, e.listener_id, e.listener_kind, e.event_key,
       coalesce(m.into_player_id, e.player_id), e.partition, e.log_offset, e.log_id, coalesce(t.changed_xid, '0'::xid8), e.value,
       ${now}, 'epoch'::timestamptz + e.keep_until_ms * interval '1 millisecond'
-    from unnest(
-      ${plainArray(events.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(events.map((e) => e.project_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.listener_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.listener_kind))}::text::text[],
-      ${textArray(events.map((e) => e.event_key))}::text::text[], ${plainArray(events.map((e) => e.player_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.partition))}::text::integer[],
-      ${plainArray(events.map((e) => e.log_offset))}::text::bigint[],
-      ${textArray(events.map((e) => e.log_id))}::text::text[], ${textArray(events.map((e) => e.value))}::text::text[],
-      ${plainArray(events.map((e) => e.keep_until.getTime()))}::text::bigint[]
-    ) as e (tenant_id, project_id, listener_id, listener_kind, event_key, player_id, partition, log_offset, log_id,
-      value, keep_until_ms)
+    from ${rowsOf(sql, 'e', events, {
+      ...PROJECT_KEY,
+      listener_id: 'uuid',
+      listener_kind: 'text',
+      event_key: 'text',
+      player_id: 'uuid',
+      partition: 'integer',
+      log_offset: 'bigint',
+      log_id: 'text',
+      value: 'text',
+      keep_until_ms: ['bigint', (e) => e.keep_until.getTime()],
+    })}
     left join lateral (
       select into_player_id from player_merges m
       where m.tenant_id = e.tenant_id and m.project_id = e.project_id and m.player_id = e.player_id offset 0
@@ -199,10 +201,7 @@ export async function holdPlayers(tx: Tx, players: readonly PlayerRef[]): Promis
   await tx`
     select from (
       select distinct g.tenant_id, g.project_id, coalesce(m.into_player_id, g.player_id) as player_id
-      from unnest(
-        ${plainArray(players.map((p) => p.tenant_id))}::text::uuid[],
-        ${plainArray(players.map((p) => p.project_id))}::text::uuid[],
-        ${plainArray(players.map((p) => p.player_id))}::text::uuid[]) as g (tenant_id, project_id, player_id)
+      from ${rowsOf(tx, 'g', players, { ...PROJECT_KEY, player_id: 'uuid' })}
       left join lateral (
         select m.into_player_id from player_merges m
         where m.tenant_id = g.tenant_id and m.project_id = g.project_id and m.player_id = g.player_id offset 0) m on true
@@ -222,29 +221,25 @@ export async function rateTriggerEvents(
 ): Promise<void> {
   await sql`
     update trigger_events e set value = r.value, claimed_until = null, last_error = null
-    from unnest(
-      ${textArray(events.map(({ event_key }) => event_key))}::text::text[],
-      ${textArray(events.map(({ value }) => value))}::text::text[]) as r (event_key, value)
+    from ${rowsOf(sql, 'r', events, { event_key: 'text', value: 'text' })}
     where e.tenant_id = ${tenant_id} and e.project_id = ${project_id} and e.event_key = r.event_key and e.outcome is null
       and e.value is distinct from r.value`;
 }
 
 /**
- * Marks waiting events as decided, in order of `event_keys` with `outcomes`; returns the keys of those that this call
- * has marked. Events of players that were merged since they were claimed are left for the next attempt. The caller holds
- * the players.
+ * Marks waiting events as decided; returns the keys of those that this call has marked. Events of players that were merged
+ * since they were claimed are left for the next attempt. The caller holds the players.
  */
 export async function settleTriggerEvents(
   tx: Tx,
   ref: ListenerRef,
-  event_keys: readonly string[],
-  outcomes: readonly ('fired' | 'refused')[],
+  events: readonly { event_key: string; outcome: 'fired' | 'refused' }[],
   now: Date,
 ): Promise<Set<string>> {
   const rows = await tx<{ event_key: string }[]>`
     update trigger_events e
     set decided_at = ${now}, outcome = r.outcome, value = null, claimed_until = null, last_error = null
-    from unnest(${textArray(event_keys)}::text::text[], ${plainArray(outcomes)}::text::text[]) as r (event_key, outcome)
+    from ${rowsOf(tx, 'r', events, { event_key: 'text', outcome: 'text' })}
     cross join lateral (${named(tx, ref)}) w
     where e.ctid = w.ctid and not exists (
       select from player_merges m

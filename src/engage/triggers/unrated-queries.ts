@@ -1,8 +1,8 @@
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 
 /** The key of an event. */
 export type EventRef = Pick<PlayerEvent, 'tenant_id' | 'project_id' | 'ingestion_id' | 'event_index'>;
@@ -30,15 +30,17 @@ export async function insertUnrated(tx: Tx, events: readonly UnratedEvent[], now
       held_at)
     select e.tenant_id, e.project_id, e.ingestion_id, e.event_index, e.partition, e.log_offset, e.log_id, e.value,
       ${now}::timestamptz
-    from unnest(
-      ${plainArray(events.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(events.map((e) => e.project_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.ingestion_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.event_index))}::text::smallint[], ${plainArray(events.map((e) => e.player_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.partition))}::text::integer[],
-      ${plainArray(events.map((e) => e.log_offset))}::text::bigint[], ${textArray(events.map((e) => e.log_id))}::text::text[],
-      ${textArray(events.map((e) => e.value))}::text::text[]
-    ) with ordinality as e (tenant_id, project_id, ingestion_id, event_index, player_id, partition, log_offset, log_id, value,
-      place)
+    from ${rowsOf(tx, 'e', events, {
+      ...PROJECT_KEY,
+      ingestion_id: 'uuid',
+      event_index: 'smallint',
+      player_id: 'uuid',
+      partition: 'integer',
+      log_offset: 'bigint',
+      log_id: 'text',
+      value: 'text',
+      place: 'ordinality',
+    })}
     left join lateral (
       select m.into_player_id from player_merges m
       where m.tenant_id = e.tenant_id and m.project_id = e.project_id and m.player_id = e.player_id offset 0) m on true
@@ -57,12 +59,7 @@ export async function insertUnrated(tx: Tx, events: readonly UnratedEvent[], now
 export async function rateFromLedger(tx: Tx, events: readonly UnratedEvent[]): Promise<void> {
   await tx`
     update unrated_events u set is_rated = true, base_amount = l.base_amount, base_payout = l.base_payout
-    from unnest(
-      ${plainArray(events.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(events.map((e) => e.project_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.ingestion_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.event_index))}::text::smallint[],
-      ${textArray(events.map((e) => e.reference))}::text::text[]
-    ) as e (tenant_id, project_id, ingestion_id, event_index, reference)
+    from ${rowsOf(tx, 'e', events, { ...PROJECT_KEY, ingestion_id: 'uuid', event_index: 'smallint', reference: 'text' })}
     cross join lateral (
       select l.base_amount, l.base_payout from projects p join ledger l on l.project_no = p.project_no
       where p.tenant_id = e.tenant_id and p.project_id = e.project_id and l.reference = e.reference
@@ -80,14 +77,14 @@ export async function rateEvents(
   if (restated.length === 0) return;
   await tx`
     update unrated_events u set is_rated = e.is_rated, base_amount = e.base_amount, base_payout = e.base_payout
-    from unnest(
-      ${plainArray(restated.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(restated.map((e) => e.project_id))}::text::uuid[],
-      ${plainArray(restated.map((e) => e.ingestion_id))}::text::uuid[],
-      ${plainArray(restated.map((e) => e.event_index))}::text::smallint[],
-      ${plainArray(restated.map((e) => e.base_amount))}::text::bigint[],
-      ${plainArray(restated.map((e) => e.base_payout))}::text::bigint[],
-      ${plainArray(restated.map((e) => e.is_rated))}::text::boolean[]
-    ) as e (tenant_id, project_id, ingestion_id, event_index, base_amount, base_payout, is_rated)
+    from ${rowsOf(tx, 'e', restated, {
+      ...PROJECT_KEY,
+      ingestion_id: 'uuid',
+      event_index: 'smallint',
+      base_amount: 'bigint',
+      base_payout: 'bigint',
+      is_rated: 'boolean',
+    })}
     where u.tenant_id = e.tenant_id and u.project_id = e.project_id and u.ingestion_id = e.ingestion_id
       and u.event_index = e.event_index`;
 }
@@ -132,12 +129,8 @@ export async function deleteUnrated(
   events: readonly (EventRef & Pick<RatedEvent, 'held_at'>)[],
 ): Promise<void> {
   await sql`
-    delete from unrated_events u using unnest(
-      ${plainArray(events.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(events.map((e) => e.project_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.ingestion_id))}::text::uuid[],
-      ${plainArray(events.map((e) => e.event_index))}::text::smallint[],
-      ${textArray(events.map((e) => e.held_at))}::text::text[]
-    ) as e (tenant_id, project_id, ingestion_id, event_index, held_at)
+    delete from unrated_events u
+    using ${rowsOf(sql, 'e', events, { ...PROJECT_KEY, ingestion_id: 'uuid', event_index: 'smallint', held_at: 'text' })}
     where u.tenant_id = e.tenant_id and u.project_id = e.project_id and u.ingestion_id = e.ingestion_id
       and u.event_index = e.event_index
       and u.held_at = e.held_at::timestamptz`;

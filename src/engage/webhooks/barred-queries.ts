@@ -1,5 +1,6 @@
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import { barredSql } from '../messaging/gate-queries.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
 
@@ -19,11 +20,7 @@ export async function selectAddressees(
 ): Promise<Addressee[]> {
   return sql<Addressee[]>`
     select r.event_id, coalesce(m.into_player_id, r.player_id) as player_id, case ${barredSql(sql)} end as code
-    from unnest(
-      ${plainArray(deliveries.map((d) => d.tenant_id))}::text::uuid[],
-      ${plainArray(deliveries.map((d) => d.project_id))}::text::uuid[],
-      ${plainArray(deliveries.map((d) => d.player_id))}::text::uuid[],
-      ${plainArray(deliveries.map((d) => d.event_id))}::text::uuid[]) as r (tenant_id, project_id, player_id, event_id)
+    from ${rowsOf(sql, 'r', deliveries, { ...PROJECT_KEY, player_id: 'uuid', event_id: 'uuid' })}
     left join lateral (
       select m.into_player_id from player_merges m
       where m.tenant_id = r.tenant_id and m.project_id = r.project_id and m.player_id = r.player_id offset 0) m on true

@@ -1,6 +1,6 @@
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { SealedValue } from '../journeys/graph/webhook-headers.ts';
@@ -103,9 +103,7 @@ export async function claimDeliveries(
 ): Promise<ClaimedDelivery[]> {
   return sql<ClaimedDelivery[]>`
     with due as materialized (
-      select d.ctid from unnest(
-        ${plainArray(lanes.map((l) => l.tenant_id))}::text::uuid[], ${textArray(lanes.map((l) => l.host))}::text::text[],
-        ${plainArray(lanes.map((l) => l.places))}::text::integer[]) as l (tenant_id, host, places)
+      select d.ctid from ${rowsOf(sql, 'l', lanes, { tenant_id: 'uuid', host: 'text', places: 'integer' })}
       cross join lateral (
         select d.ctid from webhook_deliveries d
         where d.tenant_id = l.tenant_id and d.host = l.host and d.status = 'pending' and d.next_at <= ${now}
@@ -135,9 +133,7 @@ export interface MadePayload {
 export async function keepPayloads(tx: Tx, made: readonly MadePayload[]): Promise<Map<string, string>> {
   if (made.length === 0) return new Map();
   const found = tx`
-    from unnest(
-      ${plainArray(made.map((m) => m.tenant_id))}::text::uuid[], ${plainArray(made.map((m) => m.event_id))}::text::uuid[],
-      ${textArray(made.map((m) => m.payload))}::text::text[]) as m (tenant_id, event_id, payload)
+    from ${rowsOf(tx, 'm', made, { tenant_id: 'uuid', event_id: 'uuid', payload: 'text' })}
     cross join lateral (
       select o.ctid from webhook_deliveries o
       where o.tenant_id = m.tenant_id and o.event_id = m.event_id`;

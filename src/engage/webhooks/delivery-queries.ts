@@ -1,6 +1,6 @@
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { CallWebhookNode } from '../journeys/graph/shapes.ts';
 import { scopeObject, withTotals } from '../templates/scope-queries.ts';
 import { LONG_PAUSES_MS } from './retry-schedule.ts';
@@ -95,9 +95,7 @@ export async function cancelDeliveries(
         where j.run_id = o.run_id and j.tenant_id = o.tenant_id and j.project_id = o.project_id and j.seq = o.seq)`
     : tx``;
   const pending = tx`
-    from unnest(
-      ${plainArray(runs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(runs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(runs.map((r) => r.run_id))}::text::uuid[]) as r (tenant_id, project_id, run_id)
+    from ${rowsOf(tx, 'r', runs, { ...PROJECT_KEY, run_id: 'uuid' })}
     cross join lateral (
       select o.ctid from webhook_deliveries o
       where o.run_id = r.run_id and o.tenant_id = r.tenant_id and o.project_id = r.project_id and o.status = 'pending'

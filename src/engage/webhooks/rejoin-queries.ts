@@ -1,5 +1,5 @@
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { NewDelivery } from './delivery-queries.ts';
 
 /**
@@ -12,9 +12,7 @@ export async function rejoinDeliveries(tx: Tx, rows: readonly NewDelivery[], now
   // A statement of its own locks first, so that the next one sees an outcome that is being written.
   const found = await tx<{ event_id: string }[]>`
     select d.event_id from (
-      select * from unnest(${plainArray(waiting.map((r) => r.tenant_id))}::text::uuid[],
-        ${plainArray(waiting.map((r) => r.event_id))}::text::uuid[],
-        ${plainArray(waiting.map((r) => r.seq))}::text::integer[]) as r (tenant_id, event_id, seq) order by event_id) r
+      select * from ${rowsOf(tx, 'r', waiting, { tenant_id: 'uuid', event_id: 'uuid', seq: 'integer' })} order by event_id) r
     cross join lateral (
       select o.event_id from webhook_deliveries o
       where o.tenant_id = r.tenant_id and o.event_id = r.event_id and o.seq < r.seq for update) d`;
@@ -24,9 +22,7 @@ export async function rejoinDeliveries(tx: Tx, rows: readonly NewDelivery[], now
   await tx`
     with rejoined as (
       update webhook_deliveries d set seq = r.seq, wait_for_response = true
-      from unnest(${plainArray(again.map((r) => r.tenant_id))}::text::uuid[],
-        ${plainArray(again.map((r) => r.event_id))}::text::uuid[],
-        ${plainArray(again.map((r) => r.seq))}::text::integer[]) as r (tenant_id, event_id, seq)
+      from ${rowsOf(tx, 'r', again, { tenant_id: 'uuid', event_id: 'uuid', seq: 'integer' })}
       where d.tenant_id = r.tenant_id and d.event_id = r.event_id
       returning d.tenant_id, d.project_id, d.run_id, d.seq, d.status, d.last_error
     ), woken as (

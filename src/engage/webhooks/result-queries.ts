@@ -1,6 +1,6 @@
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 
 /** The channel on which those who advance runs wait for timers that are due at once. */
 const TIMERS_CHANNEL = 'journey_timers';
@@ -54,11 +54,7 @@ async function lockWaitingRuns(tx: Tx, results: readonly AttemptResult[]): Promi
   if (results.length === 0) return new Set();
   const rows = await tx<{ run_id: string }[]>`
     select r.run_id from (
-      select * from unnest(
-        ${plainArray(results.map((r) => r.tenant_id))}::text::uuid[],
-        ${plainArray(results.map((r) => r.project_id))}::text::uuid[],
-        ${plainArray(results.map((r) => r.run_id))}::text::uuid[], ${plainArray(results.map((r) => r.seq))}::text::integer[],
-        ${textArray(results.map((r) => r.node_id))}::text::text[]) as u (tenant_id, project_id, run_id, seq, node_id)
+      select * from ${rowsOf(tx, 'u', results, { ...PROJECT_KEY, run_id: 'uuid', seq: 'integer', node_id: 'text' })}
       order by run_id) u
     cross join lateral (
       select r.run_id from journey_runs r
@@ -88,19 +84,19 @@ async function updateDeliveries(
       last_reason = case when r.unmade = 1 then d.last_reason else r.last_reason end,
       response = case when r.unmade = 1 then d.response else r.response end,
       completed_at = case when r.status <> 'pending' then ${now}::timestamptz end
-    from unnest(
-      ${plainArray(results.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(results.map((r) => r.event_id))}::text::uuid[],
-      ${plainArray(results.map((r) => r.attempts))}::text::integer[],
-      ${plainArray(results.map((r) => r.status))}::text::text[],
-      ${plainArray(results.map((r) => r.next_at.getTime()))}::text::bigint[],
-      ${plainArray(results.map((r) => (r.is_void ? 1 : 0)))}::text::integer[],
-      ${plainArray(results.map((r) => (r.is_unmade ? 1 : 0)))}::text::integer[],
-      ${plainArray(results.map((r) => r.last_status))}::text::integer[],
-      ${textArray(results.map((r) => r.last_error))}::text::text[],
-      ${textArray(results.map((r) => r.last_reason))}::text::text[],
-      ${textArray(results.map((r) => r.response))}::text::text[]
-    ) as r (tenant_id, event_id, attempts, status, next_ms, voided, unmade, last_status, last_error, last_reason, response)
+    from ${rowsOf(tx, 'r', results, {
+      tenant_id: 'uuid',
+      event_id: 'uuid',
+      attempts: 'integer',
+      status: 'text',
+      next_ms: ['bigint', (r) => r.next_at.getTime()],
+      voided: ['integer', (r) => (r.is_void ? 1 : 0)],
+      unmade: ['integer', (r) => (r.is_unmade ? 1 : 0)],
+      last_status: 'integer',
+      last_error: 'text',
+      last_reason: 'text',
+      response: 'text',
+    })}
     cross join lateral (
       select o.ctid from webhook_deliveries o
       where o.tenant_id = r.tenant_id and o.event_id = r.event_id and o.attempts = r.attempts and o.status = 'pending'
@@ -112,9 +108,7 @@ async function updateDeliveries(
 
 async function lockDeliveries(tx: Tx, results: readonly AttemptResult[]): Promise<void> {
   await tx`
-    select from unnest(
-      ${plainArray(results.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(results.map((r) => r.event_id))}::text::uuid[]) as r (tenant_id, event_id)
+    select from ${rowsOf(tx, 'r', results, { tenant_id: 'uuid', event_id: 'uuid' })}
     cross join lateral (
       select from webhook_deliveries o
       where o.tenant_id = r.tenant_id and o.event_id = r.event_id and o.status = 'pending'
@@ -134,12 +128,13 @@ async function wakeRuns(tx: Tx, results: readonly AttemptResult[], now: Date): P
     with woken as (
       update journey_runs r set woken_by = w.woken_by::jsonb, due_at = ${now},
         context = case when octet_length(c.context::text) <= ${MAX_CONTEXT_BYTES}::integer then c.context else r.context end
-      from unnest(
-        ${plainArray(results.map((r) => r.tenant_id))}::text::uuid[],
-        ${plainArray(results.map((r) => r.project_id))}::text::uuid[],
-        ${plainArray(results.map((r) => r.run_id))}::text::uuid[], ${textArray(results.map(wokenBy))}::text::text[],
-        ${textArray(results.map((r) => r.save_as))}::text::text[], ${textArray(results.map((r) => r.saved))}::text::text[]
-      ) as w (tenant_id, project_id, run_id, woken_by, save_as, saved)
+      from ${rowsOf(tx, 'w', results, {
+        ...PROJECT_KEY,
+        run_id: 'uuid',
+        woken_by: ['text', wokenBy],
+        save_as: 'text',
+        saved: 'text',
+      })}
       cross join lateral (
         select o.ctid, case when w.save_as is null or w.saved is null then o.context
           else o.context || jsonb_build_object('responses',

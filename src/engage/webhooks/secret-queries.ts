@@ -1,8 +1,8 @@
 import type { PendingQuery } from 'postgres';
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 
 /** The key of a webhook secret. */
 export interface SecretRef extends ProjectRef {
@@ -74,9 +74,7 @@ export async function selectSigningSecrets(
   projects: readonly ProjectRef[],
 ): Promise<(SecretRef & { secret: Buffer })[]> {
   return sql<(SecretRef & { secret: Buffer })[]>`
-    select s.tenant_id, s.project_id, s.secret_id, s.secret from unnest(
-      ${plainArray(projects.map((p) => p.tenant_id))}::text::uuid[],
-      ${plainArray(projects.map((p) => p.project_id))}::text::uuid[]) as p (tenant_id, project_id)
+    select s.tenant_id, s.project_id, s.secret_id, s.secret from ${rowsOf(sql, 'p', projects, PROJECT_KEY)}
     cross join lateral (
       select * from webhook_secrets s
       where s.tenant_id = p.tenant_id and s.project_id = p.project_id and s.deleted_at is null

@@ -1,5 +1,6 @@
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { Role } from './roles.ts';
 
 /** The columns of an API key that a check needs. Rates are null when the deployment's default applies. */
@@ -47,10 +48,7 @@ export async function touchKeys(tx: Tx, uses: readonly KeyUse[]): Promise<void> 
   await tx`
     with wanted as (
       select u.tenant_id, u.key_id, to_timestamp(u.at_ms / 1000.0) as used_at
-      from unnest(
-        ${plainArray(uses.map(({ tenant_id }) => tenant_id))}::text::uuid[],
-        ${plainArray(uses.map(({ key_id }) => key_id))}::text::uuid[],
-        ${plainArray(uses.map(({ at_ms }) => String(at_ms)))}::text::bigint[]) as u (tenant_id, key_id, at_ms)),
+      from ${rowsOf(tx, 'u', uses, { tenant_id: 'uuid', key_id: 'uuid', at_ms: 'bigint' })}),
     locked as (
       select k.tenant_id, k.key_id, w.used_at
       from wanted w join api_keys k on k.tenant_id = w.tenant_id and k.key_id = w.key_id

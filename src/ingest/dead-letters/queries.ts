@@ -1,5 +1,6 @@
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { LetterPosition, ReplayState } from './schema.ts';
 
 /** The key of a position in maps. */
@@ -20,8 +21,7 @@ export async function readReplays(
 ): Promise<Map<string, ReplayState>> {
   const rows = await tx<ReplayRow[]>`
     select r.partition, r.log_offset, r.finished_at is not null as finished
-    from unnest(${partitionsOf(positions)}::text::integer[], ${offsetsOf(positions)}::text::bigint[])
-      as wanted (partition, log_offset)
+    from ${positionRows(tx, 'wanted', positions)}
     join dead_letter_replays r using (partition, log_offset)`;
   return new Map(
     rows.map(({ partition, log_offset, finished }) => [
@@ -48,8 +48,7 @@ export async function startReplays(
   const rows = await tx<{ partition: number; log_offset: bigint }[]>`
     insert into dead_letter_replays (partition, log_offset, started_at)
     select partition, log_offset, ${now}
-    from unnest(${partitionsOf(positions)}::text::integer[], ${offsetsOf(positions)}::text::bigint[])
-      as wanted (partition, log_offset)
+    from ${positionRows(tx, 'wanted', positions)}
     order by partition, log_offset
     on conflict (partition, log_offset) ${again}
     returning partition, log_offset`;
@@ -62,8 +61,7 @@ export async function startReplays(
 export async function finishReplays(tx: Tx, positions: readonly LetterPosition[], now: Date): Promise<void> {
   await tx`
     update dead_letter_replays r set finished_at = ${now}
-    from unnest(${partitionsOf(positions)}::text::integer[], ${offsetsOf(positions)}::text::bigint[])
-      as done (partition, log_offset)
+    from ${positionRows(tx, 'done', positions)}
     where r.partition = done.partition and r.log_offset = done.log_offset`;
 }
 
@@ -75,10 +73,9 @@ export async function selectKnownTenants(tx: Tx, tenant_ids: readonly string[]):
   return rows.map(({ tenant_id }) => tenant_id);
 }
 
-function partitionsOf(positions: readonly LetterPosition[]): string {
-  return plainArray(positions.map(({ partition }) => partition));
-}
-
-function offsetsOf(positions: readonly LetterPosition[]): string {
-  return plainArray(positions.map(({ offset }) => offset));
+function positionRows(tx: Tx, alias: string, positions: readonly LetterPosition[]) {
+  return rowsOf(tx, alias, positions, {
+    partition: 'integer',
+    log_offset: ['bigint', (p) => BigInt(p.offset)],
+  });
 }

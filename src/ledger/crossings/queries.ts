@@ -1,5 +1,7 @@
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { TenantThresholds, Threshold } from './thresholds.ts';
 
 /** NOTIFY channel: players were added to `tier_requests`. A trigger of the table `players` uses it, too. */
@@ -41,9 +43,7 @@ export async function requestTiers(tx: Tx, requests: readonly TierRequest[]): Pr
   await Promise.all([
     tx`
       insert into tier_requests (tenant_id, project_id, player_id)
-      select * from unnest(${plainArray(requests.map((r) => r.tenant_id))}::text::uuid[],
-        ${plainArray(requests.map((r) => r.project_id))}::text::uuid[],
-        ${plainArray(requests.map((r) => r.player_id))}::text::uuid[])`,
+      select * from ${rowsOf(tx, 'r', requests, { ...PROJECT_KEY, player_id: 'uuid' })}`,
     tx`select pg_notify(${TIER_REQUESTS_CHANNEL}, '')`,
   ]);
 }
@@ -58,10 +58,7 @@ export async function leaveToSweep(tx: Tx, players: readonly TierRequest[], now:
   await tx`
     insert into tier_deadlines as d (tenant_id, project_id, player_id, due_at)
     select g.tenant_id, g.project_id, g.player_id, ${now}
-    from unnest(${plainArray(sorted.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(sorted.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(sorted.map((r) => r.player_id))}::text::uuid[]
-    ) with ordinality as g (tenant_id, project_id, player_id, n)
+    from ${rowsOf(tx, 'g', sorted, { ...PROJECT_KEY, player_id: 'uuid', n: 'ordinality' })}
     order by g.n
     on conflict (player_id, tenant_id, project_id) do update set due_at = least(d.due_at, excluded.due_at)`;
 }

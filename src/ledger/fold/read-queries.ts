@@ -1,9 +1,10 @@
 import type { Conversion } from '../money/conversion.ts';
 import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
 import type { LedgerRow } from '../money/ledger.ts';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import { readKyc } from '../../protection/kyc/decision-queries.ts';
 import { mayEventsDecide } from '../../protection/kyc/models.ts';
 import { anonymousIdentityKey, playerIdentityKey, referenceKey } from './fold-event.ts';
@@ -59,9 +60,7 @@ async function readConversions(
     tx`select pg_current_xact_id()`,
     tx`
       select r.tenant_id, r.currency, r.at_ms, x.rate::text, epoch_ms(x.rate_ts), x.rate_is_inverse, c.scale, b.scale
-      from unnest(${plainArray(wanted.map((r) => r.tenant_id))}::text::uuid[],
-        ${textArray(wanted.map((r) => r.currency))}::text::text[],
-        ${plainArray(wanted.map((r) => r.occurred_at_ms))}::text::bigint[]) as r (tenant_id, currency, at_ms)
+      from ${rowsOf(tx, 'r', wanted, { tenant_id: 'uuid', currency: 'text', at_ms: ['bigint', (r) => r.occurred_at_ms] })}
       join tenants t using (tenant_id)
       join currencies c on c.tenant_id = r.tenant_id and c.code = r.currency
       join currencies b on b.tenant_id = r.tenant_id and b.code = t.base_currency
@@ -84,8 +83,7 @@ async function readProjects(
   const rows = await tx<(ProjectOwner & { project_id: string })[]>`
     select p.project_id, p.tenant_id, t.base_currency,
       case when c.is_kyc_model_chosen then c.kyc_model end as kyc_model
-    from unnest(${plainArray(projects.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(projects.map((r) => r.project_id))}::text::uuid[]) as r (tenant_id, project_id)
+    from ${rowsOf(tx, 'r', projects, PROJECT_KEY)}
     join projects p using (tenant_id, project_id)
     join tenants t using (tenant_id)
     left join tenant_configs c using (tenant_id)`;
@@ -101,9 +99,7 @@ async function readAnonymous(
   if (ids.length === 0) return;
   const rows = (await tx`
     select i.project_id, i.anonymous_id, i.player_id, i.is_erased
-    from unnest(${plainArray(ids.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(ids.map((r) => r.project_id))}::text::uuid[],
-      ${textArray(ids.map((r) => r.id))}::text::text[]) as r (tenant_id, project_id, anonymous_id)
+    from ${rowsOf(tx, 'r', ids, { ...PROJECT_KEY, anonymous_id: ['text', (r) => r.id] })}
     cross join lateral (
       select i.*, exists (select from players s where s.player_id = i.player_id and s.tenant_id = i.tenant_id
         and s.project_id = i.project_id and s.erased_at is not null) as is_erased
@@ -129,9 +125,7 @@ async function readPlayers(
   if (ids.length === 0) return;
   const rows = (await tx`
     select r.project_id, r.player_id, p.player_id, p.is_erased
-    from unnest(${plainArray(ids.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(ids.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(ids.map((r) => r.id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
+    from ${rowsOf(tx, 'r', ids, { ...PROJECT_KEY, player_id: ['uuid', (r) => r.id] })}
     cross join lateral (
       select p.player_id, p.erased_at is not null as is_erased from players p
       where p.tenant_id = r.tenant_id and p.project_id = r.project_id and p.player_id = r.player_id
@@ -157,12 +151,11 @@ export async function readLedger(
 ): Promise<Map<string, LedgerRow[]>> {
   const ledger = new Map<string, LedgerRow[]>();
   if (references.length === 0) return ledger;
-  const { projects, places } = placesOf(references);
+  const { projects, place } = placesOf(references);
   const rows = (await tx`
     select p.place, ${tx.unsafe(LEDGER_COLUMNS)}
     from ${projectsInPlaces(tx, projects)} p
-    join unnest(${plainArray(places)}::text::integer[],
-      ${textArray(references.map((r) => r.reference))}::text::text[]) as r (place, reference) using (place)
+    join ${rowsOf(tx, 'r', references, { place, reference: 'text' })} using (place)
     cross join lateral (
       select * from ledger l where l.project_no = p.project_no and l.reference = r.reference offset 0) l
     ${tx.unsafe(JOIN_SURVIVOR)}`.values()) as unknown as [number, ...LedgerValues][];

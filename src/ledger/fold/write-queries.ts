@@ -1,8 +1,9 @@
 import { leaveToSweep, requestTiers, type TierRequest } from '../crossings/queries.ts';
 import { crossed, fits, NO_TOTALS, type TenantThresholds } from '../crossings/thresholds.ts';
 import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import { recordExclusions, type ExclusionCause } from '../../protection/exclusions/record-queries.ts';
 import { writeKyc } from '../../protection/kyc/decision-queries.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
@@ -72,24 +73,21 @@ async function movePosition(tx: Tx, { topic, partition, read, next, emitted }: P
 function insertPlayers(tx: Tx, players: NewPlayer[], now_ms: number): Write {
   if (players.length === 0) return nothing;
   const sorted = players.toSorted((a, b) => (a.anonymous_id < b.anonymous_id ? -1 : 1));
-  const tenants = plainArray(sorted.map((p) => p.tenant_id));
-  const projects = plainArray(sorted.map((p) => p.project_id));
-  const ids = plainArray(sorted.map((p) => p.player_id));
-  const anonymous = textArray(sorted.map((p) => p.anonymous_id));
   const now = new Date(now_ms);
   const statements = [
     tx`
       insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
       select r.tenant_id, r.project_id, r.anonymous_id, r.player_id, ${now}
-      from unnest(${tenants}::text::uuid[], ${projects}::text::uuid[],
-        ${anonymous}::text::text[], ${ids}::text::uuid[])
-        as r (tenant_id, project_id, anonymous_id, player_id)`,
+      from ${rowsOf(tx, 'r', sorted, { ...PROJECT_KEY, anonymous_id: 'text', player_id: 'uuid' })}`,
     tx`
       insert into players (tenant_id, project_id, player_id, anonymous_ids, default_currency_code, created_at, updated_at)
       select r.tenant_id, r.project_id, r.player_id, array[r.anonymous_id], r.currency, ${now}, ${now}
-      from unnest(${tenants}::text::uuid[], ${projects}::text::uuid[], ${ids}::text::uuid[],
-        ${anonymous}::text::text[], ${textArray(sorted.map((p) => p.default_currency_code))}::text::text[])
-        as r (tenant_id, project_id, player_id, anonymous_id, currency)`,
+      from ${rowsOf(tx, 'r', sorted, {
+        ...PROJECT_KEY,
+        player_id: 'uuid',
+        anonymous_id: 'text',
+        currency: ['text', (p) => p.default_currency_code],
+      })}`,
   ];
   return async () => void (await Promise.all(statements));
 }
@@ -101,15 +99,17 @@ function insertPlayers(tx: Tx, players: NewPlayer[], now_ms: number): Write {
 function lockReliedOn(tx: Tx, rows: LedgerRow[]): Write {
   if (rows.length === 0) return nothing;
   const sorted = rows.toSorted(byLedgerKey);
-  const { projects, places } = placesOf(sorted);
+  const { projects, place } = placesOf(sorted);
   const unchanged = tx`
     select l.ordinal
     from ${projectsInPlaces(tx, projects)} p
-    join unnest(${plainArray(places)}::text::integer[], ${textArray(sorted.map((r) => r.reference))}::text::text[],
-      ${plainArray(sorted.map((r) => r.ordinal))}::text::integer[],
-      ${plainArray(sorted.map((r) => r.base_amount))}::text::bigint[],
-      ${plainArray(sorted.map((r) => r.base_payout))}::text::bigint[])
-      as r (place, reference, ordinal, base_amount, base_payout) using (place)
+    join ${rowsOf(tx, 'r', sorted, {
+      place,
+      reference: 'text',
+      ordinal: 'integer',
+      base_amount: 'bigint',
+      base_payout: 'bigint',
+    })} using (place)
     cross join lateral (
       select l.ordinal from ledger l where l.project_no = p.project_no and l.reference = r.reference
         and l.ordinal = r.ordinal
@@ -127,36 +127,40 @@ function lockReliedOn(tx: Tx, rows: LedgerRow[]): Write {
 function insertLedger(tx: Tx, added: LedgerRow[], log_partition: number): Write {
   if (added.length === 0) return nothing;
   const rows = added.toSorted(byLedgerKey);
+  const { projects, place } = placesOf(rows);
+  const columns = {
+    place,
+    reference: 'text',
+    ordinal: 'integer',
+    event: 'enum money_event',
+    player_id: 'uuid',
+    occurred_at_ms: 'bigint',
+    currency: 'text',
+    amount: 'numeric',
+    payout: 'numeric',
+    base_amount: 'bigint',
+    base_payout: 'bigint',
+    ingestion_id: 'uuid',
+    event_index: 'smallint',
+    log_offset: 'bigint',
+  } as const;
+  const rates = {
+    rate: ['numeric', (r: LedgerRow) => r.rate?.rate ?? null],
+    rate_ts_ms: ['bigint', (r: LedgerRow) => r.rate?.ts_ms ?? null],
+    rate_is_inverse: ['boolean', (r: LedgerRow) => r.rate?.is_inverse ?? null],
+  } as const;
   // Every column costs time per row, and most installations have few amounts in foreign currencies.
-  const rates = rows.some((r) => r.rate !== null) ? rateColumns(tx, rows) : undefined;
-  const { projects, places } = placesOf(rows);
+  const has_rates = rows.some((r) => r.rate !== null);
   const insertion = tx`
     insert into ledger (project_no, reference, ordinal, event, player_id, occurred_at, currency, amount, payout,
       base_amount, base_payout, rate, rate_ts, rate_is_inverse, ingestion_id, event_index, log_partition, log_offset)
     select p.project_no, r.reference, r.ordinal, r.event, r.player_id,
       'epoch'::timestamptz + r.occurred_at_ms * interval '1 millisecond', r.currency,
-      r.amount, r.payout, r.base_amount, r.base_payout, ${rates === undefined ? tx`null, null, null` : tx`r.rate, 'epoch'::timestamptz + r.rate_ts_ms * interval '1 millisecond', r.rate_is_inverse`},
+      r.amount, r.payout, r.base_amount, r.base_payout, ${has_rates ? tx`r.rate, 'epoch'::timestamptz + r.rate_ts_ms * interval '1 millisecond', r.rate_is_inverse` : tx`null, null, null`},
       r.ingestion_id, r.event_index, ${log_partition}::smallint, r.log_offset
     from ${projectsInPlaces(tx, projects)} p
-    join unnest(
-      ${plainArray(places)}::text::integer[], ${textArray(rows.map((r) => r.reference))}::text::text[],
-      ${plainArray(rows.map((r) => r.ordinal))}::text::integer[], ${plainArray(rows.map((r) => r.event))}::text::money_event[],
-      ${plainArray(rows.map((r) => r.player_id))}::text::uuid[],
-      ${plainArray(rows.map((r) => r.occurred_at_ms))}::text::bigint[], ${textArray(rows.map((r) => r.currency))}::text::text[],
-      ${plainArray(rows.map((r) => r.amount))}::text::numeric[], ${plainArray(rows.map((r) => r.payout))}::text::numeric[],
-      ${plainArray(rows.map((r) => r.base_amount))}::text::bigint[], ${plainArray(rows.map((r) => r.base_payout))}::text::bigint[],
-      ${plainArray(rows.map((r) => r.ingestion_id))}::text::uuid[], ${plainArray(rows.map((r) => r.event_index))}::text::smallint[],
-      ${plainArray(rows.map((r) => r.log_offset))}::text::bigint[]${rates ?? tx``}
-    ) as r (place, reference, ordinal, event, player_id, occurred_at_ms, currency,
-      amount, payout, base_amount, base_payout, ingestion_id, event_index, log_offset${rates === undefined ? tx`` : tx`, rate, rate_ts_ms, rate_is_inverse`})
-      using (place)`;
+    join ${has_rates ? rowsOf(tx, 'r', rows, { ...columns, ...rates }) : rowsOf(tx, 'r', rows, columns)} using (place)`;
   return async () => void (await insertion);
-}
-
-function rateColumns(tx: Tx, rows: LedgerRow[]) {
-  return tx`, ${plainArray(rows.map((r) => r.rate?.rate ?? null))}::text::numeric[],
-      ${plainArray(rows.map((r) => r.rate?.ts_ms ?? null))}::text::bigint[],
-      ${plainArray(rows.map((r) => r.rate?.is_inverse ?? null))}::text::boolean[]`;
 }
 
 /** Players whose tier is to be computed: soon, because a total crossed what a tier requires, or by the daily sweep. */
@@ -294,16 +298,20 @@ function totalsRows(tx: Tx, p: PlayerEffect[]) {
         'epoch'::timestamptz + first_ms * interval '1 millisecond' as first_seen_at,
         'epoch'::timestamptz + last_ms * interval '1 millisecond' as last_seen_at,
         'epoch'::timestamptz + active_ms * interval '1 millisecond' as last_active_at
-      from unnest(
-        ${plainArray(p.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(p.map((r) => r.project_id))}::text::uuid[],
-        ${plainArray(p.map((r) => r.player_id))}::text::uuid[],
-        ${plainArray(p.map((r) => r.first_seen_at_ms))}::text::bigint[], ${plainArray(p.map((r) => r.last_seen_at_ms))}::text::bigint[],
-        ${plainArray(p.map((r) => r.last_active_at_ms))}::text::bigint[],
-        ${plainArray(p.map((r) => r.sums.total_deposited))}::text::bigint[], ${plainArray(p.map((r) => r.sums.total_withdrawn))}::text::bigint[],
-        ${plainArray(p.map((r) => r.sums.total_wagered))}::text::bigint[], ${plainArray(p.map((r) => r.sums.total_won))}::text::bigint[],
-        ${plainArray(p.map((r) => r.sums.bet_count))}::text::bigint[], ${plainArray(p.map((r) => r.sums.session_count))}::text::bigint[],
-        ${plainArray(p.map((r) => r.sums.pending_conversions))}::text::bigint[]
-      ) as u (tenant_id, project_id, player_id, first_ms, last_ms, active_ms, deposited, withdrawn, wagered, won, bets, sessions, pending)
+      from ${rowsOf(tx, 'u', p, {
+        ...PROJECT_KEY,
+        player_id: 'uuid',
+        first_ms: ['bigint', (r) => r.first_seen_at_ms],
+        last_ms: ['bigint', (r) => r.last_seen_at_ms],
+        active_ms: ['bigint', (r) => r.last_active_at_ms],
+        deposited: ['bigint', (r) => r.sums.total_deposited],
+        withdrawn: ['bigint', (r) => r.sums.total_withdrawn],
+        wagered: ['bigint', (r) => r.sums.total_wagered],
+        won: ['bigint', (r) => r.sums.total_won],
+        bets: ['bigint', (r) => r.sums.bet_count],
+        sessions: ['bigint', (r) => r.sums.session_count],
+        pending: ['bigint', (r) => r.sums.pending_conversions],
+      })}
     ) r`;
 }
 
@@ -317,12 +325,13 @@ async function updateStatuses(tx: Tx, c: readonly PlayerStatusChange[], now: Dat
       select r.tenant_id, r.project_id, r.player_id,
         r.excluded, 'epoch'::timestamptz + r.excluded_ms * interval '1 millisecond' as excluded_at,
         'epoch'::timestamptz + r.cooldown_ms * interval '1 millisecond' as cooldown_until
-      from unnest(
-        ${plainArray(c.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(c.map((r) => r.project_id))}::text::uuid[],
-        ${plainArray(c.map((r) => r.player_id))}::text::uuid[],
-        ${plainArray(c.map((r) => r.self_excluded?.value ?? null))}::text::boolean[], ${plainArray(c.map((r) => r.self_excluded?.at_ms ?? null))}::text::bigint[],
-        ${plainArray(c.map((r) => r.cooldown?.until_ms ?? null))}::text::bigint[]
-      ) as r (tenant_id, project_id, player_id, excluded, excluded_ms, cooldown_ms)
+      from ${rowsOf(tx, 'r', c, {
+        ...PROJECT_KEY,
+        player_id: 'uuid',
+        excluded: ['boolean', (r) => r.self_excluded?.value ?? null],
+        excluded_ms: ['bigint', (r) => r.self_excluded?.at_ms ?? null],
+        cooldown_ms: ['bigint', (r) => r.cooldown?.until_ms ?? null],
+      })}
     ), judged as (
       select r.*,
         r.excluded is not null and (p.self_excluded_at is null or p.self_excluded_at < r.excluded_at

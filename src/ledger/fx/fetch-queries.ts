@@ -1,5 +1,5 @@
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { PublishedRate } from './rate-provider.ts';
 
 /** The currencies for which a tenant needs rates: its base currency and the codes of its active currencies. */
@@ -41,13 +41,7 @@ export async function upsertRates(
   const stored = await sql`
     insert into fx_rates (tenant_id, base, quote, ts, rate, source)
     select ${tenant_id}, r.base, r.quote, r.ts, r.rate, r.source
-    from unnest(
-      ${textArray(sorted.map(({ base }) => base))}::text::text[],
-      ${textArray(sorted.map(({ quote }) => quote))}::text::text[],
-      ${plainArray(sorted.map(({ ts }) => ts.toISOString()))}::text::timestamptz[],
-      ${plainArray(sorted.map(({ rate }) => rate))}::text::numeric[],
-      ${textArray(sorted.map(({ source }) => source))}::text::text[]
-    ) as r (base, quote, ts, rate, source)
+    from ${rowsOf(sql, 'r', sorted, { base: 'text', quote: 'text', ts: 'timestamptz', rate: 'numeric', source: 'text' })}
     on conflict (tenant_id, base, quote, ts) do update set rate = excluded.rate, source = excluded.source`;
   return stored.count;
 }

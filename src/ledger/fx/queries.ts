@@ -1,6 +1,6 @@
 import type { PendingQuery } from 'postgres';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { LatestRateQuery } from './schema.ts';
 
 export interface CurrencyRow {
@@ -58,10 +58,7 @@ export function selectRateLegs(
   return tx<(RateLeg & { place: number })[]>`
     select (p.number - 1)::integer as place, l.leg, r.rate::text as rate, epoch_ms(r.rate_ts) as ts_ms,
       r.rate_is_inverse as is_inverse, r.source
-    from unnest(
-      ${plainArray(pairs.map((p) => p.tenant_id))}::text::uuid[], ${textArray(pairs.map((p) => p.base))}::text::text[],
-      ${textArray(pairs.map((p) => p.quote))}::text::text[], ${plainArray(pairs.map((p) => p.at_ms))}::text::bigint[]
-    ) with ordinality as p (tenant_id, base, quote, at_ms, number)
+    from ${rowsOf(tx, 'p', pairs, { tenant_id: 'uuid', base: 'text', quote: 'text', at_ms: 'bigint', number: 'ordinality' })}
     join tenants t on t.tenant_id = p.tenant_id
     cross join lateral (values
       ('pair', p.base, p.quote), ('to_base', p.base, t.base_currency), ('from_base', t.base_currency, p.quote)

@@ -4,12 +4,12 @@ import type { BaseMoney, Conversion } from '../money/conversion.ts';
 import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
 import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';
 import type { Sum } from '../money/totals.ts';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 import { takeTransactionId } from '../../platform/postgres/transaction-queries.ts';
 import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 
 /** A rate that was inserted, updated or deleted: its pair and its time. */
 export interface RateChange {
@@ -169,9 +169,7 @@ export async function lockTotals(tx: Tx, players: readonly PlayerRef[]): Promise
   const sorted = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
   const locked = await tx`
     select t.player_id
-    from unnest(${plainArray(sorted.map((p) => p.tenant_id))}::text::uuid[],
-      ${plainArray(sorted.map((p) => p.project_id))}::text::uuid[],
-      ${plainArray(sorted.map((p) => p.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
+    from ${rowsOf(tx, 'r', sorted, { ...PROJECT_KEY, player_id: 'uuid' })}
     cross join lateral (
       select t.player_id from player_totals t where t.tenant_id = r.tenant_id and t.project_id = r.project_id
         and t.player_id = r.player_id for no key update offset 0) t`;
@@ -184,12 +182,11 @@ export async function lockTotals(tx: Tx, players: readonly PlayerRef[]): Promise
  */
 export async function lockRows(tx: Tx, rows: readonly LedgerRow[]): Promise<void> {
   const sorted = rows.toSorted(byLedgerKey);
-  const { projects, places } = placesOf(sorted);
+  const { projects, place } = placesOf(sorted);
   await tx`
     select l.ordinal
     from ${projectsInPlaces(tx, projects)} p
-    join unnest(${plainArray(places)}::text::integer[], ${textArray(sorted.map((r) => r.reference))}::text::text[],
-      ${plainArray(sorted.map((r) => r.ordinal))}::text::integer[]) as r (place, reference, ordinal) using (place)
+    join ${rowsOf(tx, 'r', sorted, { place, reference: 'text', ordinal: 'integer' })} using (place)
     cross join lateral (
       select l.ordinal from ledger l where l.project_no = p.project_no and l.reference = r.reference
         and l.ordinal = r.ordinal for no key update offset 0) l`;
@@ -207,22 +204,22 @@ export async function writeRestatements(
   restatements: readonly Restatement[],
   now_ms: number,
 ): Promise<void> {
-  const keys = restatements.map(({ row }) => row);
-  const money = restatements.map((restatement) => restatement.money);
   const now = new Date(now_ms);
-  const { projects, places } = placesOf(keys);
+  const { projects, place } = placesOf(restatements.map(({ row }) => row));
   await tx`
     with r as (
       select p.project_no, p.tenant_id, p.project_id, u.*
       from ${projectsInPlaces(tx, projects)} p
-      join unnest(
-        ${plainArray(places)}::text::integer[], ${textArray(keys.map((k) => k.reference))}::text::text[],
-        ${plainArray(keys.map((k) => k.ordinal))}::text::integer[],
-        ${plainArray(money.map((m) => m.base_amount))}::text::bigint[], ${plainArray(money.map((m) => m.base_payout))}::text::bigint[],
-        ${plainArray(money.map((m) => m.rate?.rate ?? null))}::text::numeric[],
-        ${plainArray(money.map((m) => m.rate?.ts_ms ?? null))}::text::bigint[],
-        ${plainArray(money.map((m) => m.rate?.is_inverse ?? null))}::text::boolean[]
-      ) as u (place, reference, ordinal, base_amount, base_payout, rate, rate_ts_ms, rate_is_inverse) using (place)
+      join ${rowsOf(tx, 'u', restatements, {
+        place,
+        reference: ['text', ({ row }) => row.reference],
+        ordinal: ['integer', ({ row }) => row.ordinal],
+        base_amount: ['bigint', ({ money }) => money.base_amount],
+        base_payout: ['bigint', ({ money }) => money.base_payout],
+        rate: ['numeric', ({ money }) => money.rate?.rate ?? null],
+        rate_ts_ms: ['bigint', ({ money }) => money.rate?.ts_ms ?? null],
+        rate_is_inverse: ['boolean', ({ money }) => money.rate?.is_inverse ?? null],
+      })} using (place)
     ), changed as (
       select r.*, l.base_amount as old_amount, l.base_payout as old_payout, l.rate as old_rate,
         l.rate_ts as old_rate_ts, l.rate_is_inverse as old_is_inverse
@@ -258,20 +255,21 @@ export async function addToLockedTotals(
   thresholds: ReadonlyMap<string, TenantThresholds>,
 ): Promise<void> {
   if (players.length === 0) return;
-  const sums = (sum: Sum) => plainArray(players.map((p) => p.sums[sum]));
   const updated = (await tx`
     update player_totals t set
       total_deposited = t.total_deposited + r.deposited, total_withdrawn = t.total_withdrawn + r.withdrawn,
       total_wagered = t.total_wagered + r.wagered, total_won = t.total_won + r.won,
       pending_conversions = t.pending_conversions + r.pending,
       updated_at = ${new Date(now_ms)}, changed_xid = pg_current_xact_id()
-    from unnest(
-      ${plainArray(players.map((p) => p.tenant_id))}::text::uuid[], ${plainArray(players.map((p) => p.project_id))}::text::uuid[],
-      ${plainArray(players.map((p) => p.player_id))}::text::uuid[],
-      ${sums('total_deposited')}::text::bigint[], ${sums('total_withdrawn')}::text::bigint[],
-      ${sums('total_wagered')}::text::bigint[], ${sums('total_won')}::text::bigint[],
-      ${sums('pending_conversions')}::text::bigint[]
-    ) as r (tenant_id, project_id, player_id, deposited, withdrawn, wagered, won, pending)
+    from ${rowsOf(tx, 'r', players, {
+      ...PROJECT_KEY,
+      player_id: 'uuid',
+      deposited: ['bigint', (p) => p.sums.total_deposited],
+      withdrawn: ['bigint', (p) => p.sums.total_withdrawn],
+      wagered: ['bigint', (p) => p.sums.total_wagered],
+      won: ['bigint', (p) => p.sums.total_won],
+      pending: ['bigint', (p) => p.sums.pending_conversions],
+    })}
     where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.player_id
     returning t.player_id, t.total_deposited, t.total_wagered`.values()) as unknown as [
     string,

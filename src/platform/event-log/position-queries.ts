@@ -1,5 +1,6 @@
 import { plainArray } from '../postgres/arrays.ts';
 import type { Db, Tx } from '../postgres/port.ts';
+import { rowsOf } from '../postgres/rows.ts';
 import type { TopicState } from './port.ts';
 import { GROUPS, TOPICS } from './topics.ts';
 
@@ -119,17 +120,17 @@ export async function recordRefusal(
   log: TopicState,
   { since, handled }: StoredPositions,
 ): Promise<void> {
-  const partitions = [...log.partitions.keys()];
-  const ends = [...log.partitions.values()].map(({ end }) => end);
-  const reached = partitions.map((partition) => handled.get(partition) ?? 0n);
   await sql`
     with known as materialized (
       select since::text as since from consumed_logs where group_name = ${group} and topic = ${topic} for share
     )
     insert into position_refusals (group_name, topic, log_id, partition, end_offset, handled_offset)
     select ${group}, ${topic}, ${log.id}, r.partition, r.end_offset, r.handled_offset
-    from unnest(${plainArray(partitions)}::text::integer[], ${plainArray(ends)}::text::bigint[],
-      ${plainArray(reached)}::text::bigint[]) as r (partition, end_offset, handled_offset)
+    from ${rowsOf(sql, 'r', [...log.partitions], {
+      partition: ['integer', ([partition]) => partition],
+      end_offset: ['bigint', ([, { end }]) => end],
+      handled_offset: ['bigint', ([partition]) => handled.get(partition) ?? 0n],
+    })}
     where (select since from known) is not distinct from ${since ?? null}::text
       and not exists (select from position_refusals
         where group_name = ${group} and topic = ${topic} and log_id = ${log.id})
@@ -165,12 +166,13 @@ async function insertStarts(
   { topic, table }: PositionOwner,
   { partitions }: TopicState,
 ): Promise<void> {
-  const firsts = [...partitions.values()].map(({ first }) => first);
   await tx`
     insert into ${tx(table)} (topic, partition, next_offset)
     select ${topic}, s.partition, s.first
-    from unnest(${plainArray([...partitions.keys()])}::text::integer[], ${plainArray(firsts)}::text::bigint[])
-      as s (partition, first)
+    from ${rowsOf(tx, 's', [...partitions], {
+      partition: ['integer', ([partition]) => partition],
+      first: ['bigint', ([, { first }]) => first],
+    })}
     on conflict do nothing`;
 }
 

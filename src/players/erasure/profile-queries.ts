@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import { eraseAuditRowsOf, eraseAuditRowsOfAddresses } from '../../tenants/audit/erase-queries.ts';
 import { holdersSql } from '../../protection/exclusions/address-queries.ts';
 import {
@@ -178,12 +179,10 @@ export async function wipeProfile(
 ): Promise<void> {
   const { tenant_id, project_id, player_ids } = person;
   const [player_id = ''] = player_ids;
-  const channels = addresses.map(({ kind }) => CHANNEL_OF[kind] ?? kind);
   await tx`
     insert into merged_addresses (tenant_id, project_id, player_id, channel, address_key)
     select ${tenant_id}, ${project_id}, ${player_id}, a.channel, a.spelled
-    from unnest(${textArray(channels)}::text::text[],
-      ${textArray(addresses.map(({ spelled }) => spelled))}::text::text[]) as a (channel, spelled)
+    from ${rowsOf(tx, 'a', addresses, { channel: ['text', ({ kind }) => CHANNEL_OF[kind] ?? kind], spelled: 'text' })}
     on conflict do nothing`;
   await tx`
     with wiped as (

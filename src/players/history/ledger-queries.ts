@@ -1,8 +1,9 @@
 import type { PendingQuery } from 'postgres';
 import { definitionOf } from '../../ingest/events/catalogue.ts';
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import { betKindOf, MONEY_EVENTS, type MoneyEvent } from '../../ledger/money/ledger.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { EventOwner } from './queries.ts';
@@ -109,7 +110,7 @@ export function selectLedgerRows(
   { tenant_id, project_id }: ProjectRef,
   events: readonly MoneyEventRow[],
 ): PendingQuery<ShownLedgerRow[]> {
-  const references = events.map(({ reference }) => reference);
+  const references = new Set(events.map(({ reference }) => reference));
   return tx<ShownLedgerRow[]>`
     select l.ingestion_id, l.event_index::integer, l.event::text as event, l.reference, l.occurred_at, l.currency,
       l.amount::text, l.payout::text, l.base_amount::text, l.base_payout::text, l.rate::text,
@@ -124,12 +125,9 @@ export function selectLedgerRows(
             and o.ordinal = l.ordinal
           order by o.adjustment_id desc limit ${MAX_ADJUSTMENTS}) a) as adjustments
     from (select project_no from projects where tenant_id = ${tenant_id} and project_id = ${project_id}) p
-    cross join unnest(${textArray([...new Set(references)])}::text::text[]) as f (reference)
+    cross join unnest(${textArray([...references])}::text::text[]) as f (reference)
     cross join lateral (
       select * from ledger l where l.project_no = p.project_no and l.reference = f.reference offset 0) l
-    join unnest(${textArray(references)}::text::text[],
-      ${plainArray(events.map(({ ingestion_id }) => ingestion_id))}::text::uuid[],
-      ${plainArray(events.map(({ event_index }) => event_index))}::text::integer[])
-      as r (reference, ingestion_id, event_index)
+    join ${rowsOf(tx, 'r', events, { reference: 'text', ingestion_id: 'uuid', event_index: 'integer' })}
       on r.reference = l.reference and r.ingestion_id = l.ingestion_id and r.event_index = l.event_index::integer`;
 }

@@ -1,7 +1,9 @@
 import type { PendingQuery, Row } from 'postgres';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { textArray } from '../../platform/postgres/arrays.ts';
 import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { PlayerRow } from './player-json.ts';
 import type { ProfilePatch } from './profile-patch.ts';
 import type { PlayerRef } from '../player-ref.ts';
@@ -192,10 +194,7 @@ export type AttributePatch = PlayerRef & Pick<ProfilePatch, 'attributes' | 'remo
 export async function lockLivePlayers(tx: Tx, players: readonly PlayerRef[]): Promise<void> {
   await tx`
     select from (
-      select * from unnest(
-        ${plainArray(players.map((p) => p.tenant_id))}::text::uuid[], ${plainArray(players.map((p) => p.project_id))}::text::uuid[],
-        ${plainArray(players.map((p) => p.player_id))}::text::uuid[]
-      ) as o (tenant_id, project_id, player_id) order by o.player_id) g
+      select * from ${rowsOf(tx, 'o', players, { ...PROJECT_KEY, player_id: 'uuid' })} order by o.player_id) g
     cross join lateral (select from players p where ${isLive(tx)} for no key update) p`;
 }
 
@@ -214,12 +213,12 @@ export async function patchAttributes(
   patches: readonly AttributePatch[],
   now: Date,
 ): Promise<number> {
-  const given = tx`unnest(
-      ${plainArray(patches.map((p) => p.tenant_id))}::text::uuid[], ${plainArray(patches.map((p) => p.project_id))}::text::uuid[],
-      ${plainArray(patches.map((p) => p.player_id))}::text::uuid[],
-      ${textArray(patches.map((p) => exactJson(p.attributes)))}::text::text[],
-      ${textArray(patches.map((p) => textArray(p.removed_attributes)))}::text::text[]
-    ) as g (tenant_id, project_id, player_id, attributes, removed)`;
+  const given = rowsOf(tx, 'g', patches, {
+    ...PROJECT_KEY,
+    player_id: 'uuid',
+    attributes: ['text', (p) => exactJson(p.attributes)],
+    removed: ['text', (p) => textArray(p.removed_attributes)],
+  });
   // A statement of its own locks first, so that the next one sees what other transactions have changed.
   const [, rows] = await Promise.all([
     lockLivePlayers(tx, patches),

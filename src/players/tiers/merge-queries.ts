@@ -1,6 +1,6 @@
 import { TIER_REQUESTS_CHANNEL } from '../../ledger/crossings/queries.ts';
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import type { MergePair, PlayerRef } from '../player-ref.ts';
 
@@ -59,13 +59,16 @@ async function keepHigherTier(
   { tenant_id, project_id, player_id, into_player_id }: MergePair,
   now: Date,
 ): Promise<void> {
+  const pair = [
+    { player_id, is_gone: true },
+    { player_id: into_player_id, is_gone: false },
+  ];
   await tx`
     with pair as (
       select u.is_gone, p.current_tier_code as code, p.tier_promoted_at, p.tier_locked, p.tier_pending_code,
         t.tier_demoted_at,
         case when p.current_tier_code is null then -2 else coalesce(v.rank, -1) end as rank
-      from unnest(${plainArray([player_id, into_player_id])}::text::uuid[], '{true,false}'::boolean[])
-        as u (player_id, is_gone)
+      from ${rowsOf(tx, 'u', pair, { player_id: 'uuid', is_gone: 'boolean' })}
       cross join lateral (
         select * from players p where p.player_id = u.player_id and p.tenant_id = ${tenant_id}
           and p.project_id = ${project_id} offset 0) p

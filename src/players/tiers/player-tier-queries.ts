@@ -1,6 +1,6 @@
 import type { PendingQuery } from 'postgres';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import type { TierPlayer, TierState } from './recompute.ts';
 
@@ -15,8 +15,7 @@ export interface PlayerFacts extends TierPlayer {
 /** The players as rows `g`, in the order of their ids. */
 function given(tx: Tx, players: readonly Omit<PlayerRef, 'tenant_id'>[]) {
   const sorted = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
-  return tx`unnest(${plainArray(sorted.map((p) => p.project_id))}::text::uuid[],
-    ${plainArray(sorted.map((p) => p.player_id))}::text::uuid[]) as g (project_id, player_id)`;
+  return rowsOf(tx, 'g', sorted, { project_id: 'uuid', player_id: 'uuid' });
 }
 
 /** Locks the players, then their totals: the order of all writers. */
@@ -121,12 +120,15 @@ export async function writeStates(
   now: Date,
 ): Promise<void> {
   if (writes.length === 0) return;
-  const rows = tx`unnest(
-      ${plainArray(writes.map((w) => w.project_id))}::text::uuid[], ${plainArray(writes.map((w) => w.player_id))}::text::uuid[],
-      ${textArray(writes.map((w) => w.code))}::text::text[], ${plainArray(writes.map((w) => w.promoted_ms))}::text::bigint[],
-      ${plainArray(writes.map((w) => w.demoted_ms))}::text::bigint[],
-      ${textArray(writes.map((w) => w.pending_code))}::text::text[], ${plainArray(writes.map((w) => w.locked))}::text::boolean[]
-    ) as w (project_id, player_id, code, promoted_ms, demoted_ms, pending_code, locked)`;
+  const rows = rowsOf(tx, 'w', writes, {
+    project_id: 'uuid',
+    player_id: 'uuid',
+    code: 'text',
+    promoted_ms: 'bigint',
+    demoted_ms: 'bigint',
+    pending_code: 'text',
+    locked: 'boolean',
+  });
   await Promise.all([
     tx`
       update players p set current_tier_code = w.code, tier_pending_code = w.pending_code, tier_locked = w.locked,
@@ -168,11 +170,15 @@ export async function insertHistory(
   await tx`
     insert into player_tier_history (tenant_id, project_id, player_id, from_code, to_code, trigger, context, occurred_at)
     select ${tenant_id}, e.project_id, e.player_id, e.from_code, e.to_code, e.trigger, e.context::jsonb, ${now}
-    from unnest(${plainArray(entries.map((e) => e.project_id))}::text::uuid[],
-      ${plainArray(entries.map((e) => e.player_id))}::text::uuid[],
-      ${textArray(entries.map((e) => e.from_code))}::text::text[], ${textArray(entries.map((e) => e.to_code))}::text::text[],
-      ${textArray(entries.map((e) => e.trigger))}::text::text[], ${textArray(entries.map((e) => e.context))}::text::text[]
-    ) with ordinality as e (project_id, player_id, from_code, to_code, trigger, context, n)
+    from ${rowsOf(tx, 'e', entries, {
+      project_id: 'uuid',
+      player_id: 'uuid',
+      from_code: 'text',
+      to_code: 'text',
+      trigger: 'text',
+      context: 'text',
+      n: 'ordinality',
+    })}
     order by e.n`;
 }
 
@@ -197,9 +203,7 @@ export async function writeDeadlines(
       : tx`
         insert into tier_deadlines (tenant_id, project_id, player_id, due_at)
         select ${tenant_id}, d.project_id, d.player_id, 'epoch'::timestamptz + d.due_ms * interval '1 millisecond'
-        from unnest(${plainArray(set.map((d) => d.project_id))}::text::uuid[],
-          ${plainArray(set.map((d) => d.player_id))}::text::uuid[],
-          ${plainArray(set.map((d) => d.due_ms))}::text::bigint[]) as d (project_id, player_id, due_ms)
+        from ${rowsOf(tx, 'd', set, { project_id: 'uuid', player_id: 'uuid', due_ms: 'bigint' })}
         on conflict (player_id, tenant_id, project_id) do update set due_at = excluded.due_at`,
     removed.length === 0
       ? undefined

@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { AddressKind } from './erasure-key.ts';
@@ -52,8 +53,7 @@ export function spelledOf(tx: Tx, kind: PendingQuery<Row[]>, text: PendingQuery<
 export function spelledSql(tx: Tx, addresses: readonly Address[]): PendingQuery<Row[]> {
   return tx`
     select a.kind, a.text, ${spelledOf(tx, tx`a.kind`, tx`a.text`)} as spelled
-    from unnest(${textArray(addresses.map(({ kind }) => kind))}::text::text[],
-      ${textArray(addresses.map(({ text }) => text))}::text::text[]) as a (kind, text)
+    from ${rowsOf(tx, 'a', addresses, { kind: 'text', text: 'text' })}
     where ${spelledOf(tx, tx`a.kind`, tx`a.text`)} <> ''`;
 }
 

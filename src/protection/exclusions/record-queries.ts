@@ -1,5 +1,5 @@
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 
 /**
  * What began or ended a time in which a player gets nothing; `erasure`: an excluded person was forgotten, and registered
@@ -36,10 +36,6 @@ export interface ExclusionCause {
  */
 export async function recordExclusions(tx: Tx, causes: readonly ExclusionCause[], now: Date): Promise<void> {
   if (causes.length === 0) return;
-  const integers = (of: (cause: ExclusionCause) => number | undefined) =>
-    plainArray(causes.map((cause) => of(cause) ?? null));
-  const ids = (of: (cause: ExclusionCause) => string | undefined) =>
-    plainArray(causes.map((cause) => of(cause) ?? null));
   const time = (column: string) =>
     tx`coalesce('epoch'::timestamptz + c.${tx(column)} * interval '1 millisecond', ${now})`;
   const caused = tx`
@@ -49,19 +45,20 @@ export async function recordExclusions(tx: Tx, causes: readonly ExclusionCause[]
       ${time('cooldown_ms')} as cooldown_at, ${time('cooldown_received_ms')} as cooldown_accepted_at,
       c.cooldown_id, c.cooldown_index,
       p.self_excluded or p.status = 'self_excluded' as is_excluded, p.cooldown_until
-    from unnest(
-      ${ids((one) => one.tenant_id)}::text::uuid[], ${ids((one) => one.project_id)}::text::uuid[],
-      ${ids((one) => one.player_id)}::text::uuid[], ${ids((one) => one.source)}::text::text[],
-      ${integers((one) => one.excluded_at_ms)}::text::bigint[],
-      ${integers((one) => one.excluded_by?.received_at_ms)}::text::bigint[],
-      ${ids((one) => one.excluded_by?.ingestion_id)}::text::uuid[],
-      ${integers((one) => one.excluded_by?.event_index)}::text::smallint[],
-      ${integers((one) => one.cooldown_at_ms)}::text::bigint[],
-      ${integers((one) => one.cooldown_by?.received_at_ms)}::text::bigint[],
-      ${ids((one) => one.cooldown_by?.ingestion_id)}::text::uuid[],
-      ${integers((one) => one.cooldown_by?.event_index)}::text::smallint[]
-    ) as c (tenant_id, project_id, player_id, source, excluded_ms, excluded_received_ms, excluded_id, excluded_index,
-      cooldown_ms, cooldown_received_ms, cooldown_id, cooldown_index)
+    from ${rowsOf(tx, 'c', causes, {
+      tenant_id: 'uuid',
+      project_id: 'uuid',
+      player_id: 'uuid',
+      source: 'text',
+      excluded_ms: ['bigint', (one) => one.excluded_at_ms ?? null],
+      excluded_received_ms: ['bigint', (one) => one.excluded_by?.received_at_ms ?? null],
+      excluded_id: ['uuid', (one) => one.excluded_by?.ingestion_id ?? null],
+      excluded_index: ['smallint', (one) => one.excluded_by?.event_index ?? null],
+      cooldown_ms: ['bigint', (one) => one.cooldown_at_ms ?? null],
+      cooldown_received_ms: ['bigint', (one) => one.cooldown_by?.received_at_ms ?? null],
+      cooldown_id: ['uuid', (one) => one.cooldown_by?.ingestion_id ?? null],
+      cooldown_index: ['smallint', (one) => one.cooldown_by?.event_index ?? null],
+    })}
     cross join lateral (
       select p.self_excluded, p.status, p.cooldown_until from players p
       where p.player_id = c.player_id and p.tenant_id = c.tenant_id and p.project_id = c.project_id offset 0) p`;

@@ -1,5 +1,7 @@
-import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
+import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 import { KYC_KINDS, MAX_RELEVANT, type KycDecision, type KycState, type KycStatus } from './decide.ts';
 
@@ -61,9 +63,7 @@ export async function readKyc(tx: Tx, refs: readonly Ref[]): Promise<Map<string,
       d.level nulls first, d.expires_at nulls last`;
   const rows = await tx<{ player_id: string; revision: number; decisions: Compact[] }[]>`
     select r.player_id, p.kyc_revision as revision, coalesce(d.decisions, '[]') as decisions
-    from unnest(${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(refs.map((r) => r.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)
+    from ${rowsOf(tx, 'r', refs, { ...PROJECT_KEY, player_id: 'uuid' })}
     cross join lateral (
       select p.kyc_revision from players p where p.tenant_id = r.tenant_id and p.project_id = r.project_id
         and p.player_id = r.player_id offset 0) p

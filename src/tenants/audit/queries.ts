@@ -2,9 +2,9 @@ import type { PendingQuery, Row } from 'postgres';
 import type { AuditedAction, AuditedResource } from '../../http/audit.ts';
 import type { Role } from '../../http/auth/roles.ts';
 import { isUuid } from '../../platform/ids.ts';
-import { textArray } from '../../platform/postgres/arrays.ts';
 import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { ProjectRef } from '../project-ref.ts';
 
 /**
@@ -40,15 +40,23 @@ export interface AuditFilters {
 
 /** Inserts rows of the audit log. */
 export async function insertAuditRows(tx: Tx, rows: readonly AuditRow[]): Promise<void> {
-  const texts = (column: keyof AuditRow) => textArray(rows.map((row) => row[column] as string | null));
   await tx`
     insert into audit_log (tenant_id, audit_id, occurred_at, user_id, role, project_id, action, resource_type,
       resource_id, before, after, request_id)
-    select * from unnest(${texts('tenant_id')}::text::uuid[], ${texts('audit_id')}::text::uuid[],
-      ${textArray(rows.map(({ occurred_at }) => occurred_at.toISOString()))}::text::timestamptz[],
-      ${texts('user_id')}::text::text[], ${texts('role')}::text::text[], ${texts('project_id')}::text::uuid[],
-      ${texts('action')}::text::text[], ${texts('resource_type')}::text::text[], ${texts('resource_id')}::text::text[],
-      ${texts('before')}::text::jsonb[], ${texts('after')}::text::jsonb[], ${texts('request_id')}::text::text[])`;
+    select * from ${rowsOf(tx, 'r', rows, {
+      tenant_id: 'uuid',
+      audit_id: 'uuid',
+      occurred_at: 'timestamptz',
+      user_id: 'text',
+      role: 'text',
+      project_id: 'uuid',
+      action: 'text',
+      resource_type: 'text',
+      resource_id: 'text',
+      before: 'jsonb',
+      after: 'jsonb',
+      request_id: 'text',
+    })}`;
 }
 
 /** A page of the tenant's audit log, the newest first. */

@@ -1,6 +1,6 @@
-import { textArray } from '../../../platform/postgres/arrays.ts';
 import type { PendingQuery } from 'postgres';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import { rowsOf } from '../../../platform/postgres/rows.ts';
 import type { JourneyRef, StoredContent } from './queries.ts';
 import { exactJson } from '../../../platform/exact-json.ts';
 
@@ -76,6 +76,5 @@ export async function insertVersion(
   await tx`
     insert into journey_watched (tenant_id, project_id, event, journey_id, version, kind)
     select ${tenant_id}, ${project_id}, event, ${journey_id}, ${version}, kind
-    from unnest(${textArray(watched.map(({ event }) => event))}::text::text[],
-      ${textArray(watched.map(({ kind }) => kind))}::text::text[]) as w (event, kind)`;
+    from ${rowsOf(tx, 'w', watched, { event: 'text', kind: 'text' })}`;
 }

@@ -1,6 +1,6 @@
-import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
-import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import { rowsOf } from '../../../platform/postgres/rows.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../../tenants/project-ref.ts';
 
 /** An amount as it was sent, whose worth in another currency is asked for. */
 export interface SentAmount extends ProjectRef {
@@ -31,12 +31,15 @@ export async function selectTargets(tx: Tx, sent: readonly SentAmount[]): Promis
   return tx<AmountTarget[]>`
     select (a.number - 1)::integer as place, w.target, f.scale as from_scale, o.scale as to_scale,
       coalesce(epoch_ms(l.occurred_at), a.sent_ms) as at_ms
-    from unnest(
-      ${plainArray(sent.map((a) => a.tenant_id))}::text::uuid[], ${plainArray(sent.map((a) => a.project_id))}::text::uuid[],
-      ${textArray(sent.map((a) => a.currency))}::text::text[], ${plainArray(sent.map((a) => a.template_id))}::text::uuid[],
-      ${textArray(sent.map((a) => a.event))}::text::text[], ${textArray(sent.map((a) => a.reference))}::text::text[],
-      ${plainArray(sent.map((a) => a.sent_ms))}::text::bigint[]
-    ) with ordinality as a (tenant_id, project_id, currency, template_id, event, reference, sent_ms, number)
+    from ${rowsOf(tx, 'a', sent, {
+      ...PROJECT_KEY,
+      currency: 'text',
+      template_id: 'uuid',
+      event: 'text',
+      reference: 'text',
+      sent_ms: 'bigint',
+      number: 'ordinality',
+    })}
     join tenants t on t.tenant_id = a.tenant_id
     left join lateral (
       select b.config ->> 'currency' as currency from bonus_templates b

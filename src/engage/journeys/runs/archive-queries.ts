@@ -1,6 +1,7 @@
 import type { ClickHouse } from '../../../platform/clickhouse/port.ts';
-import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import { rowsOf } from '../../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../../tenants/project-ref.ts';
 import type { JourneyKey } from './journey-queries.ts';
 import type { StoredStep } from './read-queries.ts';
 import type { RunRef } from './run-row.ts';
@@ -98,9 +99,7 @@ export async function archiveRuns(sql: Tx, runs: readonly RunRef[]): Promise<num
   const [row] = await sql<{ archived: number }[]>`
     with old as materialized (
       select r.ctid, r.tenant_id, r.project_id, r.run_id
-      from unnest(${plainArray(runs.map((r) => r.tenant_id))}::text::uuid[],
-        ${plainArray(runs.map((r) => r.project_id))}::text::uuid[],
-        ${plainArray(runs.map((r) => r.run_id))}::text::uuid[]) as g (tenant_id, project_id, run_id)
+      from ${rowsOf(sql, 'g', runs, { ...PROJECT_KEY, run_id: 'uuid' })}
       cross join lateral (
         select o.ctid, o.* from journey_runs o
         where o.run_id = g.run_id and o.tenant_id = g.tenant_id and o.project_id = g.project_id
@@ -153,11 +152,7 @@ export async function removeOldVersions(tx: Tx, before: Date, limit: number): Pr
   const [row] = await tx<{ removed: number }[]>`
     with removed as (
       delete from journey_versions v
-      using unnest(${plainArray(locked.map((v) => v.tenant_id))}::text::uuid[],
-        ${plainArray(locked.map((v) => v.project_id))}::text::uuid[],
-        ${plainArray(locked.map((v) => v.journey_id))}::text::uuid[],
-        ${plainArray(locked.map((v) => v.version))}::text::integer[])
-        as l (tenant_id, project_id, journey_id, version)
+      using ${rowsOf(tx, 'l', locked, { ...PROJECT_KEY, journey_id: 'uuid', version: 'integer' })}
       where v.tenant_id = l.tenant_id and v.project_id = l.project_id and v.journey_id = l.journey_id
         and v.version = l.version and ${isUnused}
       returning v.*

@@ -1,9 +1,9 @@
 import type { PendingQuery, Row } from 'postgres';
 import { NIL_ID } from '../../../platform/ids.ts';
-import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import { rowsOf } from '../../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../../platform/postgres/work-watch.ts';
-import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../../tenants/project-ref.ts';
 import type { RunningRow, RunRef } from './run-row.ts';
 
 // Claiming deletes timers and locks their runs until the transaction ends; when it rolls back, everything is due again.
@@ -89,12 +89,8 @@ export async function claimTimers(tx: Tx, timers: readonly Timer[]): Promise<Tim
   return deleted(
     tx,
     tx`
-      select t.ctid from unnest(
-        ${plainArray(timers.map((t) => t.tenant_id))}::text::uuid[],
-        ${plainArray(timers.map((t) => t.project_id))}::text::uuid[],
-        ${plainArray(timers.map((t) => t.due_at.getTime()))}::text::bigint[],
-        ${plainArray(timers.map((t) => t.run_id))}::text::uuid[]
-      ) as r (tenant_id, project_id, due_ms, run_id)
+      select t.ctid
+      from ${rowsOf(tx, 'r', timers, { ...PROJECT_KEY, due_ms: ['bigint', (t) => t.due_at.getTime()], run_id: 'uuid' })}
       cross join lateral (
         select t.ctid from journey_timers t
         where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.run_id = r.run_id
@@ -114,12 +110,7 @@ async function deleted(tx: Tx, due: PendingQuery<Row[]>): Promise<Timer[]> {
 export async function lockRuns(tx: Tx, timers: readonly Omit<Timer, 'due_at'>[]): Promise<RunningRow[]> {
   return tx<RunningRow[]>`
     select r.* from (
-      select distinct on (d.run_id) d.* from unnest(
-        ${plainArray(timers.map((t) => t.tenant_id))}::text::uuid[],
-        ${plainArray(timers.map((t) => t.project_id))}::text::uuid[],
-        ${plainArray(timers.map((t) => t.run_id))}::text::uuid[],
-        ${plainArray(timers.map((t) => t.seq))}::text::integer[]
-      ) as d (tenant_id, project_id, run_id, seq)
+      select distinct on (d.run_id) d.* from ${rowsOf(tx, 'd', timers, { ...PROJECT_KEY, run_id: 'uuid', seq: 'integer' })}
       order by d.run_id, d.seq desc
     ) d
     cross join lateral (

@@ -1,5 +1,6 @@
-import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
+import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import { rowsOf } from '../../../platform/postgres/rows.ts';
 import { TIMERS_CHANNEL } from './claim-queries.ts';
 import { EVENTS_THAT_END } from './match-queries.ts';
 import type { RunTrigger, VersionRef } from './run-row.ts';
@@ -65,16 +66,17 @@ export async function insertRuns(
         case when not r.is_held_out then ${now}::timestamptz end, r.trigger_key, ${re_entry}, r.trigger::jsonb,
         r.context::jsonb, r.partition, r.log_id, r.from_offset, case when r.is_held_out then 'held_out' end, ${now},
         case when r.is_held_out then ${now}::timestamptz end
-      from unnest(
-        ${plainArray(runs.map((r) => r.run_id))}::text::uuid[], ${plainArray(runs.map((r) => r.player_id))}::text::uuid[],
-        ${textArray(runs.map((r) => r.trigger_key))}::text::text[],
-        ${textArray(runs.map((r) => exactJson(r.trigger)))}::text::text[],
-        ${textArray(runs.map((r) => exactJson(r.context)))}::text::text[],
-        ${plainArray(runs.map((r) => r.start?.partition ?? null))}::text::smallint[],
-        ${textArray(runs.map((r) => r.start?.log_id ?? null))}::text::text[],
-        ${plainArray(runs.map((r) => r.start?.from_offset ?? null))}::text::bigint[],
-        ${plainArray(runs.map((r) => r.is_held_out))}::text::boolean[]
-      ) as r (run_id, player_id, trigger_key, trigger, context, partition, log_id, from_offset, is_held_out)
+      from ${rowsOf(tx, 'r', runs, {
+        run_id: 'uuid',
+        player_id: 'uuid',
+        trigger_key: 'text',
+        trigger: ['text', (r) => exactJson(r.trigger)],
+        context: ['text', (r) => exactJson(r.context)],
+        partition: ['smallint', (r) => r.start?.partition ?? null],
+        log_id: ['text', (r) => r.start?.log_id ?? null],
+        from_offset: ['bigint', (r) => r.start?.from_offset ?? null],
+        is_held_out: 'boolean',
+      })}
       cross join lateral (
         select from players p
         where p.player_id = r.player_id and p.tenant_id = ${tenant_id} and p.project_id = ${project_id}

@@ -1,6 +1,7 @@
 import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
-import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import { rowsOf } from '../../../platform/postgres/rows.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../../tenants/project-ref.ts';
 import type { PlayerRef } from '../../../players/player-ref.ts';
 import type { VersionRef } from './run-row.ts';
 
@@ -22,9 +23,7 @@ export async function selectJourneyStates(
   const refs = [...new Map(runs.map((run) => [run.journey_id, run])).values()];
   return tx<JourneyState[]>`
     select j.journey_id, j.is_held, j.resuming_since, j.is_deleted
-    from unnest(
-      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(refs.map((r) => r.journey_id))}::text::uuid[]) as r (tenant_id, project_id, journey_id)
+    from ${rowsOf(tx, 'r', refs, { ...PROJECT_KEY, journey_id: 'uuid' })}
     cross join lateral (
       select j.journey_id, j.is_held, j.resuming_since, j.deleted_at is not null as is_deleted from journeys j
       where j.tenant_id = r.tenant_id and j.project_id = r.project_id and j.journey_id = r.journey_id offset 0) j`;
@@ -41,10 +40,7 @@ export interface StoredVersion extends Omit<VersionRef, 'tenant_id' | 'project_i
 export async function selectVersions(tx: Tx, refs: readonly VersionRef[]): Promise<StoredVersion[]> {
   return tx<StoredVersion[]>`
     select v.journey_id, v.version, v.trigger, v.graph, v.settings
-    from unnest(
-      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(refs.map((r) => r.journey_id))}::text::uuid[], ${plainArray(refs.map((r) => r.version))}::text::integer[]
-    ) as r (tenant_id, project_id, journey_id, version)
+    from ${rowsOf(tx, 'r', refs, { ...PROJECT_KEY, journey_id: 'uuid', version: 'integer' })}
     cross join lateral (
       select * from journey_versions v
       where v.tenant_id = r.tenant_id and v.project_id = r.project_id and v.journey_id = r.journey_id
@@ -71,9 +67,7 @@ export interface RunPlayer {
 export async function selectRunPlayers(tx: Tx, refs: readonly PlayerRef[]): Promise<RunPlayer[]> {
   if (refs.length === 0) return [];
   return tx<RunPlayer[]>`
-    select p.* from (select distinct * from unnest(
-      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(refs.map((r) => r.player_id))}::text::uuid[]) as r (tenant_id, project_id, player_id)) r
+    select p.* from (select distinct * from ${rowsOf(tx, 'r', refs, { ...PROJECT_KEY, player_id: 'uuid' })}) r
     cross join lateral (
       select p.player_id, p.external_id, p.email, p.phone, p.telegram_id, p.status, p.self_excluded,
         p.deleted_at is not null as is_deleted, p.timezone, p.default_currency_code, p.current_tier_code,
@@ -89,9 +83,8 @@ export async function selectTemplatesOf(
 ): Promise<{ project_id: string; template_id: string; is_active: boolean }[]> {
   if (refs.length === 0) return [];
   return tx<{ project_id: string; template_id: string; is_active: boolean }[]>`
-    select r.project_id, t.template_id, t.is_active from unnest(
-      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(refs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(refs.map((r) => r.id))}::text::uuid[]) as r (tenant_id, project_id, template_id)
+    select r.project_id, t.template_id, t.is_active
+    from ${rowsOf(tx, 'r', refs, { ...PROJECT_KEY, template_id: ['uuid', (r) => r.id] })}
     cross join lateral (
       select t.template_id, t.status = 'active' as is_active from templates t
       where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.template_id = r.template_id
@@ -105,9 +98,8 @@ export async function selectProvidersOf(
 ): Promise<{ tenant_id: string; provider_id: string }[]> {
   if (refs.length === 0) return [];
   return tx<{ tenant_id: string; provider_id: string }[]>`
-    select r.tenant_id, p.provider_id from unnest(
-      ${plainArray(refs.map((r) => r.tenant_id))}::text::uuid[],
-      ${plainArray(refs.map((r) => r.id))}::text::uuid[]) as r (tenant_id, provider_id)
+    select r.tenant_id, p.provider_id
+    from ${rowsOf(tx, 'r', refs, { tenant_id: 'uuid', provider_id: ['uuid', (r) => r.id] })}
     cross join lateral (
       select p.provider_id from messaging_providers p
       where p.tenant_id = r.tenant_id and p.provider_id = r.provider_id and p.deleted_at is null offset 0) p`;

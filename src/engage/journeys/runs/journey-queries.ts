@@ -1,6 +1,6 @@
 import type { Tx } from '../../../platform/postgres/port.ts';
-import { plainArray } from '../../../platform/postgres/arrays.ts';
-import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import { rowsOf } from '../../../platform/postgres/rows.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../../tenants/project-ref.ts';
 
 /** The key of a journey. */
 export interface JourneyKey extends ProjectRef {
@@ -61,9 +61,7 @@ export interface LiveJourney extends JourneyKey {
 /** The active journeys of these projects that events start. */
 export async function selectListening(sql: Tx, projects: readonly ProjectRef[]): Promise<LiveJourney[]> {
   return sql<LiveJourney[]>`
-    select j.* from unnest(
-      ${plainArray(projects.map((p) => p.tenant_id))}::text::uuid[],
-      ${plainArray(projects.map((p) => p.project_id))}::text::uuid[]) as p (tenant_id, project_id)
+    select j.* from ${rowsOf(sql, 'p', projects, PROJECT_KEY)}
     cross join lateral (
       select tenant_id, project_id, journey_id, version, trigger_event, activated_at from journeys j
       where j.tenant_id = p.tenant_id and j.project_id = p.project_id and j.trigger_event is not null
@@ -77,9 +75,7 @@ export async function selectSegmentJourneys(
   projects: readonly ProjectRef[],
 ): Promise<LiveJourney[]> {
   return sql<LiveJourney[]>`
-    select j.* from unnest(
-      ${plainArray(projects.map((p) => p.tenant_id))}::text::uuid[],
-      ${plainArray(projects.map((p) => p.project_id))}::text::uuid[]) as p (tenant_id, project_id)
+    select j.* from ${rowsOf(sql, 'p', projects, PROJECT_KEY)}
     cross join lateral (
       select j.tenant_id, j.project_id, j.journey_id, j.version, j.trigger_event, j.activated_at
       from journeys j

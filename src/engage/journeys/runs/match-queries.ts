@@ -1,6 +1,7 @@
-import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
+import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
-import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import { rowsOf } from '../../../platform/postgres/rows.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../../tenants/project-ref.ts';
 import { lastStepsSql } from './last-step-queries.ts';
 import { mergedPartition } from './merge-queries.ts';
 import type { RunRef, VersionRef } from './run-row.ts';
@@ -22,9 +23,7 @@ export interface EventName extends ProjectRef {
 /** Of these event names those that runs of some version may wait for, or that end them. */
 export async function selectWatched(sql: Tx, names: readonly EventName[]): Promise<EventName[]> {
   return sql<EventName[]>`
-    select distinct w.tenant_id, w.project_id, w.event from unnest(
-      ${plainArray(names.map((n) => n.tenant_id))}::text::uuid[], ${plainArray(names.map((n) => n.project_id))}::text::uuid[],
-      ${textArray(names.map((n) => n.event))}::text::text[]) as n (tenant_id, project_id, event)
+    select distinct w.tenant_id, w.project_id, w.event from ${rowsOf(sql, 'n', names, { ...PROJECT_KEY, event: 'text' })}
     cross join lateral (
       select w.tenant_id, w.project_id, w.event from journey_watched w
       where w.tenant_id = n.tenant_id and w.project_id = n.project_id and w.event = n.event
@@ -37,9 +36,7 @@ export type Watcher = [journey_id: string, version: number];
 /** Of each of these names at most `limit` versions that watch it, as the elements of a JSON list of {@link Watcher}. */
 export async function selectWatchers(sql: Tx, names: readonly EventName[], limit: number): Promise<string[]> {
   const rows = await sql<{ watchers: string }[]>`
-    select w.watchers from unnest(
-      ${plainArray(names.map((n) => n.tenant_id))}::text::uuid[], ${plainArray(names.map((n) => n.project_id))}::text::uuid[],
-      ${textArray(names.map((n) => n.event))}::text::text[]) with ordinality as n (tenant_id, project_id, event, place)
+    select w.watchers from ${rowsOf(sql, 'n', names, { ...PROJECT_KEY, event: 'text', place: 'ordinality' })}
     cross join lateral (
       select coalesce(string_agg('["' || o.journey_id || '",' || o.version || ']', ','), '') as watchers from (
         select w.journey_id, w.version from journey_watched w
@@ -53,9 +50,7 @@ export async function selectWatchers(sql: Tx, names: readonly EventName[], limit
 /** The events that may end these runs. */
 export async function selectEventsThatEnd(sql: Tx, runs: readonly RunRef[]): Promise<EventName[]> {
   return sql<EventName[]>`
-    select distinct w.tenant_id, w.project_id, w.event from unnest(
-      ${plainArray(runs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(runs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(runs.map((r) => r.run_id))}::text::uuid[]) as g (tenant_id, project_id, run_id)
+    select distinct w.tenant_id, w.project_id, w.event from ${rowsOf(sql, 'g', runs, { ...PROJECT_KEY, run_id: 'uuid' })}
     cross join lateral (
       select r.journey_id, r.version from journey_runs r
       where r.run_id = g.run_id and r.tenant_id = g.tenant_id and r.project_id = g.project_id offset 0) r
@@ -210,18 +205,21 @@ function given(sql: Tx, events: readonly LookedUp[]) {
     if (same === undefined) by_name.set(event.name, [event]);
     else same.push(event);
   }
-  const [names, groups] = [[...by_name.keys()], [...by_name.values()]];
-  const columnOf = (valueOf: (event: LookedUp) => string | number | bigint) =>
-    textArray(groups.map((group) => plainArray(group.map(valueOf))));
+  const names = [...by_name].map(([name, group]) => ({ ...name, group }));
+  const listed = (valueOf: (event: LookedUp) => string | number | bigint) =>
+    ['text', ({ group }: { group: LookedUp[] }) => plainArray(group.map(valueOf))] as const;
   return sql`(
     select n.tenant_id, n.project_id, n.event, g.index, g.player_id, g.log_offset, g.after_run_id,
       'epoch'::timestamptz + g.received_ms * interval '1 millisecond' as received_at
-    from unnest(
-      ${plainArray(names.map((n) => n.tenant_id))}::text::uuid[], ${plainArray(names.map((n) => n.project_id))}::text::uuid[],
-      ${textArray(names.map((n) => n.event))}::text::text[], ${columnOf((e) => e.index)}::text::text[],
-      ${columnOf((e) => e.player_id)}::text::text[], ${columnOf((e) => e.log_offset)}::text::text[],
-      ${columnOf((e) => e.received_ms)}::text::text[], ${columnOf((e) => e.after_run_id)}::text::text[]
-    ) as n (tenant_id, project_id, event, indexes, player_ids, log_offsets, times, afters)
+    from ${rowsOf(sql, 'n', names, {
+      ...PROJECT_KEY,
+      event: 'text',
+      indexes: listed((e) => e.index),
+      player_ids: listed((e) => e.player_id),
+      log_offsets: listed((e) => e.log_offset),
+      times: listed((e) => e.received_ms),
+      afters: listed((e) => e.after_run_id),
+    })}
     cross join lateral unnest(n.indexes::integer[], n.player_ids::uuid[], n.log_offsets::bigint[], n.times::bigint[],
       n.afters::uuid[]) as g (index, player_id, log_offset, received_ms, after_run_id)) e`;
 }
@@ -246,12 +244,14 @@ export async function wakeRuns(
   max_bytes: number,
 ): Promise<number> {
   const given = tx`(
-    select * from unnest(
-      ${plainArray(wakes.map((w) => w.tenant_id))}::text::uuid[], ${plainArray(wakes.map((w) => w.project_id))}::text::uuid[],
-      ${plainArray(wakes.map((w) => w.run_id))}::text::uuid[], ${plainArray(wakes.map((w) => w.seq))}::text::integer[],
-      ${textArray(wakes.map((w) => w.node_id))}::text::text[], ${textArray(wakes.map((w) => w.properties))}::text::text[],
-      ${textArray(wakes.map(({ behind }) => JSON.stringify({ kind: 'event', behind })))}::text::text[]
-    ) as g (tenant_id, project_id, run_id, seq, node_id, properties, woken_by) order by run_id) g`;
+    select * from ${rowsOf(tx, 'g', wakes, {
+      ...PROJECT_KEY,
+      run_id: 'uuid',
+      seq: 'integer',
+      node_id: 'text',
+      properties: 'text',
+      woken_by: ['text', ({ behind }) => JSON.stringify({ kind: 'event', behind })],
+    })} order by run_id) g`;
   const isGiven = tx`r.run_id = g.run_id and r.tenant_id = g.tenant_id and r.project_id = g.project_id
     and r.seq = g.seq and r.status = 'running' and r.woken_by is null`;
   // A statement of its own locks first, so that the next one sees what other transactions have changed.
@@ -290,10 +290,7 @@ export interface Exit extends RunRef {
 /** Ends running runs where they stand. Returns those that it has ended. */
 export async function exitRuns(tx: Tx, exits: readonly Exit[], now: Date): Promise<RunRef[]> {
   const given = tx`(
-    select * from unnest(
-      ${plainArray(exits.map((e) => e.tenant_id))}::text::uuid[], ${plainArray(exits.map((e) => e.project_id))}::text::uuid[],
-      ${plainArray(exits.map((e) => e.run_id))}::text::uuid[], ${plainArray(exits.map((e) => e.outcome))}::text::text[]
-    ) as g (tenant_id, project_id, run_id, outcome) order by run_id) g`;
+    select * from ${rowsOf(tx, 'g', exits, { ...PROJECT_KEY, run_id: 'uuid', outcome: 'text' })} order by run_id) g`;
   const isGiven = tx`r.run_id = g.run_id and r.tenant_id = g.tenant_id and r.project_id = g.project_id
     and r.status = 'running'`;
   // As in `wakeRuns`.
@@ -330,11 +327,17 @@ export interface Leaving extends ProjectRef {
 export async function selectLeaving(sql: Tx, leaving: readonly Leaving[]): Promise<RunRef[]> {
   return sql<RunRef[]>`
     select distinct r.tenant_id, r.project_id, r.run_id from (
-      select g.*, 'epoch'::timestamptz + g.changed_ms * interval '1 millisecond' as changed_at from unnest(
-        ${plainArray(leaving.map((l) => l.tenant_id))}::text::uuid[], ${plainArray(leaving.map((l) => l.project_id))}::text::uuid[],
-        ${plainArray(leaving.map((l) => l.segment_id))}::text::uuid[], ${plainArray(leaving.map((l) => l.player_id))}::text::uuid[],
-        ${plainArray(leaving.map((l) => l.changed_at_ms))}::text::bigint[]
-      ) as g (tenant_id, project_id, segment_id, player_id, changed_ms)) g
+      select g.*, 'epoch'::timestamptz + g.changed_ms * interval '1 millisecond' as changed_at from ${rowsOf(
+        sql,
+        'g',
+        leaving,
+        {
+          ...PROJECT_KEY,
+          segment_id: 'uuid',
+          player_id: 'uuid',
+          changed_ms: ['bigint', (l) => l.changed_at_ms],
+        },
+      )}) g
     left join lateral (
       select m.into_player_id from player_merges m
       where m.tenant_id = g.tenant_id and m.project_id = g.project_id and m.player_id = g.player_id offset 0) m on true
@@ -376,11 +379,8 @@ export async function selectUnchecked(sql: Tx, limit: number): Promise<Unchecked
 /** Of runs whose players were members of a segment when they began, those whose player no longer is. */
 export async function selectLeft(sql: Tx, waits: readonly UncheckedWait[]): Promise<RunRef[]> {
   return sql<RunRef[]>`
-    select distinct g.tenant_id, g.project_id, g.run_id from unnest(
-      ${plainArray(waits.map((w) => w.tenant_id))}::text::uuid[], ${plainArray(waits.map((w) => w.project_id))}::text::uuid[],
-      ${plainArray(waits.map((w) => w.run_id))}::text::uuid[], ${plainArray(waits.map((w) => w.player_id))}::text::uuid[],
-      ${plainArray(waits.map((w) => w.event))}::text::uuid[]
-    ) as g (tenant_id, project_id, run_id, player_id, segment_id)
+    select distinct g.tenant_id, g.project_id, g.run_id
+    from ${rowsOf(sql, 'g', waits, { ...PROJECT_KEY, run_id: 'uuid', player_id: 'uuid', segment_id: ['uuid', (w) => w.event] })}
     left join lateral (
       select true as is_member from segment_members m
       where m.segment_id = g.segment_id and m.player_id = g.player_id and m.tenant_id = g.tenant_id
@@ -392,10 +392,7 @@ export async function selectLeft(sql: Tx, waits: readonly UncheckedWait[]): Prom
 export async function deleteChecked(sql: Tx, waits: readonly UncheckedWait[]): Promise<void> {
   await sql`
     delete from journey_waits w
-    using unnest(
-      ${plainArray(waits.map((w) => w.tenant_id))}::text::uuid[], ${plainArray(waits.map((w) => w.project_id))}::text::uuid[],
-      ${plainArray(waits.map((w) => w.run_id))}::text::uuid[], ${plainArray(waits.map((w) => w.player_id))}::text::uuid[],
-      ${textArray(waits.map((w) => w.event))}::text::text[]) as g (tenant_id, project_id, run_id, player_id, event)
+    using ${rowsOf(sql, 'g', waits, { ...PROJECT_KEY, run_id: 'uuid', player_id: 'uuid', event: 'text' })}
     cross join lateral (
       select o.ctid from journey_waits o
       where o.run_id = g.run_id and o.tenant_id = g.tenant_id and o.project_id = g.project_id
@@ -411,10 +408,7 @@ export async function keepProgress(
 ): Promise<void> {
   await sql`
     update journey_waits w set from_offset = greatest(w.from_offset, ${String(looked_to)}::bigint)
-    from unnest(
-      ${plainArray(waits.map((w) => w.tenant_id))}::text::uuid[], ${plainArray(waits.map((w) => w.project_id))}::text::uuid[],
-      ${textArray(waits.map((w) => w.event))}::text::text[], ${plainArray(waits.map((w) => w.player_id))}::text::uuid[],
-      ${plainArray(waits.map((w) => w.run_id))}::text::uuid[]) as g (tenant_id, project_id, event, player_id, run_id)
+    from ${rowsOf(sql, 'g', waits, { ...PROJECT_KEY, event: 'text', player_id: 'uuid', run_id: 'uuid' })}
     cross join lateral (
       select o.ctid from journey_waits o
       where o.tenant_id = g.tenant_id and o.project_id = g.project_id and o.event = g.event
@@ -426,10 +420,7 @@ export async function keepProgress(
 export async function markChecked(sql: Tx, waits: readonly UncheckedWait[]): Promise<void> {
   await sql`
     update journey_waits w set is_checked = true
-    from unnest(
-      ${plainArray(waits.map((w) => w.tenant_id))}::text::uuid[], ${plainArray(waits.map((w) => w.project_id))}::text::uuid[],
-      ${textArray(waits.map((w) => w.event))}::text::text[], ${plainArray(waits.map((w) => w.player_id))}::text::uuid[],
-      ${plainArray(waits.map((w) => w.run_id))}::text::uuid[]) as g (tenant_id, project_id, event, player_id, run_id)
+    from ${rowsOf(sql, 'g', waits, { ...PROJECT_KEY, event: 'text', player_id: 'uuid', run_id: 'uuid' })}
     cross join lateral (
       select o.ctid from journey_waits o
       where o.tenant_id = g.tenant_id and o.project_id = g.project_id and o.event = g.event

@@ -1,7 +1,7 @@
-import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import { rowsOf } from '../../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../../platform/postgres/work-watch.ts';
-import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../../tenants/project-ref.ts';
 
 /** An event of which more runs are to be looked at. */
 export interface MatchRest extends ProjectRef {
@@ -21,11 +21,14 @@ export const matchRestWork: WorkQuery = (sql) => sql`select from journey_match_r
 export async function insertRests(sql: Tx, rests: readonly MatchRest[], now: Date): Promise<void> {
   await sql`
     insert into journey_match_rests (tenant_id, project_id, log_id, partition, log_offset, ends, after_run_id, noted_at)
-    select r.*, ${now}::timestamptz from unnest(
-      ${plainArray(rests.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rests.map((r) => r.project_id))}::text::uuid[],
-      ${textArray(rests.map((r) => r.log_id))}::text::text[], ${plainArray(rests.map((r) => r.partition))}::text::integer[],
-      ${plainArray(rests.map((r) => r.log_offset))}::text::bigint[], ${plainArray(rests.map((r) => r.ends))}::text::boolean[],
-      ${plainArray(rests.map((r) => r.after_run_id))}::text::uuid[]) as r
+    select r.*, ${now}::timestamptz from ${rowsOf(sql, 'r', rests, {
+      ...PROJECT_KEY,
+      log_id: 'text',
+      partition: 'integer',
+      log_offset: 'bigint',
+      ends: 'boolean',
+      after_run_id: 'uuid',
+    })}
     on conflict do nothing`;
 }
 

@@ -1,5 +1,6 @@
-import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
+import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import { rowsOf } from '../../../platform/postgres/rows.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import type { JourneyRef } from '../graph/queries.ts';
 import { notifyRunners } from './entry-queries.ts';
@@ -72,9 +73,7 @@ export async function moveRuns(
   const is_retimed = await deleteChanged(tx, { tenant_id, project_id }, moves, true);
   const [row] = await tx<{ moved: number }[]>`
     with wanted as (
-      select * from unnest(${plainArray(moves.map(({ run_id }) => run_id))}::text::uuid[], ${plainArray(moves.map(({ seq }) => seq))}::text::integer[],
-        ${textArray(moves.map(({ node_id }) => node_id))}::text::text[],
-        ${textArray(moves.map(({ due_at }) => due_at?.toISOString() ?? null))}::text::timestamptz[]) as w (run_id, seq, node_id, due_at)
+      select * from ${rowsOf(tx, 'w', moves, { run_id: 'uuid', seq: 'integer', node_id: 'text', due_at: 'timestamptz' })}
     ), locked as materialized (
       select r.run_id, w.node_id, case when r.woken_by is null then w.due_at end as due_at, r.seq
       from journey_runs r join wanted w using (run_id)
@@ -127,8 +126,7 @@ export async function rearmRuns(
   await deleteChanged(tx, { tenant_id, project_id }, moves, false);
   await tx`
     with wanted as (
-      select * from unnest(${plainArray(moves.map(({ run_id }) => run_id))}::text::uuid[], ${plainArray(moves.map(({ seq }) => seq))}::text::integer[],
-        ${textArray(moves.map(({ due_at }) => due_at?.toISOString() ?? null))}::text::timestamptz[]) as w (run_id, seq, due_at)
+      select * from ${rowsOf(tx, 'w', moves, { run_id: 'uuid', seq: 'integer', due_at: 'timestamptz' })}
     ), locked as materialized (
       select r.run_id, r.seq, w.due_at as later, coalesce(w.due_at, r.due_at) as due_at
       from journey_runs r join wanted w using (run_id)

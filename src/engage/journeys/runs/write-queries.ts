@@ -1,5 +1,6 @@
-import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import { rowsOf } from '../../../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../../../tenants/project-ref.ts';
 import type { RunOutcome, RunRef, RunStatus } from './run-row.ts';
 import type { Timer } from './claim-queries.ts';
 import type { WokenBy } from './shapes.ts';
@@ -27,17 +28,20 @@ export async function insertSteps(tx: Tx, rows: readonly StepRow[], keeps = fals
     select s.tenant_id, s.project_id, s.run_id, s.seq, s.node_id, s.node_type, s.status, s.outcome, s.next_node_id,
       'epoch'::timestamptz + s.entered_ms * interval '1 millisecond',
       'epoch'::timestamptz + s.completed_ms * interval '1 millisecond', s.ref, s.error_code
-    from unnest(
-      ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(rows.map((r) => r.run_id))}::text::uuid[], ${plainArray(rows.map((r) => r.seq))}::text::integer[],
-      ${textArray(rows.map((r) => r.node_id))}::text::text[], ${textArray(rows.map((r) => r.node_type))}::text::text[],
-      ${plainArray(rows.map((r) => r.status))}::text::text[], ${textArray(rows.map((r) => r.outcome))}::text::text[],
-      ${textArray(rows.map((r) => r.next_node_id))}::text::text[],
-      ${plainArray(rows.map((r) => r.entered_at_ms))}::text::bigint[],
-      ${plainArray(rows.map((r) => r.completed_at_ms))}::text::bigint[],
-      ${plainArray(rows.map((r) => r.ref))}::text::uuid[], ${textArray(rows.map((r) => r.error_code))}::text::text[]
-    ) as s (tenant_id, project_id, run_id, seq, node_id, node_type, status, outcome, next_node_id, entered_ms,
-      completed_ms, ref, error_code)
+    from ${rowsOf(tx, 's', rows, {
+      ...PROJECT_KEY,
+      run_id: 'uuid',
+      seq: 'integer',
+      node_id: 'text',
+      node_type: 'text',
+      status: 'text',
+      outcome: 'text',
+      next_node_id: 'text',
+      entered_ms: ['bigint', (r) => r.entered_at_ms],
+      completed_ms: ['bigint', (r) => r.completed_at_ms],
+      ref: 'uuid',
+      error_code: 'text',
+    })}
     ${keeps ? tx`on conflict (run_id, seq, tenant_id, project_id) do nothing` : tx``}`;
 }
 
@@ -66,17 +70,19 @@ export async function updateRuns(tx: Tx, rows: readonly MovedRun[], now: Date): 
       due_at = 'epoch'::timestamptz + m.due_ms * interval '1 millisecond',
       error_code = m.error_code, cancelled_by = m.cancelled_by,
       completed_at = case when m.status <> 'running' then ${now}::timestamptz end
-    from unnest(
-      ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(rows.map((r) => r.run_id))}::text::uuid[], ${plainArray(rows.map((r) => r.status))}::text::text[],
-      ${textArray(rows.map((r) => r.node_id))}::text::text[], ${plainArray(rows.map((r) => r.seq))}::text::integer[],
-      ${plainArray(rows.map((r) => r.entered_at_ms))}::text::bigint[],
-      ${plainArray(rows.map((r) => r.due_at_ms))}::text::bigint[],
-      ${textArray(rows.map((r) => r.woken_by && JSON.stringify(r.woken_by)))}::text::text[],
-      ${plainArray(rows.map((r) => r.outcome))}::text::text[], ${textArray(rows.map((r) => r.error_code))}::text::text[],
-      ${textArray(rows.map((r) => r.cancelled_by))}::text::text[]
-    ) as m (tenant_id, project_id, run_id, status, node_id, seq, entered_ms, due_ms, woken_by, outcome, error_code,
-      cancelled_by)
+    from ${rowsOf(tx, 'm', rows, {
+      ...PROJECT_KEY,
+      run_id: 'uuid',
+      status: 'text',
+      node_id: 'text',
+      seq: 'integer',
+      entered_ms: ['bigint', (r) => r.entered_at_ms],
+      due_ms: ['bigint', (r) => r.due_at_ms],
+      woken_by: ['text', (r) => r.woken_by && JSON.stringify(r.woken_by)],
+      outcome: 'text',
+      error_code: 'text',
+      cancelled_by: 'text',
+    })}
     cross join lateral (${runOf(tx)}) found
     where r.ctid = found.ctid`;
 }
@@ -93,11 +99,7 @@ export async function postponeRuns(tx: Tx, rows: readonly Timer[]): Promise<void
   if (rows.length === 0) return;
   await tx`
     update journey_runs r set due_at = 'epoch'::timestamptz + m.due_ms * interval '1 millisecond'
-    from unnest(
-      ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(rows.map((r) => r.run_id))}::text::uuid[],
-      ${plainArray(rows.map((r) => r.due_at.getTime()))}::text::bigint[]
-    ) as m (tenant_id, project_id, run_id, due_ms)
+    from ${rowsOf(tx, 'm', rows, { ...PROJECT_KEY, run_id: 'uuid', due_ms: ['bigint', (r) => r.due_at.getTime()] })}
     cross join lateral (${runOf(tx)}) found
     where r.ctid = found.ctid`;
   await insertTimers(tx, rows);
@@ -109,11 +111,12 @@ export async function insertTimers(tx: Tx, rows: readonly Timer[]): Promise<void
   await tx`
     insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
     select t.tenant_id, t.project_id, 'epoch'::timestamptz + t.due_ms * interval '1 millisecond', t.run_id, t.seq
-    from unnest(
-      ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(rows.map((r) => r.due_at.getTime()))}::text::bigint[],
-      ${plainArray(rows.map((r) => r.run_id))}::text::uuid[], ${plainArray(rows.map((r) => r.seq))}::text::integer[]
-    ) as t (tenant_id, project_id, due_ms, run_id, seq)
+    from ${rowsOf(tx, 't', rows, {
+      ...PROJECT_KEY,
+      due_ms: ['bigint', (r) => r.due_at.getTime()],
+      run_id: 'uuid',
+      seq: 'integer',
+    })}
     on conflict (tenant_id, project_id, due_at, run_id) do update set seq = excluded.seq`;
 }
 
@@ -132,13 +135,16 @@ export async function insertWaits(tx: Tx, rows: readonly NewWait[], now: Date): 
   if (rows.length === 0) return;
   await tx`
     insert into journey_waits (tenant_id, project_id, event, player_id, run_id, seq, partition, log_id, from_offset, since)
-    select w.*, ${now} from unnest(
-      ${plainArray(rows.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(rows.map((r) => r.project_id))}::text::uuid[],
-      ${textArray(rows.map((r) => r.event))}::text::text[], ${plainArray(rows.map((r) => r.player_id))}::text::uuid[],
-      ${plainArray(rows.map((r) => r.run_id))}::text::uuid[], ${plainArray(rows.map((r) => r.seq))}::text::integer[],
-      ${plainArray(rows.map((r) => r.partition))}::text::smallint[], ${textArray(rows.map((r) => r.log_id))}::text::text[],
-      ${plainArray(rows.map((r) => r.from_offset))}::text::bigint[]
-    ) as w (tenant_id, project_id, event, player_id, run_id, seq, partition, log_id, from_offset)
+    select w.*, ${now} from ${rowsOf(tx, 'w', rows, {
+      ...PROJECT_KEY,
+      event: 'text',
+      player_id: 'uuid',
+      run_id: 'uuid',
+      seq: 'integer',
+      partition: 'smallint',
+      log_id: 'text',
+      from_offset: 'bigint',
+    })}
     on conflict (tenant_id, project_id, event, player_id, run_id) do nothing`;
 }
 
@@ -147,9 +153,7 @@ export async function deleteWaits(tx: Tx, runs: readonly RunRef[]): Promise<void
   if (runs.length === 0) return;
   await tx`
     delete from journey_waits w
-    using unnest(
-      ${plainArray(runs.map((r) => r.tenant_id))}::text::uuid[], ${plainArray(runs.map((r) => r.project_id))}::text::uuid[],
-      ${plainArray(runs.map((r) => r.run_id))}::text::uuid[]) as r (tenant_id, project_id, run_id)
+    using ${rowsOf(tx, 'r', runs, { ...PROJECT_KEY, run_id: 'uuid' })}
     cross join lateral (
       select o.ctid from journey_waits o
       where o.run_id = r.run_id and o.tenant_id = r.tenant_id and o.project_id = r.project_id

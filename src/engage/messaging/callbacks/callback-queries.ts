@@ -1,6 +1,7 @@
 import type { PendingQuery, Row } from 'postgres';
-import { plainArray, textArray } from '../../../platform/postgres/arrays.ts';
+import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import { rowsOf } from '../../../platform/postgres/rows.ts';
 import { SEND_STATUSES } from '../../../analytics/message-status.ts';
 import { renewUnsubscriptionsSql } from '../suppression-queries.ts';
 import type { Callback, Receipt } from './callback.ts';
@@ -178,14 +179,18 @@ function foundOf(
   return tx`given as (
       select n, send_id, message_id, address, step, reason, is_machine, code, message,
         'epoch'::timestamptz + at_ms * interval '1 millisecond' as at
-      from unnest(
-        ${plainArray(c.map((r) => r.send_id))}::text::uuid[], ${textArray(c.map((r) => r.provider_message_id))}::text::text[],
-        ${textArray(c.map((r) => r.address))}::text::text[], ${plainArray(c.map((r) => r.step))}::text::text[],
-        ${plainArray(c.map((r) => r.suppression))}::text::text[],
-        ${plainArray(c.map((r) => r.is_machine_open))}::text::boolean[], ${plainArray(c.map((r) => r.at_ms))}::text::bigint[],
-        ${textArray(c.map((r) => r.fault?.code ?? null))}::text::text[],
-        ${textArray(c.map((r) => r.fault?.text ?? null))}::text::text[]
-      ) with ordinality as g (send_id, message_id, address, step, reason, is_machine, at_ms, code, message, n)
+      from ${rowsOf(tx, 'g', c, {
+        send_id: 'uuid',
+        message_id: ['text', (r) => r.provider_message_id],
+        address: 'text',
+        step: 'text',
+        reason: ['text', (r) => r.suppression],
+        is_machine: ['boolean', (r) => r.is_machine_open],
+        at_ms: 'bigint',
+        code: ['text', (r) => r.fault?.code ?? null],
+        message: ['text', (r) => r.fault?.text ?? null],
+        n: 'ordinality',
+      })}
     ), by_our_id as (
       select g.n, ${itsColumns(tx)}
       from given g
@@ -212,12 +217,14 @@ function receivedOf(tx: Tx, tenant_id: string, r: readonly Receipt[]): Fragment 
   return tx`given as (
       select n, project_id, player_id, send_id, null::text as message_id, null::text as address, step,
         null::text as reason, false as is_machine, null::text as code, null::text as message, 'epoch'::timestamptz + at_ms * interval '1 millisecond' as at
-      from unnest(
-        ${plainArray(r.map(({ project_id }) => project_id))}::text::uuid[],
-        ${plainArray(r.map(({ player_id }) => player_id))}::text::uuid[],
-        ${plainArray(r.map(({ send_id }) => send_id))}::text::uuid[],
-        ${plainArray(r.map(({ step }) => step))}::text::text[], ${plainArray(r.map(({ at_ms }) => at_ms))}::text::bigint[]
-      ) with ordinality as g (project_id, player_id, send_id, step, at_ms, n)
+      from ${rowsOf(tx, 'g', r, {
+        project_id: 'uuid',
+        player_id: 'uuid',
+        send_id: 'uuid',
+        step: 'text',
+        at_ms: 'bigint',
+        n: 'ordinality',
+      })}
     ), found as (
       select g.n, ${itsColumns(tx)}
       from given g
