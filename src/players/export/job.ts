@@ -41,10 +41,10 @@ export interface ExportDeps extends Pick<Platform, 'postgres' | 'clickhouse' | '
 const exportRef = z.strictObject({ tenant_id: z.uuid(), export_id: z.uuid() });
 
 /**
- * A job that makes the export. One is made at a time: each reads much. `before` is how many others of the tenant are
- * queued: the first one of each tenant comes before the second one of any, so no tenant waits for all of another's.
+ * A job that makes the export. One is made at a time: each reads much. One that is the first of its tenant comes before the
+ * further ones of all tenants, so no tenant waits for all of another's. The further ones come as they were asked for.
  */
-export function exportJob({ tenant_id, export_id }: ExportRef, before: number): NewJob {
+export function exportJob({ tenant_id, export_id }: ExportRef, is_first: boolean): NewJob {
   const payload = { tenant_id, export_id };
   const job_key = `${EXPORT_TASK} ${export_id}`;
   return {
@@ -53,7 +53,7 @@ export function exportJob({ tenant_id, export_id }: ExportRef, before: number): 
     max_attempts: MAX_ATTEMPTS,
     job_key,
     queue: EXPORT_TASK,
-    priority: before,
+    priority: is_first ? -1 : 0,
   };
 }
 

@@ -57,6 +57,18 @@ export function countQueued(tx: Tx, tenant_id: string): PendingQuery<{ queued: n
     select count(*)::integer as queued from player_exports where tenant_id = ${tenant_id} and status = 'queued'`;
 }
 
+/** Whether no export of the tenant is queued that was asked for before this one. */
+export async function isFirst(
+  tx: Tx,
+  { tenant_id, export_id, requested_at }: Pick<ExportRow, 'tenant_id' | 'export_id' | 'requested_at'>,
+): Promise<boolean> {
+  const earlier = await tx`
+    select from player_exports
+    where tenant_id = ${tenant_id} and status = 'queued' and (requested_at, export_id) < (${requested_at}, ${export_id})
+    limit 1`;
+  return earlier.length === 0;
+}
+
 /** An export of a player that is not over. */
 export function selectExport(
   tx: Tx,

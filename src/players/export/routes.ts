@@ -11,7 +11,7 @@ import type { Jobs } from '../../platform/jobs/port.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { requirePlayer } from '../profile/read.ts';
 import { chunkOwner, exportJob, KEPT_MS } from './job.ts';
-import { countQueued, insertExport, selectChunk, selectExport, type ExportRow } from './queries.ts';
+import { countQueued, insertExport, isFirst, selectChunk, selectExport, type ExportRow } from './queries.ts';
 import { playerExport } from './schema.ts';
 
 interface Deps {
@@ -104,7 +104,7 @@ async function requestExport(
     if (row === undefined) throw new Error('an insert that updates on conflict returned no row');
     const after = { export_id: row.export_id, status: row.status };
     await deps.audit(tx, { tenant_id, project_id, resource_id: player_id, before: null, after });
-    await jobs.add(tx, exportJob(row, queued));
+    await jobs.add(tx, exportJob(row, await isFirst(tx, row)));
     return row;
   });
 }
