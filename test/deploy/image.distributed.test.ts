@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { isReady } from '../../scripts/service-process.ts';
 import { readConfig, type Servers } from '../../src/config.ts';
+import { packageRoot } from '../../src/package-root.ts';
 import { call } from '../engines/http-client.ts';
 import { freePort } from '../engines/free-port.ts';
 import {
@@ -182,6 +183,14 @@ it('an event reaches the totals of its player, and the operator commands answer'
   expect(await execIn(api, 'node', 'dist/scripts/reconcile.js')).toMatch(
     /compared 1 players .*\n0 differences\n$/,
   );
+});
+
+it('has every command that the page for operators names', async () => {
+  const page = await readFile(join(packageRoot, 'docs', 'operating.md'), 'utf8');
+  const commands = [...page.matchAll(/^- `npm run (?:--silent )?([a-z][\w-]*)/gm)].map(([, name]) => `${name}.js`);
+  expect(commands.length).toBeGreaterThan(5);
+  const scripts = await readdir(join(image.root, image.workdir, 'dist', 'scripts'));
+  expect(scripts).toEqual(expect.arrayContaining(commands));
 });
 
 it('the health check of the image passes in every container', async () => {
