@@ -187,7 +187,9 @@ it('an event reaches the totals of its player, and the operator commands answer'
 
 it('has every command that the page for operators names', async () => {
   const page = await readFile(join(packageRoot, 'docs', 'operating.md'), 'utf8');
-  const commands = [...page.matchAll(/^- `npm run (?:--silent )?([a-z][\w-]*)/gm)].map(([, name]) => `${name}.js`);
+  const commands = [...page.matchAll(/^- `npm run (?:--silent )?([a-z][\w-]*)/gm)].map(
+    ([, name]) => `${name}.js`,
+  );
   expect(commands.length).toBeGreaterThan(5);
   const scripts = await readdir(join(image.root, image.workdir, 'dist', 'scripts'));
   expect(scripts).toEqual(expect.arrayContaining(commands));
