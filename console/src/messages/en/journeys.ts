@@ -1,4 +1,3 @@
-import type { Operator } from '../../../../src/segments/language/operators.ts';
 import { formatInt } from '../../format/number.ts';
 import { forms } from './forms.ts';
 import { journeyActs } from './journey-acts.ts';
@@ -145,7 +144,7 @@ export const journeys = {
       after: 'after',
       within_last: 'within the last',
       not_within_last: 'not within the last',
-    } satisfies Record<Operator, string> as Readonly<Record<string, string>>,
+    } as Readonly<Record<string, string>>,
   },
   counts: {
     title: (title: string) => `Numbers of ${title}`,

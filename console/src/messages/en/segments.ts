@@ -1,5 +1,3 @@
-import type { Aggregate } from '../../../../src/segments/language/conditions.ts';
-import type { Operator } from '../../../../src/segments/language/operators.ts';
 import { formatInt } from '../../format/number.ts';
 import { forms } from './forms.ts';
 import { counted } from './shell.ts';
@@ -278,7 +276,7 @@ export const segments = {
       after: 'is after',
       within_last: 'is within the last',
       not_within_last: 'is not within the last',
-    } satisfies Record<Operator, string> as Readonly<Record<string, string>>,
+    } as Readonly<Record<string, string>>,
     aggregates: {
       count: 'Number of events',
       sum: 'Sum',
@@ -288,7 +286,7 @@ export const segments = {
       distinct: 'Number of different values',
       first_seen: 'Time of the first',
       last_seen: 'Time of the last',
-    } satisfies Record<Aggregate, string> as Readonly<Record<string, string>>,
+    } as Readonly<Record<string, string>>,
     groups: { AND: 'All of', OR: 'Any of', NOT: 'Not' } as Readonly<Record<string, string>>,
     and: ' and ',
     aggregate: (aggregate: string, property: string | undefined, event: string) =>

@@ -76,7 +76,7 @@ function Trait({ condition, onCondition }: PartProps) {
   const known = vocabulary?.fields.find(({ name }) => name === field);
   const operators = known?.operators ?? vocabulary?.custom_attributes.operators ?? Object.keys(OPERATORS);
   const set = (change: Written) => onCondition(without({ ...condition, ...change }));
-  const isBare = (name: string) => OPERATORS[name] === 'none';
+  const is_bare = op === 'exists' || op === 'not_exists';
   return (
     <Row>
       <Text
@@ -91,9 +91,11 @@ function Trait({ condition, onCondition }: PartProps) {
         label={m.comparison}
         value={textOf(op)}
         choices={operators.map((one) => [one, t.journeys.says.comparisons[one] ?? one])}
-        onChoose={(next) => set({ op: next, value: isBare(next) ? undefined : (value ?? 0) })}
+        onChoose={(next) =>
+          set({ op: next, value: next === 'exists' || next === 'not_exists' ? undefined : (value ?? 0) })
+        }
       />
-      {isBare(textOf(op)) ? null : (
+      {is_bare ? null : (
         <Any label={m.value} hint={m.valueHint} value={value} onValue={(next) => set({ value: next })} />
       )}
     </Row>

@@ -1,7 +1,8 @@
-import type { OperandShape, ValueKind } from '../../../../src/segments/language/operands.ts';
+/** What the value on the left of a comparison is. */
+export type Kind = 'text' | 'number' | 'date' | 'json';
 
-export type Kind = ValueKind;
-export type Shape = OperandShape;
+/** What an operator is compared with. */
+export type Shape = 'none' | 'scalar' | 'list' | 'number' | 'text' | 'range' | 'moment' | 'span';
 
 /** Something that can be compared; `unit` is `base_subunit` for money. */
 export interface Word {
