@@ -42,9 +42,13 @@ const exportRef = z.strictObject({ tenant_id: z.uuid(), export_id: z.uuid() });
 
 /**
  * A job that makes the export. One is made at a time: each reads much. One that is the first of its tenant comes before the
- * further ones of all tenants, so no tenant waits for all of another's. The further ones come as they were asked for.
+ * further ones of all tenants, so no tenant waits for all of another's. Otherwise the time of the first request decides: to
+ * ask again changes no turn.
  */
-export function exportJob({ tenant_id, export_id }: ExportRef, is_first: boolean): NewJob {
+export function exportJob(
+  { tenant_id, export_id, requested_at }: ExportRef & Pick<ExportRow, 'requested_at'>,
+  is_first: boolean,
+): NewJob {
   const payload = { tenant_id, export_id };
   const job_key = `${EXPORT_TASK} ${export_id}`;
   return {
@@ -54,6 +58,7 @@ export function exportJob({ tenant_id, export_id }: ExportRef, is_first: boolean
     job_key,
     queue: EXPORT_TASK,
     priority: is_first ? -1 : 0,
+    run_at: requested_at,
   };
 }
 

@@ -85,9 +85,8 @@ async function requestExport(
   const { postgres, clock, jobs } = deps;
   const { player_id } = await requirePlayer(postgres, { tenant_id, project_id, player_id: id });
   const [counted] = await postgres.readAsTenant(tenant_id, (tx) => countQueued(tx, tenant_id));
-  const queued = counted?.queued ?? 0;
-  if (queued >= MAX_QUEUED) {
-    const message = `${queued} exports of the tenant are waiting: try again later`;
+  if (counted !== undefined && counted.queued >= MAX_QUEUED) {
+    const message = `${counted.queued} exports of the tenant are waiting: try again later`;
     throw new ApiError('RATE_LIMITED', message, { retry_after_s: RETRY_AFTER_S });
   }
   const now_ms = clock.now_ms();
