@@ -31,7 +31,7 @@ export interface CronEntry {
   match: string;
   /** A run that was missed because no worker was running is added later, if it was due at most this long ago. */
   backfill_ms: number;
-  job: Omit<NewJob, 'run_at'>;
+  job: Omit<NewJob, 'run_at' | 'priority'>;
 }
 
 /** Does one job. If it rejects, the job is retried later. It should end soon after `stop` is aborted. */
