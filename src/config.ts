@@ -99,8 +99,8 @@ export type Role = (typeof ROLES)[number];
 export const LIMITING_ROLES: readonly Role[] = ['api', 'intake', 'messenger'];
 
 /**
- * The roles that erase people, or recognise excluded ones who come back with an address of before, which a journey can set,
- * too: others run without ERASURE_KEY.
+ * The roles that erase people, or that recognise an excluded person who comes back with an earlier address. A journey can
+ * set an address, too. Other roles run without ERASURE_KEY.
  */
 export const ERASING_ROLES: readonly Role[] = ['api', 'journey-runner', 'scheduler'];
 
