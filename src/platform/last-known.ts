@@ -24,6 +24,12 @@ interface Known<V> {
   is_stale: boolean;
 }
 
+interface Running<V> {
+  promise: Promise<V | undefined>;
+  /** Its key expired meanwhile: it may have read the value from before the change, so later callers do not share it. */
+  is_expired: boolean;
+}
+
 interface LastKnownOptions<V> {
   /** What is cached, for the log. */
   name: string;
@@ -55,10 +61,10 @@ export class LastKnown<V> {
   #options: LastKnownOptions<V>;
   #known: BoundedCache<string, Known<V>>;
   /**
-   * Loads under way: concurrent callers share one. Whoever expires or forgets a key removes its load, because that may
-   * have read the value from before the change; its result is then not kept.
+   * Loads under way: concurrent callers share one. Only the latest of a key is kept, and none whose key was forgotten
+   * meanwhile.
    */
-  #loading = new Map<string, Promise<V | undefined>>();
+  #loading = new Map<string, Running<V>>();
   #has_failed = false;
   #retry_at_ms = 0;
 
@@ -78,7 +84,7 @@ export class LastKnown<V> {
       if (known.fresh_until_ms > now_ms) return known.value;
       if (now_ms - known.loaded_at_ms < LAST_KNOWN_FOR_MS) return this.#refresh(key, known, now_ms);
     }
-    return this.#loading.get(key) ?? this.#start(key, load);
+    return this.#running(key) ?? this.#start(key, load);
   }
 
   /** Whether a value of this key is known, fresh or not. */
@@ -90,13 +96,14 @@ export class LastKnown<V> {
   expire(key: string): void {
     const known = this.#known.peek(key);
     if (known !== undefined) known.fresh_until_ms = 0;
-    this.#loading.delete(key);
+    const running = this.#loading.get(key);
+    if (running !== undefined) running.is_expired = true;
   }
 
   /** As {@link expire}, for every key: to be called when changes may have been missed. */
   expireAll(): void {
     for (const known of this.#known.values()) known.fresh_until_ms = 0;
-    this.#loading.clear();
+    for (const running of this.#loading.values()) running.is_expired = true;
   }
 
   /** Removes the value of a key: it is not returned again, also when no other can be loaded. */
@@ -105,8 +112,13 @@ export class LastKnown<V> {
     this.#loading.delete(key);
   }
 
-  #refresh(key: string, known: Known<V>, now_ms: number): V | Promise<V | undefined> {
+  #running(key: string): Promise<V | undefined> | undefined {
     const running = this.#loading.get(key);
+    return running?.is_expired === false ? running.promise : undefined;
+  }
+
+  #refresh(key: string, known: Known<V>, now_ms: number): V | Promise<V | undefined> {
+    const running = this.#running(key);
     if (running !== undefined)
       return known.is_stale ? this.#lastKnown(known) : this.#wait(key, known, running);
     if (this.#loading.size >= MAX_LOADS) return this.#lastKnown(known);
@@ -129,9 +141,10 @@ export class LastKnown<V> {
     try {
       return await withinTime(PATIENCE_MS, loading);
     } catch (error) {
-      // Forgotten while it was waited for: what is known now to be wrong must not be returned.
-      if (this.#known.peek(key) !== known) throw error;
-      return this.#lastKnown(known);
+      // What was forgotten meanwhile is known to be wrong, and is not returned; what was loaded meanwhile is newer.
+      const last = this.#known.peek(key);
+      if (last === undefined) throw error;
+      return last === known ? this.#lastKnown(known) : last.value;
     }
   }
 
@@ -140,13 +153,13 @@ export class LastKnown<V> {
     const { clock, fresh_ms } = this.#options;
     // Counted from the start of the load: the value may be as old as that.
     const loaded_at_ms = clock.now_ms();
-    const isCurrent = () => this.#loading.get(key) === loading;
-    const loading = load(key)
+    const isLatest = () => this.#loading.get(key) === running;
+    const promise = load(key)
       .then(
         (value) => {
-          const is_current = isCurrent();
+          const fresh_until_ms = running.is_expired ? 0 : loaded_at_ms + fresh_ms;
           this.#answered();
-          if (is_current) this.#keep(key, value, { loaded_at_ms, fresh_until_ms: loaded_at_ms + fresh_ms });
+          if (isLatest()) this.#keep(key, value, { loaded_at_ms, fresh_until_ms });
           return value;
         },
         (error: unknown) => {
@@ -155,10 +168,11 @@ export class LastKnown<V> {
         },
       )
       .finally(() => {
-        if (isCurrent()) this.#loading.delete(key);
+        if (isLatest()) this.#loading.delete(key);
       });
-    this.#loading.set(key, loading);
-    return loading;
+    const running: Running<V> = { promise, is_expired: false };
+    this.#loading.set(key, running);
+    return promise;
   }
 
   #keep(key: string, value: V | undefined, times: Pick<Known<V>, 'loaded_at_ms' | 'fresh_until_ms'>): void {

@@ -15,7 +15,7 @@ import type { Maybe } from './maybe.ts';
 import { findKeysByPublicId, type StoredKey } from './queries.ts';
 import { UnknownKeys } from './unknown-keys.ts';
 
-/** NOTIFY channel; the payload is the public id of a key that was revoked or created. */
+/** NOTIFY channel; the payload is the public id of a key that was revoked. */
 export const API_KEYS_CHANNEL = 'api_keys_changed';
 
 /** The environments of keys and deployments; a key works only in a deployment of its own environment. */
@@ -149,7 +149,7 @@ export class ApiKeyAuthenticator {
     });
   }
 
-  /** Starts to listen for keys that any process revokes or creates. */
+  /** Starts to listen for keys that any process revokes. */
   async follow(notifications: Notifications): Promise<void> {
     await notifications.on(
       API_KEYS_CHANNEL,
