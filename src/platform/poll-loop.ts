@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from './logger.ts';
 import type { WatchedWork } from './postgres/work-watch.ts';
+import { retryPauseMs } from './retry-pause.ts';
 
 /** The settings of a polling loop. */
 export interface PollOptions {
@@ -39,30 +40,31 @@ export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => 
   const stop = new AbortController();
   let woken = new AbortController();
 
+  const after_failure = { first_ms: 2 * idle_pause_ms, longest_ms: longest_pause_ms };
+
   async function run(): Promise<void> {
-    let pause_ms = idle_pause_ms;
+    let failures = 0;
     // Without work there is no first turn: some twenty loops would each open a connection when the service starts.
     if (work !== undefined) await work.untilFound(woken.signal, longest_wait_ms);
     while (!stop.signal.aborted) {
       woken = new AbortController();
-      let has_failed = false;
+      let pause_ms = idle_pause_ms;
       try {
         const has_more = await turn(stop.signal);
-        pause_ms = idle_pause_ms;
+        failures = 0;
         if (has_more) continue;
       } catch (error) {
         if (stop.signal.aborted) {
           logger.debug({ err: error }, `${name} ended within its turn`);
           return;
         }
-        has_failed = true;
-        pause_ms = Math.min(pause_ms * 2, longest_pause_ms);
+        pause_ms = retryPauseMs(after_failure, { attempt: ++failures });
         logger.warn({ err: error, pause_ms }, `${name} failed; it tries again`);
       }
       // `wake` and `close` abort the same signal. A signal combined with `stop` per pause would leak: `stop` would
       // keep a reference to each of them.
       await sleep(pause_ms, undefined, { signal: woken.signal }).catch(() => undefined);
-      if (work !== undefined && !has_failed) await work.untilFound(woken.signal, longest_wait_ms);
+      if (work !== undefined && failures === 0) await work.untilFound(woken.signal, longest_wait_ms);
     }
   }
 

@@ -1,7 +1,7 @@
 import { BoundedCache } from './bounded-cache.ts';
+import { retryPauseMs } from './retry-pause.ts';
 
-const FIRST_BACK_OFF_MS = 1_000;
-const LONGEST_BACK_OFF_MS = 60_000;
+const BACK_OFF = { first_ms: 1_000, longest_ms: 60_000 };
 /** Beyond this number, what is known about the key that was served longest ago is forgotten. */
 const MAX_KEYS = 10_000;
 
@@ -93,7 +93,7 @@ export class Turns<Item> {
         },
         (error: unknown) => {
           const now_ms = performance.now();
-          const pause_ms = Math.min(FIRST_BACK_OFF_MS * 2 ** failures, LONGEST_BACK_OFF_MS);
+          const pause_ms = retryPauseMs(BACK_OFF, { attempt: failures + 1 });
           this.#served.set(key, { last_ms: now_ms, failures: failures + 1, retry_ms: now_ms + pause_ms });
           this.#options.onFailure(item, error);
           return false;

@@ -1,5 +1,5 @@
 import type { Tx } from '../../platform/postgres/port.ts';
-import { hurriedPauseMs, pauseMs } from '../../adapters/retry-schedule.ts';
+import { hurriedCallPauseMs, callPauseMs } from '../../adapters/retry-schedule.ts';
 import { applyEvent, applyEvents, type Reported } from './apply.ts';
 import { reported, type Conclusion } from './conclusion.ts';
 import { updateCall, type CallChange } from './conclude-queries.ts';
@@ -200,7 +200,9 @@ function afterRefusal(grant: GrantRow, now: Date): Pick<CallChange, 'next_attemp
 
 /** From when on a campaign's grant may go on if its platform takes others again. */
 function putOffTo(grant: GrantRow, now: Date, retry_after_ms: number): Date {
-  return new Date(now.getTime() + hurriedPauseMs(grant.grant_id, Math.max(1, grant.calls), retry_after_ms));
+  return new Date(
+    now.getTime() + hurriedCallPauseMs(grant.grant_id, Math.max(1, grant.calls), retry_after_ms),
+  );
 }
 
 const NOT_CANCELLED = { cancel_requested_at: null, cancel_reason: null };
@@ -210,7 +212,7 @@ function waiting(
   now: Date,
   retry_after_ms: number,
 ): Pick<CallChange, 'next_attempt_at' | 'needs_review'> {
-  const pause_ms = pauseMs(grant.grant_id, Math.max(1, grant.calls), retry_after_ms);
+  const pause_ms = callPauseMs(grant.grant_id, Math.max(1, grant.calls), retry_after_ms);
   // A grant may wait for days before its first call, in a campaign.
   const since = grant.cancel_requested_at ?? grant.first_called_at ?? grant.created_at;
   return {

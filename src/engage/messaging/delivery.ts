@@ -1,3 +1,4 @@
+import { retryPauseMs } from '../../platform/retry-pause.ts';
 import type { Outcome } from '../providers/message.ts';
 import type { Attempt, SendResultRow } from './messenger-queries.ts';
 
@@ -6,9 +7,7 @@ import type { Attempt, SendResultRow } from './messenger-queries.ts';
  * rest of its provider, so that another message probes the provider: one that always fails must not stop the others.
  * Of several that are due, one that was tried least makes the probe (`least_tried_first`).
  */
-const FIRST_PAUSE_MS = 5_000;
-const LONGEST_PAUSE_MS = 15 * 60_000;
-const LONGEST_ASKED_MS = 24 * 3_600_000;
+const SCHEDULE = { first_ms: 5_000, longest_ms: 15 * 60_000, longest_asked_ms: 24 * 3_600_000 };
 
 /** An attempt with the moment until which its message may wait for the provider. */
 export interface TimedAttempt extends Attempt {
@@ -43,16 +42,15 @@ export function resultOf(attempt: TimedAttempt, outcome: Outcome, now_ms: number
       const until_ms = give_up_at.getTime();
       if (now_ms >= until_ms) return { ...failed, status: 'failed', error_code: 'PROVIDER_UNAVAILABLE' };
       if (outcome.is_of_credentials === true) return { ...failed, status: 'queued', error_code: null };
-      const retry_at = new Date(Math.min(now_ms + pauseMs(attempts, outcome.retry_after_ms), until_ms));
+      const retry_at = new Date(Math.min(now_ms + sendPauseMs(attempts, outcome.retry_after_ms), until_ms));
       return { ...failed, status: 'queued', error_code: null, retry_at };
     }
   }
 }
 
 /** The pause after so many attempts, in milliseconds; `asked_ms`: the pause that the provider asked for. */
-export function pauseMs(attempts: number, asked_ms: number | null): number {
-  const own_ms = Math.min(FIRST_PAUSE_MS * 2 ** (attempts - 1), LONGEST_PAUSE_MS);
-  return Math.max(own_ms, Math.min(asked_ms ?? 0, LONGEST_ASKED_MS));
+export function sendPauseMs(attempts: number, asked_ms: number | null): number {
+  return retryPauseMs(SCHEDULE, { attempt: attempts, asked_ms });
 }
 
 /** The result of a message that was not handed over, for a reason outside of it: it is queued again. */

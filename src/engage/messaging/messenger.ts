@@ -5,6 +5,7 @@ import { selectProvidersByIds, type ProviderRow } from '../providers/queries.ts'
 import { newId } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
+import { retryPauseMs } from '../../platform/retry-pause.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { resultOf, renderFailed, requeued } from './delivery.ts';
@@ -60,8 +61,7 @@ const BATCH_RENDERING_MS = 300;
 const ASSUMED_RENDER_MS = 5;
 /** Attempts to write the results of a batch, with pauses that double. */
 const RECORD_TRIES = 20;
-const FIRST_RECORD_PAUSE_MS = 100;
-const LONGEST_RECORD_PAUSE_MS = 5_000;
+const RECORD_PAUSES = { first_ms: 100, longest_ms: 5_000 };
 const HEARTBEAT_MS = 5_000;
 /** Queues of which something is remembered. */
 const MAX_REMEMBERED = 1_000;
@@ -438,8 +438,8 @@ export class Messenger {
   ): Promise<void> {
     const { postgres, clock, logger } = this.#platform;
     const { queue_id } = queue;
-    let pause_ms = FIRST_RECORD_PAUSE_MS;
     for (let attempt = 1; ; attempt++) {
+      const pause_ms = retryPauseMs(RECORD_PAUSES, { attempt });
       try {
         const now = new Date(clock.now_ms());
         await retryConflicts(() =>
@@ -454,7 +454,6 @@ export class Messenger {
         );
       }
       await sleep(pause_ms, undefined, { ...(stop && { signal: stop }) }).catch(() => undefined);
-      pause_ms = Math.min(pause_ms * 2, LONGEST_RECORD_PAUSE_MS);
     }
   }
 

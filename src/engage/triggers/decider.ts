@@ -4,6 +4,7 @@ import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { ApiError } from '../../errors.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
+import { retryPauseMs } from '../../platform/retry-pause.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { groupedBy } from '../../bonuses/wagering/grouped-by.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
@@ -35,7 +36,7 @@ const POLL_MS = 50;
 const LONGEST_WAIT_MS = 24 * 3_600_000;
 const FAILED_KEPT_MS = 30 * LONGEST_WAIT_MS;
 /** The pause of an event after a failed attempt doubles up to this. */
-const LONGEST_PAUSE_S = 30;
+const PAUSES = { first_ms: 1_000, longest_ms: 30_000 };
 /**
  * Why an event waits for its rate, and for how long at most it is not looked at meanwhile: its listener may have changed
  * again. The rate itself wakes it.
@@ -199,8 +200,8 @@ export class TriggerDecider {
       'events could not be decided; their listener backs off',
     );
     try {
-      const attempts = Math.max(1, ...claimed.map((event) => event.attempts));
-      const pause_s = Math.min(2 ** Math.min(attempts - 1, 10), LONGEST_PAUSE_S);
+      const attempt = Math.max(1, ...claimed.map((event) => event.attempts));
+      const pause_s = retryPauseMs(PAUSES, { attempt }) / 1_000;
       await postponeTriggerEvents(postgres.service, listener, claimed.map(keyOf), message, pause_s);
       await kind.noteFailure(listener, message);
     } catch (failure) {

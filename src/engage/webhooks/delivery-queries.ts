@@ -3,7 +3,7 @@ import { rowsOf } from '../../platform/postgres/rows.ts';
 import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { CallWebhookNode } from '../journeys/graph/shapes.ts';
 import { scopeObject, withTotals } from '../templates/scope-queries.ts';
-import { LONG_PAUSES_MS } from './retry-schedule.ts';
+import { LONG_ATTEMPTS } from './retry-schedule.ts';
 import { exactJson } from '../../platform/exact-json.ts';
 
 /** Postgres notifies on this channel when deliveries are due at once. */
@@ -61,7 +61,7 @@ function recordOf({ node, now, ...row }: NewDelivery) {
   // Nobody waits for a run that goes on at once, so its webhook has the time of the long schedule.
   const schedule = wait_for_response
     ? { max_attempts: retry.max_attempts, backoff_ms: retry.backoff_ms }
-    : { max_attempts: LONG_PAUSES_MS.length + 1, backoff_ms: null };
+    : { max_attempts: LONG_ATTEMPTS, backoff_ms: null };
   return {
     ...row,
     ...schedule,

@@ -4,7 +4,7 @@ import { isDataError, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { ClaimedDelivery } from './claim-queries.ts';
 import type { Outcome } from './call.ts';
 import { writeResults, type AttemptResult } from './result-queries.ts';
-import { pauseMs } from './retry-schedule.ts';
+import { deliveryPauseMs } from './retry-schedule.ts';
 import { exactJson, isExactNumber, parseExact, problemOf } from '../../platform/exact-json.ts';
 
 /** Results per transaction. */
@@ -35,7 +35,7 @@ export function resultOf(delivery: ClaimedDelivery, outcome: Outcome, now_ms: nu
       ? 0
       : is_behind
         ? BEHIND_PAUSE_MS
-        : pauseMs({ backoff_ms, failed, retry_after_ms: outcome.retry_after_ms }, jitter);
+        : deliveryPauseMs({ backoff_ms, failed, retry_after_ms: outcome.retry_after_ms }, jitter);
   const of_run = { tenant_id, project_id, run_id, node_id, seq, wait_for_response, save_as };
   return {
     ...of_run,

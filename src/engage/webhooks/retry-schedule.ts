@@ -1,24 +1,25 @@
-/** The pause before each further attempt is so many times the one before it. */
-export const BACKOFF_FACTOR = 4;
-/** By how many percent of itself a pause may be longer or shorter. */
-export const JITTER_PERCENT = 20;
-/** The longest pause that a back-off grows to. */
-export const MAX_PAUSE_MS = 24 * 3_600_000;
-/** The longest `Retry-After` that is honoured. */
-export const MAX_RETRY_AFTER_MS = 3_600_000;
+import { retryPauseMs } from '../../platform/retry-pause.ts';
 
 const [SECOND_MS, MINUTE_MS, HOUR_MS] = [1_000, 60_000, 3_600_000];
 
-/** The pauses of a webhook whose run does not wait for the outcome: together 27.6 hours. */
-export const LONG_PAUSES_MS: readonly number[] = [
-  5 * SECOND_MS,
-  5 * MINUTE_MS,
-  30 * MINUTE_MS,
-  2 * HOUR_MS,
-  5 * HOUR_MS,
-  10 * HOUR_MS,
-  10 * HOUR_MS,
-];
+const LIMITS = { jitter_percent: 20, longest_asked_ms: HOUR_MS };
+
+/** The schedule of a webhook whose run does not wait for the outcome: together 27.6 hours. */
+const LONG = {
+  ...LIMITS,
+  pauses_ms: [
+    5 * SECOND_MS,
+    5 * MINUTE_MS,
+    30 * MINUTE_MS,
+    2 * HOUR_MS,
+    5 * HOUR_MS,
+    10 * HOUR_MS,
+    10 * HOUR_MS,
+  ],
+};
+
+/** How often a webhook is attempted whose run does not wait for the outcome. */
+export const LONG_ATTEMPTS = LONG.pauses_ms.length + 1;
 
 /** When a delivery is attempted again. */
 export interface Failure {
@@ -31,11 +32,13 @@ export interface Failure {
 }
 
 /** The pause before the next attempt, in milliseconds; `jitter` is a number from 0 to 1. */
-export function pauseMs({ backoff_ms, failed, retry_after_ms }: Failure, jitter: number): number {
-  const usual_ms =
-    backoff_ms === null
-      ? (LONG_PAUSES_MS[Math.min(failed, LONG_PAUSES_MS.length) - 1] ?? 0)
-      : Math.min(backoff_ms * BACKOFF_FACTOR ** (failed - 1), MAX_PAUSE_MS);
-  const jittered_ms = (usual_ms * (100 + JITTER_PERCENT * (2 * jitter - 1))) / 100;
-  return Math.round(Math.max(jittered_ms, Math.min(retry_after_ms ?? 0, MAX_RETRY_AFTER_MS)));
+export function deliveryPauseMs({ backoff_ms, failed, retry_after_ms }: Failure, jitter: number): number {
+  const schedule =
+    backoff_ms === null ? LONG : { ...LIMITS, first_ms: backoff_ms, longest_ms: 24 * HOUR_MS, factor: 4 };
+  return retryPauseMs(schedule, { attempt: failed, jitter, asked_ms: retry_after_ms });
+}
+
+/** The longest pause before the next attempt, with the longest jitter and whatever the receiver asks for. */
+export function longestDeliveryPauseMs(backoff_ms: number, failed: number): number {
+  return deliveryPauseMs({ backoff_ms, failed, retry_after_ms: LIMITS.longest_asked_ms }, 1);
 }

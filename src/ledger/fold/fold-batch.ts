@@ -6,6 +6,7 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import { isDataError, isWriteConflict } from '../../platform/postgres/retry.ts';
+import { retryPauseMs } from '../../platform/retry-pause.ts';
 import { decide } from './decide.ts';
 import type { Decision, Effects, Emission } from './effects.ts';
 import { parseRecord, type FoldEvent, type Rejection } from './fold-event.ts';
@@ -30,7 +31,7 @@ export interface FoldContext {
 }
 
 const MAX_ATTEMPTS = 12;
-const LONGEST_PAUSE_MS = 500;
+const PAUSES = { first_ms: 2, longest_ms: 500 };
 
 /**
  * Folds one batch into Postgres and returns what is to be emitted. Records below the stored position were applied
@@ -67,7 +68,7 @@ export async function foldBatch(
       context.positions.delete(batch.partition);
       if (!isWriteConflict(error) || attempt === MAX_ATTEMPTS) throw error;
       context.logger.debug({ err: error, attempt }, 'write conflict in the fold');
-      await sleep(Math.min(2 ** attempt, LONGEST_PAUSE_MS));
+      await sleep(retryPauseMs(PAUSES, { attempt }));
     }
   }
 }

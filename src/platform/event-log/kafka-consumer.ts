@@ -9,13 +9,13 @@ import {
 } from './kafka-client.ts';
 import { KafkaFeed } from './kafka-feed.ts';
 import { mayPass, misconfigurationOf } from './kafka-refusal.ts';
+import { retryPauseMs } from '../retry-pause.ts';
 import { LogUnavailable, type ConsumeOptions, type LogConsumer } from './port.ts';
 
 const CLOSE_GRACE_MS = 10_000;
 const HEARTBEAT_MS = 1_000;
 const FETCH_WAIT_MS = 100;
-const FIRST_RESTART_MS = 200;
-const LONGEST_RESTART_MS = 5_000;
+const RESTARTS = { first_ms: 200, longest_ms: 5_000 };
 /** How long a first join goes on after a refusal that may pass; then it is reported. */
 const PASSING_REFUSAL_MS = 8_000;
 /** How long a rebalance waits for running handlers, so that a partition changes its member between two batches. */
@@ -53,8 +53,8 @@ export class KafkaMember implements LogConsumer {
   #handover_until_ms: number | undefined;
   /** Until the member consumes for the first time. */
   #opening: Opening | undefined;
-  /** The pause before the next restart: doubles with each one until the member consumes again. */
-  #restart_pause_ms = FIRST_RESTART_MS;
+  /** Since the member consumed last. */
+  #restarts = 0;
   /** Kafka has answered; what follows is the group's rebalance. */
   #is_subscribed = false;
   #closed = false;
@@ -154,7 +154,7 @@ export class KafkaMember implements LogConsumer {
 
   #consumes(kafka: Consumer): void {
     if (kafka !== this.#kafka) return;
-    this.#restart_pause_ms = FIRST_RESTART_MS;
+    this.#restarts = 0;
     this.#opening?.resolve();
   }
 
@@ -166,8 +166,7 @@ export class KafkaMember implements LogConsumer {
     this.#retireAll();
     this.#generation++;
     while (!this.#closed && !this.#failOpening(error)) {
-      const pause_ms = this.#restart_pause_ms;
-      this.#restart_pause_ms = Math.min(pause_ms * 2, LONGEST_RESTART_MS);
+      const pause_ms = retryPauseMs(RESTARTS, { attempt: ++this.#restarts });
       const err = misconfigurationOf(error) ?? error;
       logger.warn({ err, group: consumer.group, pause_ms }, 'Kafka consumer lost; joining again');
       await sleep(pause_ms);
@@ -279,7 +278,8 @@ export class KafkaMember implements LogConsumer {
     const generation = this.#generation;
     this.#retire(partition);
     // No record is accepted without a feed.
-    for (let pause_ms = FIRST_RESTART_MS; ; pause_ms = Math.min(pause_ms * 2, LONGEST_RESTART_MS)) {
+    for (let attempt = 1; ; attempt++) {
+      const pause_ms = retryPauseMs(RESTARTS, { attempt });
       const offset = await this.#startOf(kafka, partition).catch((error: unknown) => {
         logger.warn({ err: error, group: consumer.group, partition, pause_ms }, 'position unknown; retrying');
       });

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KafkaMessage } from 'kafkajs';
 import type { Logger } from '../logger.ts';
+import { retryPauseMs } from '../retry-pause.ts';
 import { MAX_BATCH_BYTES, PositionMoved, type ConsumeOptions, type LogBatch } from './port.ts';
 import type { LogRecord } from './port.ts';
 import { countWithin } from './record-size.ts';
 
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
+const PAUSES = { first_ms: 100, longest_ms: 5_000 };
 
 interface FeedOptions {
   partition: number;
@@ -103,12 +103,13 @@ export class KafkaFeed {
     }
   }
 
-  /** Repeats `attempt` until it succeeds, with growing pauses; returns false when stopped before that. */
-  async #insist(failure: string, attempt: () => Promise<void>): Promise<boolean> {
+  /** Repeats `work` until it succeeds, with growing pauses; returns false when stopped before that. */
+  async #insist(failure: string, work: () => Promise<void>): Promise<boolean> {
     const { partition, logger, consumer } = this.#options;
-    for (let pause_ms = FIRST_PAUSE_MS; ; pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS)) {
+    for (let attempt = 1; ; attempt++) {
+      const pause_ms = retryPauseMs(PAUSES, { attempt });
       try {
-        await attempt();
+        await work();
         return true;
       } catch (error) {
         logger.warn({ err: error, group: consumer.group, partition, pause_ms }, failure);

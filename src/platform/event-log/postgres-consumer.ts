@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from '../postgres/port.ts';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
+import { retryPauseMs } from '../retry-pause.ts';
 import type { PartitionAppender } from './postgres-appender.ts';
 import {
   commitOffset,
@@ -12,8 +13,7 @@ import {
 } from './postgres-queries.ts';
 import type { ConsumeOptions, LogBatch, LogRecord } from './port.ts';
 
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 5_000;
+const PAUSES = { first_ms: 50, longest_ms: 5_000 };
 const CLOSE_GRACE_MS = 10_000;
 
 /** One member of a consumer group in this process; the members of all groups are in one set. */
@@ -119,7 +119,7 @@ async function consumePartition(
 ): Promise<void> {
   const { sql, topic_id, consumer, logger } = options;
   const { partition } = appender;
-  let pause_ms = FIRST_PAUSE_MS;
+  let failures = 0;
   let next: bigint | undefined;
   let more_waits = false;
   let read_ms = performance.now();
@@ -145,13 +145,13 @@ async function consumePartition(
       await consumer.handle(batch);
       next = last.offset + 1n;
       await commitOffset(sql, consumer.group, topic_id, partition, next);
-      pause_ms = FIRST_PAUSE_MS;
+      failures = 0;
     } catch (error) {
+      const pause_ms = retryPauseMs(PAUSES, { attempt: ++failures });
       logger.warn({ err: error, group: consumer.group, partition, pause_ms }, 'batch failed; retrying');
       next = undefined;
       ahead = undefined;
       await sleep(pause_ms, undefined, { signal: stop }).catch(() => undefined);
-      pause_ms = Math.min(pause_ms * 2, LONGEST_PAUSE_MS);
     }
   }
 }

@@ -1,5 +1,6 @@
 import postgres from 'postgres';
 import { isUuid } from '../ids.ts';
+import { retryPauseMs } from '../retry-pause.ts';
 import { parseTextArray, textArray } from './arrays.ts';
 import { boundStatements } from './bounded-statements.ts';
 import { ExclusivePool } from './exclusive-pool.ts';
@@ -38,7 +39,7 @@ const LONG_POOL_SIZE = 4;
 const CONNECT_TIMEOUT_S = 10;
 /** For every connection: the server ends a session after 25 s without its client's machine, and with it its locks. */
 export const DEAD_PEER = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
-const LONGEST_CONNECT_PAUSE_S = 1;
+const CONNECT_PAUSES = { first_ms: 10, longest_ms: 1_000, factor: 3 };
 const IDLE_TIMEOUT_S = 300;
 const CLOSE_TIMEOUT_S = 5;
 
@@ -125,8 +126,8 @@ function connect(url: string, options: PoolOptions & { max: number }, onClosed?:
  * The pause in seconds before a shared connection is tried again. The driver's own pauses grow to 20 s, in which nobody
  * notices that Postgres is back.
  */
-function connectPauseS(attempt: number): number {
-  return Math.min(3 ** attempt / 100, LONGEST_CONNECT_PAUSE_S);
+function connectPauseS(failures_before: number): number {
+  return retryPauseMs(CONNECT_PAUSES, { attempt: failures_before + 1 }) / 1_000;
 }
 
 /** Opens the pools behind {@link Postgres}, which connect on first use; the schema must have been migrated. */

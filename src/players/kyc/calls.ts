@@ -1,7 +1,7 @@
 import type { KycAnswer } from '../../adapters/platform.ts';
 import type { KycInitiateBody, KycUpdateBody } from '../../adapters/protocol.ts';
 import type { Platforms } from '../../adapters/platforms.ts';
-import { pauseMs } from '../../adapters/retry-schedule.ts';
+import { callPauseMs } from '../../adapters/retry-schedule.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
@@ -183,7 +183,7 @@ export class KycCaller {
     const asked_ms = answer.kind === 'unsent' ? (answer.retry_after_ms ?? 0) : 0;
     const is_late = now_ms - call.created_at.getTime() >= GIVE_UP_AFTER_MS;
     const is_over = call.action === 'initiate' && (is_refused || is_late);
-    const next = is_over ? null : new Date(now_ms + pauseMs(call.call_id, call.attempts, asked_ms));
+    const next = is_over ? null : new Date(now_ms + callPauseMs(call.call_id, call.attempts, asked_ms));
     const code = is_refused ? `${answer.code}: ` : '';
     const why = `${code}${answer.message}`.slice(0, 500);
     await postgres.service.begin((tx) => postponeCall(tx, call, next, why));

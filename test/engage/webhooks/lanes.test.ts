@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { Lanes, REST_MS, type Verdict } from '../../../src/engage/webhooks/lanes.ts';
-import { pauseMs } from '../../../src/engage/webhooks/retry-schedule.ts';
+import { deliveryPauseMs } from '../../../src/engage/webhooks/retry-schedule.ts';
 import { lastAttemptMs } from '../../../src/engage/journeys/runs/delivery-time.ts';
 
 const lane = (tenant_id: string, host: string) => ({ tenant_id, host });
@@ -51,7 +51,7 @@ it('a lane rests after 10 failures in a row, then one attempt decides', () => {
 
 it('pauses grow fourfold with a fifth of jitter, and never beyond what a run waits for', () => {
   const pauses = (jitter: number, retry_after_ms: number | null = null) =>
-    [1, 2, 3, 4].map((failed) => pauseMs({ backoff_ms: 1_000, failed, retry_after_ms }, jitter));
+    [1, 2, 3, 4].map((failed) => deliveryPauseMs({ backoff_ms: 1_000, failed, retry_after_ms }, jitter));
   expect(pauses(0.5)).toEqual([1_000, 4_000, 16_000, 64_000]);
   expect(pauses(0)).toEqual([800, 3_200, 12_800, 51_200]);
   expect(pauses(1)).toEqual([1_200, 4_800, 19_200, 76_800]);
@@ -61,7 +61,7 @@ it('pauses grow fourfold with a fifth of jitter, and never beyond what a run wai
   const longest_ms = pauses(1, 1e9).reduce((all, one) => all + one, 0) + 5 * 10_000;
   expect(longest_ms).toBeLessThanOrEqual(lastAttemptMs({ timeout_ms: 10_000, retry }));
   const long = [1, 2, 3, 4, 5, 6, 7].map((failed) =>
-    pauseMs({ backoff_ms: null, failed, retry_after_ms: null }, 0.5),
+    deliveryPauseMs({ backoff_ms: null, failed, retry_after_ms: null }, 0.5),
   );
   expect(long.map((ms) => ms / 60_000)).toEqual([5 / 60, 5, 30, 120, 300, 600, 600]);
 });

@@ -1,9 +1,4 @@
-import {
-  BACKOFF_FACTOR,
-  JITTER_PERCENT,
-  MAX_PAUSE_MS,
-  MAX_RETRY_AFTER_MS,
-} from '../../webhooks/retry-schedule.ts';
+import { longestDeliveryPauseMs } from '../../webhooks/retry-schedule.ts';
 import type { CallWebhookNode } from '../graph/shapes.ts';
 
 /**
@@ -13,10 +8,8 @@ import type { CallWebhookNode } from '../graph/shapes.ts';
  */
 export function lastAttemptMs({ timeout_ms, retry }: Pick<CallWebhookNode, 'timeout_ms' | 'retry'>): number {
   let total_ms = retry.max_attempts * timeout_ms;
-  for (let n = 0; n < retry.max_attempts - 1; n++) {
-    const usual_ms = Math.min(retry.backoff_ms * BACKOFF_FACTOR ** n, MAX_PAUSE_MS);
-    const backoff_ms = (usual_ms * (100 + JITTER_PERCENT)) / 100;
-    total_ms += Math.max(backoff_ms, MAX_RETRY_AFTER_MS);
+  for (let failed = 1; failed < retry.max_attempts; failed++) {
+    total_ms += longestDeliveryPauseMs(retry.backoff_ms, failed);
   }
-  return Math.ceil(total_ms);
+  return total_ms;
 }

@@ -3,6 +3,7 @@ import { playerKey } from '../../../ingest/events/envelope.ts';
 import { LogUnavailable, type EventLog } from '../../../platform/event-log/port.ts';
 import { TOPICS } from '../../../platform/event-log/topics.ts';
 import type { Platform } from '../../../platform/platform.ts';
+import { retryPauseMs } from '../../../platform/retry-pause.ts';
 import type { Definition } from '../graph/shapes.ts';
 
 /** Where in the log of resolved events the events of a player begin to count. */
@@ -58,8 +59,7 @@ export function countsEvents(definition: Definition): boolean {
 
 /** For how long work waits for the log, and for how long it goes on without, at first and at most. */
 const NOTING_MS = 3_000;
-const FIRST_PAUSE_MS = 2_000;
-const LONGEST_PAUSE_MS = 30_000;
+const PAUSES = { first_ms: 2_000, longest_ms: 30_000 };
 
 /**
  * Notes where the log ends, before each transaction from when on one has needed it. A log that does not answer stops only
@@ -68,7 +68,7 @@ const LONGEST_PAUSE_MS = 30_000;
 export class StartNotes {
   readonly #deps: Pick<Platform, 'eventLog' | 'logger'>;
   #is_needed = false;
-  #pause_ms = 0;
+  #failures = 0;
   #again_ms = 0;
 
   constructor(deps: Pick<Platform, 'eventLog' | 'logger'>) {
@@ -91,11 +91,10 @@ export class StartNotes {
         throw new LogUnavailable(`the log has not answered for ${NOTING_MS} ms`);
       });
       const starts = await Promise.race([noteWaitStarts(eventLog), late]);
-      this.#pause_ms = 0;
+      this.#failures = 0;
       return starts;
     } catch (err) {
-      this.#pause_ms = Math.min(Math.max(this.#pause_ms * 2, FIRST_PAUSE_MS), LONGEST_PAUSE_MS);
-      this.#again_ms = performance.now() + this.#pause_ms;
+      this.#again_ms = performance.now() + retryPauseMs(PAUSES, { attempt: ++this.#failures });
       logger.warn(
         { err },
         'the log does not say where it ends: runs that are to wait for events wait for that',

@@ -2,7 +2,7 @@ import { parseExact, storedBytes } from '../../../platform/exact-json.ts';
 import { splitAttributes } from '../../../players/profile/profile-patch.ts';
 import { outcomeOf } from '../../webhooks/call.ts';
 import { jsonOf } from '../../webhooks/results.ts';
-import { pauseMs } from '../../webhooks/retry-schedule.ts';
+import { deliveryPauseMs } from '../../webhooks/retry-schedule.ts';
 import type { CallWebhookNode, Definition, SendMessageNode } from '../graph/shapes.ts';
 import type { JudgedEvent } from '../runs/event-where.ts';
 import type { RunPlayer } from '../runs/facts-queries.ts';
@@ -142,7 +142,7 @@ function deliveryEnd(node: CallWebhookNode, { status, body }: WebhookAnswer, now
   let at_ms = now_ms;
   if (kind === 'retry') {
     for (let failed = 1; failed < max_attempts; failed++) {
-      at_ms += pauseMs({ backoff_ms, failed, retry_after_ms: null }, NO_JITTER);
+      at_ms += deliveryPauseMs({ backoff_ms, failed, retry_after_ms: null }, NO_JITTER);
     }
   }
   return { at_ms, woken_by: { kind: 'delivery', outcome: 'exhausted', error_code: error ?? undefined } };

@@ -1,14 +1,17 @@
 import { BoundedCache } from '../../../platform/bounded-cache.ts';
+import { retryPauseMs } from '../../../platform/retry-pause.ts';
 import type { Outcome } from '../../providers/message.ts';
 import type { ProviderRef, ProviderRow } from '../../providers/queries.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import type { HeldPlaces } from './places.ts';
 
 /** A provider rests 2 s after its first failure, twice as long after each further one, at most 5 minutes. */
-const FIRST_REST_MS = 2_000;
-const LONGEST_REST_MS = 5 * 60_000;
-/** The longest rest that a provider can ask for (Retry-After). */
-const LONGEST_ASKED_MS = 3_600_000;
+const RESTS = {
+  first_ms: 2_000,
+  longest_ms: 5 * 60_000,
+  /** By Retry-After. */
+  longest_asked_ms: 3_600_000,
+};
 /** When nothing probes it for so long after its rest, no message waits for it: its length is not reported any more. */
 const REPORTED_AFTER_MS = 60_000;
 /** Beyond this number of failing providers the one used least is forgotten; it then begins anew. */
@@ -99,14 +102,13 @@ export class ProviderRests {
     }
     const now_ms = this.#deps.clock.now_ms();
     const asked_ms = outcome.kind === 'retry' ? (outcome.retry_after_ms ?? 0) : 0;
-    const asked_until_ms = now_ms + Math.min(asked_ms, LONGEST_ASKED_MS);
+    const asked_until_ms = now_ms + Math.min(asked_ms, RESTS.longest_asked_ms);
     if (rest !== undefined && !is_probe) {
       rest.until_ms = Math.max(rest.until_ms, asked_until_ms);
       return;
     }
     const failures = (rest?.failures ?? 0) + 1;
-    const own_ms = Math.min(FIRST_REST_MS * 2 ** (failures - 1), LONGEST_REST_MS);
-    const until_ms = Math.max(now_ms + own_ms, asked_until_ms);
+    const until_ms = now_ms + retryPauseMs(RESTS, { attempt: failures, asked_ms });
     this.#begin(row, { failures, began_ms: rest?.began_ms ?? now_ms, until_ms }, outcome.reason);
   }
 
