@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createLogger } from '../../src/platform/logger.ts';
+import { createLogger, type Logger } from '../../src/platform/logger.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
 import { until } from '../engines/until.ts';
 
@@ -66,3 +66,17 @@ function dependants(signal: AbortSignal | undefined): number {
   const signals = kept && (signal as unknown as Record<symbol, Set<unknown> | undefined>)[kept];
   return signals?.size ?? 0;
 }
+
+it('after failures in a row the pause doubles up to the longest, and a turn that succeeds ends that', async () => {
+  const paused: unknown[] = [];
+  const logger = { warn: ({ pause_ms }: { pause_ms: number }) => paused.push(pause_ms) } as unknown as Logger;
+  let turns = 0;
+  const fails = (turn: number) => turn <= 4 || turn === 6 || turn === 7;
+  const loop = startPolling({ name: 'loop', logger, idle_pause_ms: 3, longest_pause_ms: 20 }, () => {
+    turns += 1;
+    return fails(turns) ? Promise.reject(new Error('no luck')) : Promise.resolve(false);
+  });
+  await until((saw) => saw(turns) >= 8);
+  await loop.close();
+  expect(paused).toEqual([6, 12, 20, 20, 6, 12]);
+});

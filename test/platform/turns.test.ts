@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { Turns } from '../../src/platform/turns.ts';
 import { until } from '../engines/until.ts';
 
@@ -81,4 +81,30 @@ it('serves every item of a list once, and tells whether any had work', async () 
   expect(served.sort()).toEqual(all);
   expect(await turns.serveAll([], serve)).toBe(false);
   turns.start([], serve, nothing);
+});
+
+it('an item that fails each time rests for 1 s, then twice as long, up to a minute', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  try {
+    const turns = turnsOf(1);
+    let served = 0;
+    const serve = () => {
+      served += 1;
+      return Promise.reject(new Error('no such luck'));
+    };
+    const rests_s: number[] = [];
+    for (let n = 1; n <= 9; n++) {
+      let rest_s = 0;
+      const begins = () => {
+        turns.start(['bad'], serve, nothing);
+        return served === n;
+      };
+      for (; !begins(); rest_s++) vi.advanceTimersByTime(1_000);
+      rests_s.push(rest_s);
+      await turns.close();
+    }
+    expect(rests_s).toEqual([0, 1, 2, 4, 8, 16, 32, 60, 60]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
