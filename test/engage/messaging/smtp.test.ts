@@ -1,10 +1,5 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { describe, expect, it } from 'vitest';
 import { LOOPBACK_NETWORKS } from '../../../src/platform/egress/addresses.ts';
@@ -15,6 +10,7 @@ import { Transports } from '../../../src/engage/messaging/transports/transports.
 import { createLogger } from '../../../src/platform/logger.ts';
 import { createMetrics } from '../../../src/platform/metrics.ts';
 import {
+  certificateFor,
   clock,
   cleanUps,
   egress,
@@ -24,17 +20,6 @@ import {
   SEND_ID,
   TENANT_ID,
 } from './transport-fixture.ts';
-
-/** A certificate for the name, signed by itself. */
-async function certificateFor(name: string): Promise<{ key: string; cert: string }> {
-  const dir = await mkdtemp(join(tmpdir(), 'engagement-smtp-'));
-  cleanUps.push(() => rm(dir, { recursive: true }));
-  const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
-  const kind = ['-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', `/CN=${name}`];
-  const names = ['-addext', `subjectAltName=DNS:${name}`];
-  await promisify(execFile)('openssl', ['req', ...kind, ...names, '-keyout', key, '-out', cert]);
-  return { key: await readFile(key, 'utf8'), cert: await readFile(cert, 'utf8') };
-}
 
 describe('SMTP', () => {
   interface Mail {

@@ -1,5 +1,10 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach } from 'vitest';
 import { LOOPBACK_NETWORKS } from '../../../src/platform/egress/addresses.ts';
 import { Egress } from '../../../src/platform/egress/egress.ts';
@@ -77,4 +82,15 @@ export const reply = (status: number, body = '', headers: Record<string, string>
 export function opened<T extends Transport>(transport: T): T {
   cleanUps.push(() => transport.close());
   return transport;
+}
+
+/** A certificate for the name, signed by itself. */
+export async function certificateFor(name: string): Promise<{ key: string; cert: string }> {
+  const dir = await mkdtemp(join(tmpdir(), 'engagement-smtp-'));
+  cleanUps.push(() => rm(dir, { recursive: true }));
+  const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
+  const kind = ['-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', `/CN=${name}`];
+  const names = ['-addext', `subjectAltName=DNS:${name}`];
+  await promisify(execFile)('openssl', ['req', ...kind, ...names, '-keyout', key, '-out', cert]);
+  return { key: await readFile(key, 'utf8'), cert: await readFile(cert, 'utf8') };
 }
