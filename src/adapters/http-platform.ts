@@ -3,7 +3,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Egress } from '../platform/egress/egress.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { readCancel, readGrant, readKyc, readStatus, type Heard } from './answers.ts';
-import { callPlatform, type Late } from './call.ts';
+import { callSigned, type Late } from './call.ts';
 import type { Gate } from './gate.ts';
 import {
   UNSUPPORTED,
@@ -210,7 +210,7 @@ export class HttpPlatform implements BonusPlatform {
     const end = metrics.adapterCallSeconds.startTimer({ adapter: slug });
     const url = `${base_url}${path}`;
     const now_ms = clock.now_ms();
-    const heard = await callPlatform(egress, {
+    const heard = await callSigned(egress, {
       method,
       url,
       body,

@@ -1,4 +1,5 @@
 import { SIGNATURE_HEADER, signatureOf, TIMESTAMP_HEADER } from '../../http/auth/webhook-signature.ts';
+import { callOnce, type NoAnswer } from '../../platform/egress/call-once.ts';
 import { EGRESS_REFUSED, type Egress } from '../../platform/egress/egress.ts';
 import { readRetryAfter } from '../../platform/retry-after.ts';
 
@@ -66,7 +67,6 @@ export function headersOf({
   return {
     ...Object.fromEntries(own),
     'Content-Type': 'application/json',
-    'User-Agent': 'player-engagement-service',
     [SIGNATURE_HEADER]: signatureOf(secret, timestamp_s, payload),
     [TIMESTAMP_HEADER]: String(timestamp_s),
     'X-Service-Event-Id': event_id,
@@ -83,87 +83,48 @@ export interface Call {
 
 /** Posts once, without following redirects. */
 export function callWebhook(egress: Egress, attempt: Attempt): Call {
-  const ended = new AbortController();
-  let why: 'timeout' | 'stopped' | undefined;
-  const end = (reason: 'timeout' | 'stopped') => {
-    why ??= reason;
-    ended.abort();
-  };
-  const timer = setTimeout(() => end('timeout'), attempt.timeout_ms);
-  const outcome = post(egress, attempt, ended.signal, () => why).finally(() => clearTimeout(timer));
-  return { outcome, stop: () => end('stopped') };
+  const stopped = new AbortController();
+  return { outcome: post(egress, attempt, stopped.signal), stop: () => stopped.abort() };
 }
 
-async function post(
-  egress: Egress,
-  attempt: Attempt,
-  signal: AbortSignal,
-  why: () => 'timeout' | 'stopped' | undefined,
-): Promise<Outcome> {
-  const broken = (error: unknown): Outcome => {
-    const reason = codeOf(error);
-    if (why() === 'stopped') return { ...NOTHING, kind: 'stopped', error: 'INTERRUPTED', reason: null };
-    if (why() === 'timeout') return { ...NOTHING, kind: 'retry', error: 'WEBHOOK_TIMEOUT', reason: null };
-    if (reason === EGRESS_REFUSED) return { ...NOTHING, kind: 'failed', error: EGRESS_REFUSED, reason: null };
-    if (UNUSABLE.has(reason)) return { ...NOTHING, kind: 'failed', error: 'WEBHOOK_REQUEST_INVALID', reason };
-    return { ...NOTHING, kind: 'retry', error: 'WEBHOOK_CONNECTION_FAILED', reason };
-  };
-  try {
-    const { url, payload, now_ms } = attempt;
-    const init = { method: 'POST', headers: headersOf(attempt), body: payload, signal } as const;
-    const { statusCode: status, headers, body } = await egress.request(url, init);
-    let read: { text: string; is_cut: boolean };
-    try {
-      read = await textOf(body);
-    } catch (error) {
-      // A status that is no success decides, whatever the text would have been.
-      if (why() === 'stopped' || (status >= 200 && status < 300)) return broken(error);
-      read = { text: '', is_cut: true };
-    }
-    const retry_after = headers['retry-after'];
-    const asked = typeof retry_after === 'string' ? retry_after : null;
-    return outcomeOf(status, { ...read, retry_after_ms: readRetryAfter(asked, now_ms) });
-  } catch (error) {
-    return broken(error);
-  }
+async function post(egress: Egress, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
+  const { url, payload, timeout_ms, now_ms } = attempt;
+  const answer = await callOnce(egress, {
+    method: 'POST',
+    url,
+    headers: headersOf(attempt),
+    body: payload,
+    timeout_ms,
+    max_answer_bytes: MAX_ANSWER_BYTES,
+    signal,
+  });
+  if (answer.kind === 'unanswered') return unanswered(answer);
+  const { status, header, body, is_cut, broken } = answer;
+  // A status that is no success decides, whatever the text would have been.
+  if (broken !== null && (broken.why === 'aborted' || isSuccess(status))) return unanswered(broken);
+  const retry_after_ms = readRetryAfter(header('retry-after'), now_ms);
+  return outcomeOf(status, { text: body.toString(), is_cut: is_cut || broken !== null, retry_after_ms });
 }
+
+function unanswered({ why, code }: NoAnswer): Outcome {
+  if (why === 'aborted') return { ...NOTHING, kind: 'stopped', error: 'INTERRUPTED', reason: null };
+  if (why === 'timeout') return { ...NOTHING, kind: 'retry', error: 'WEBHOOK_TIMEOUT', reason: null };
+  if (code === EGRESS_REFUSED) return { ...NOTHING, kind: 'failed', error: EGRESS_REFUSED, reason: null };
+  if (UNUSABLE.has(code))
+    return { ...NOTHING, kind: 'failed', error: 'WEBHOOK_REQUEST_INVALID', reason: code };
+  return { ...NOTHING, kind: 'retry', error: 'WEBHOOK_CONNECTION_FAILED', reason: code };
+}
+
+const isSuccess = (status: number) => status >= 200 && status < 300;
 
 /** What a status means. */
 export function outcomeOf(
   status: number,
   rest: Pick<Outcome, 'text' | 'is_cut' | 'retry_after_ms'>,
 ): Outcome {
-  if (status >= 200 && status < 300) return { kind: 'delivered', status, error: null, reason: null, ...rest };
+  if (isSuccess(status)) return { kind: 'delivered', status, error: null, reason: null, ...rest };
   const answer = { status, reason: `HTTP ${status}`, ...rest };
   if (status >= 500 || RETRIED.has(status)) return { kind: 'retry', error: 'WEBHOOK_HTTP_ERROR', ...answer };
   const error = status >= 300 && status < 400 ? 'WEBHOOK_REDIRECTED' : 'WEBHOOK_HTTP_ERROR';
   return { kind: 'failed', error, ...answer };
-}
-
-async function textOf(
-  body: AsyncIterable<Uint8Array> & { on(event: 'error', listener: () => void): unknown },
-): Promise<{ text: string; is_cut: boolean }> {
-  // Leaving the loop destroys the body, which reports that as an error.
-  body.on('error', () => undefined);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    const room = MAX_ANSWER_BYTES - bytes;
-    chunks.push(chunk.subarray(0, room));
-    bytes += chunk.length;
-    if (chunk.length > room) return { text: Buffer.concat(chunks).toString(), is_cut: true };
-  }
-  return { text: Buffer.concat(chunks).toString(), is_cut: false };
-}
-
-/** The code of an error. Its message is never used, because it may quote the request. */
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'ERROR';
-  const { code, cause, errors } = error as {
-    code?: unknown;
-    cause?: { code?: unknown };
-    errors?: { code?: unknown }[];
-  };
-  const found = code ?? cause?.code ?? errors?.[0]?.code;
-  return typeof found === 'string' ? found : error.name;
 }

@@ -1,5 +1,5 @@
 import { connect as connectTcp, isIP, type BlockList, type LookupFunction, type Socket } from 'node:net';
-import type { Agent, Dispatcher, RequestInit, Response } from 'undici';
+import type { Agent, Dispatcher } from 'undici';
 import { canonicalHost, isIn, isLoopback, isPublicAddress, networkList } from './addresses.ts';
 import { resolveByDns, type Resolve } from './resolve.ts';
 
@@ -116,26 +116,13 @@ export class Egress {
     }
   }
 
-  /** One request, without following redirects. Rejects like `fetch`; the cause of a refusal is {@link EgressRefused}. */
-  async fetch(url: string, init: RequestInit): Promise<Response> {
-    try {
-      destinationOf(url);
-    } catch (cause) {
-      throw new TypeError('the request was not begun', { cause });
-    }
-    // Loaded here, because most roles send nothing to tenants' addresses.
-    const { fetch } = await import('undici');
-    this.#agent ??= this.#openAgent();
-    return fetch(url, { ...init, redirect: 'manual', dispatcher: await this.#agent });
-  }
-
   /**
-   * One request, without following redirects and with less overhead than {@link fetch}; the body of the answer must be
-   * read or destroyed. Rejects with {@link EgressRefused}, with the error of the connection, or with the reason of the
+   * One request, without following redirects; the body of the answer must be read or destroyed. Rejects with {@link EgressRefused}, with the error of the connection, or with the reason of the
    * signal as soon as it is aborted, also while the connection is being opened. A request is sent once at most.
    */
   async request(url: string, { onSend, ...init }: EgressRequest): Promise<Dispatcher.ResponseData> {
     destinationOf(url);
+    // Loaded here, because most roles send nothing to tenants' addresses.
     const { request } = await import('undici');
     this.#agent ??= this.#openAgent();
     const agent = await this.#agent;

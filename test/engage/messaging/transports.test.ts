@@ -6,7 +6,11 @@ import type { Message } from '../../../src/engage/providers/message.ts';
 import { emailHtml } from '../../../src/engage/messaging/transports/email.ts';
 import { ANSWERS } from '../../../src/engage/messaging/transports/answers.ts';
 import { openFcm } from '../../../src/engage/messaging/transports/fcm.ts';
-import { outcomeOf, post, retryAfterMs } from '../../../src/engage/messaging/transports/http-call.ts';
+import {
+  outcomeOf,
+  postToProvider,
+  retryAfterMs,
+} from '../../../src/engage/messaging/transports/http-call.ts';
 import { openSendgrid } from '../../../src/engage/messaging/transports/sendgrid.ts';
 import { openTwilio } from '../../../src/engage/messaging/transports/twilio.ts';
 import {
@@ -181,7 +185,7 @@ describe('SendGrid', () => {
 describe('one request', () => {
   it('ends after its timeout', async () => {
     const { url } = await serve(() => undefined);
-    const answer = await post({ egress, url, headers: {}, body: 'x', timeout_ms: 100 });
+    const answer = await postToProvider({ egress, url, headers: {}, body: 'x', timeout_ms: 100 });
     expect(answer).toEqual({ not_sent: false, reason: 'TIMEOUT' });
     expect(outcomeOf(answer, ANSWERS.sendgrid, NOW_MS, () => null)).toEqual({
       kind: 'unknown',
@@ -203,7 +207,7 @@ describe('one request', () => {
       more();
     });
     for (let n = 1; n <= 2; n++) {
-      const answer = await post({ egress, url, headers: {}, body: 'x' });
+      const answer = await postToProvider({ egress, url, headers: {}, body: 'x' });
       expect('text' in answer ? (answer.text?.length ?? 0) : -1).toBeLessThan(70_000);
     }
     // What the buffers of two connections hold.

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { expect, it } from 'vitest';
-import { post } from '../../../src/engage/messaging/transports/http-call.ts';
+import { postToProvider } from '../../../src/engage/messaging/transports/http-call.ts';
 import { Egress } from '../../../src/platform/egress/egress.ts';
 import { certificateFor, cleanUps, egress, reply, serve } from './transport-fixture.ts';
 
 const posted = (url: string, { timeout_ms = 20_000, through = egress } = {}) =>
-  post({ egress: through, url, headers: {}, body: 'x', timeout_ms });
+  postToProvider({ egress: through, url, headers: {}, body: 'x', timeout_ms });
 
 /** A server of TCP or TLS on loopback. */
 async function listening(server: Server): Promise<number> {
@@ -88,7 +88,8 @@ it('a request counts as perhaps sent when the connection ends, or its time, befo
 
 it('headers lose the white space around them, and counts as perhaps sent what has an impossible one', async () => {
   const { url, seen } = await serve(reply(200));
-  const with_key = (authorization: string) => post({ egress, url, headers: { authorization }, body: 'x' });
+  const with_key = (authorization: string) =>
+    postToProvider({ egress, url, headers: { authorization }, body: 'x' });
   expect(await with_key(' Bearer key\r\n')).toMatchObject({ status: 200 });
   expect(seen[0]?.headers.authorization).toBe('Bearer key');
   for (const impossible of ['Bearer a\nb', 'Bearer \u0416']) {

@@ -5,7 +5,7 @@ import type { Egress } from '../../../platform/egress/egress.ts';
 import type { FcmConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { ANSWERS } from './answers.ts';
-import { egressFaultOf, jsonText, outcomeOf, post, type HttpAnswer } from './http-call.ts';
+import { egressFaultOf, jsonText, outcomeOf, postToProvider, type ProviderAnswer } from './http-call.ts';
 
 const BASE_URL = 'https://fcm.googleapis.com';
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
@@ -37,7 +37,7 @@ export function openFcm(
       const granted = await token.get();
       if ('failed' in granted) return granted.failed;
       const headers = { authorization: `Bearer ${granted.value}`, 'content-type': 'application/json' };
-      const answer = await post({ egress, url, headers, body: JSON.stringify(requestOf(message)) });
+      const answer = await postToProvider({ egress, url, headers, body: JSON.stringify(requestOf(message)) });
       const outcome = outcomeOf(answer, ANSWERS.fcm, clock.now_ms(), (text) => jsonText(text, 'name'));
       if (!('status' in answer)) return outcome;
       // A refusal of one message has this status too; then the token was accepted.
@@ -125,7 +125,7 @@ async function fetchToken(
   const grant_type = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
   const body = String(new URLSearchParams({ grant_type, assertion }));
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-  const answer = await post({ egress, url: account.token_uri, headers, body });
+  const answer = await postToProvider({ egress, url: account.token_uri, headers, body });
   if ('not_sent' in answer) {
     const { reason } = answer;
     return {
@@ -135,7 +135,7 @@ async function fetchToken(
   return tokenOf(answer, now_ms);
 }
 
-function tokenOf(answer: HttpAnswer, now_ms: number): Token {
+function tokenOf(answer: ProviderAnswer, now_ms: number): Token {
   const outcome = outcomeOf(answer, ANSWERS.fcm_token, now_ms, (text) => jsonText(text, 'access_token'));
   if (outcome.kind !== 'sent') return { failed: { ...outcome, reason: `token: ${outcome.reason}` } };
   if (outcome.provider_message_id === null) {

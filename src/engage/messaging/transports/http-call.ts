@@ -1,4 +1,5 @@
-import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
+import { callOnce } from '../../../platform/egress/call-once.ts';
+import { destinationOf, EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
 import { readRetryAfter } from '../../../platform/retry-after.ts';
 import type { Outcome } from '../../providers/message.ts';
 import { faultOf, type AnswerRules } from './answers.ts';
@@ -9,7 +10,7 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 
 /** One request to a provider. */
-export interface HttpCall {
+export interface ProviderPost {
   egress: Egress;
   url: string;
   headers: Record<string, string>;
@@ -18,19 +19,23 @@ export interface HttpCall {
 }
 
 /** An answer: the status and the text, cut off at 64 KiB; `text` null: the connection broke before its end. */
-export interface HttpAnswer {
+export interface ProviderAnswer {
   status: number;
-  headers: Headers;
+  /** A header by its name in lower case; null: absent. */
+  header: (name: string) => string | null;
   text: string | null;
 }
 
 /** No answer. `not_sent` true: the request certainly did not leave; false: the provider may have acted on it. */
-export interface NoAnswer {
+export interface NoProviderAnswer {
   not_sent: boolean;
   reason: string;
 }
 
-/** Errors that occur before a request leaves: of name resolution, connections and certificates. */
+/**
+ * Why a message is sent again without a byte of it having left: errors of name resolution, connections and certificates.
+ * Other reasons count as if it might have left.
+ */
 const BEFORE_SENDING = new Set([
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -39,7 +44,6 @@ const BEFORE_SENDING = new Set([
   'ENETUNREACH',
   'EADDRNOTAVAIL',
   'UND_ERR_CONNECT_TIMEOUT',
-  'BAD_PORT',
   EGRESS_REFUSED,
   'CERT_HAS_EXPIRED',
   'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -49,24 +53,53 @@ const BEFORE_SENDING = new Set([
 ]);
 const OF_TLS = /^ERR_(?:SSL|TLS)_/;
 
+/** The ports of other protocols, to which browsers send no HTTP either (the Fetch standard). */
+const BAD_PORTS: ReadonlySet<number> = new Set([
+  1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
+  109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
+  526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049,
+  3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+]);
+
 /** Posts once; never rejects. It follows no redirects, which would send the credentials to another host. */
-export async function post({
+export async function postToProvider({
   egress,
   url,
   headers,
   body,
   timeout_ms = TIMEOUT_MS,
-}: HttpCall): Promise<HttpAnswer | NoAnswer> {
-  const signal = AbortSignal.timeout(timeout_ms);
-  let response: Awaited<ReturnType<Egress['fetch']>>;
-  try {
-    response = await egress.fetch(url, { method: 'POST', headers, body, signal });
-  } catch (error) {
-    const code = codeOf(error);
-    return { not_sent: BEFORE_SENDING.has(code) || OF_TLS.test(code), reason: code };
+}: ProviderPost): Promise<ProviderAnswer | NoProviderAnswer> {
+  if (isBadPort(url)) return { not_sent: true, reason: 'BAD_PORT' };
+  const usable = usableHeaders(headers);
+  if (usable === undefined) return { not_sent: false, reason: 'TypeError' };
+  const max_answer_bytes = MAX_ANSWER_BYTES;
+  const call = { method: 'POST', url, headers: usable, body, timeout_ms, max_answer_bytes } as const;
+  const answer = await callOnce(egress, call);
+  if (answer.kind === 'answered') {
+    const { status, header, broken } = answer;
+    return { status, header, text: broken === null ? answer.body.toString() : null };
   }
-  const text = await textOf(response).catch(() => null);
-  return { status: response.status, headers: response.headers, text };
+  const reason = answer.why === 'timeout' ? 'TIMEOUT' : answer.code;
+  const is_before = BEFORE_SENDING.has(reason) || OF_TLS.test(reason);
+  return { not_sent: is_before && !answer.may_have_left, reason };
+}
+
+function isBadPort(url: string): boolean {
+  try {
+    return BAD_PORTS.has(destinationOf(url).port);
+  } catch {
+    // The egress guard says why.
+    return false;
+  }
+}
+
+/** The headers without white space around their values; undefined: credentials have a character that none can have. */
+function usableHeaders(headers: Record<string, string>): Record<string, string> | undefined {
+  try {
+    return Object.fromEntries(new Headers(headers));
+  } catch {
+    return undefined;
+  }
 }
 
 /** The fault of a request that the egress guard refused; none for other reasons. */
@@ -82,26 +115,26 @@ export function egressFaultOf(reason: string): { fault?: { code: string; text: n
  * reason as the fault.
  */
 export function outcomeOf(
-  answer: HttpAnswer | NoAnswer,
+  answer: ProviderAnswer | NoProviderAnswer,
   rules: AnswerRules,
   now_ms: number,
-  idOf: (text: string, headers: Headers) => string | null,
+  idOf: (text: string, header: ProviderAnswer['header']) => string | null,
 ): Outcome {
   if ('not_sent' in answer) {
     const { not_sent, reason } = answer;
     if (!not_sent) return { kind: 'unknown', reason };
     return { kind: 'retry', reason, retry_after_ms: null, ...egressFaultOf(reason) };
   }
-  const { status, headers, text } = answer;
+  const { status, header, text } = answer;
   if (status >= 200 && status < 300) {
-    const id = text === null ? null : attempted(() => idOf(text, headers));
+    const id = text === null ? null : attempted(() => idOf(text, header));
     return { kind: 'sent', provider_message_id: id };
   }
   const reason = `HTTP ${status}`;
   const fault = faultOf(rules, status, text);
   if (rules.uncertain.has(status)) return { kind: 'unknown', reason, fault };
   if (status === 408 || status === 429 || status >= 500) {
-    return { kind: 'retry', reason, fault, retry_after_ms: retryAfterMs(headers.get('retry-after'), now_ms) };
+    return { kind: 'retry', reason, fault, retry_after_ms: retryAfterMs(header('retry-after'), now_ms) };
   }
   if (rules.ofCredentials(status, fault.code))
     return { kind: 'retry', reason, fault, retry_after_ms: null, is_of_credentials: true };
@@ -123,34 +156,10 @@ export function jsonText(text: string, field: string): string | null {
   return typeof value === 'string' && value !== '' && value.length <= 500 ? value : null;
 }
 
-async function textOf(response: { body: unknown }): Promise<string> {
-  if (response.body === null) return '';
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length;
-    // Leaving the loop closes the connection.
-    if (bytes > MAX_ANSWER_BYTES) break;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
-
 function attempted(work: () => string | null): string | null {
   try {
     return work();
   } catch {
     return null;
   }
-}
-
-/** The code of an error. Its message is never used, because it may quote the request. */
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'ERROR';
-  if (error.name === 'TimeoutError') return 'TIMEOUT';
-  const { cause } = error as { cause?: { code?: unknown; message?: string; errors?: { code?: unknown }[] } };
-  // The error for a port that fetch refuses has no code.
-  if (cause?.message === 'bad port') return 'BAD_PORT';
-  const code = cause?.code ?? cause?.errors?.[0]?.code;
-  return typeof code === 'string' ? code : error.name;
 }

@@ -4,7 +4,7 @@ import type { SendgridConfig } from '../../providers/kinds.ts';
 import type { Message, Outcome, Transport } from '../../providers/message.ts';
 import { ANSWERS } from './answers.ts';
 import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
-import { outcomeOf, post } from './http-call.ts';
+import { outcomeOf, postToProvider } from './http-call.ts';
 
 const BASE_URL = 'https://api.sendgrid.com';
 const CONCURRENCY = 60;
@@ -20,10 +20,8 @@ export function openSendgrid(
     async send(message): Promise<Outcome> {
       if (!isAddress(message.recipient)) return NO_ADDRESS;
       const body = JSON.stringify(requestOf(message, from, tenant_id));
-      const answer = await post({ egress, url: `${base_url}/v3/mail/send`, headers, body });
-      return outcomeOf(answer, ANSWERS.sendgrid, clock.now_ms(), (_text, answered) =>
-        answered.get('x-message-id'),
-      );
+      const answer = await postToProvider({ egress, url: `${base_url}/v3/mail/send`, headers, body });
+      return outcomeOf(answer, ANSWERS.sendgrid, clock.now_ms(), (_text, header) => header('x-message-id'));
     },
     close: () => Promise.resolve(),
   };

@@ -3,7 +3,7 @@ import type { Egress } from '../../../platform/egress/egress.ts';
 import type { TwilioConfig } from '../../providers/kinds.ts';
 import type { Outcome, Transport } from '../../providers/message.ts';
 import { ANSWERS } from './answers.ts';
-import { jsonText, outcomeOf, post } from './http-call.ts';
+import { jsonText, outcomeOf, postToProvider } from './http-call.ts';
 
 const BASE_URL = 'https://api.twilio.com';
 const CONCURRENCY = 60;
@@ -35,7 +35,7 @@ export function openTwilio(
         const named = String(new URLSearchParams({ provider_id, send_id }));
         form.set('StatusCallback', `${public_url}/v1/messaging-webhooks/twilio?${named}`);
       }
-      const answer = await post({ egress, url, headers, body: String(form) });
+      const answer = await postToProvider({ egress, url, headers, body: String(form) });
       return outcomeOf(answer, ANSWERS.twilio, clock.now_ms(), (text) => jsonText(text, 'sid'));
     },
     close: () => Promise.resolve(),
