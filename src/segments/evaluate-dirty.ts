@@ -21,7 +21,7 @@ import { tryLockMembership, tryLockProjectEvaluation, tryShareMemberships } from
 import { selectLive } from './membership-queries.ts';
 import { endSetAside, setAside, wantRefresh, type SegmentRef } from './queries.ts';
 import { TooManyPlayers } from './refusal.ts';
-import { judge, writeVerdict, type EvaluationDeps, type OnRefused, type Verdict } from './verdict.ts';
+import { judge, writeVerdict, type EvaluationDeps, type OnRefused, type SegmentVerdict } from './verdict.ts';
 
 /** Entries read per evaluation. */
 const MAX_ENTRIES = 200;
@@ -78,7 +78,7 @@ export async function evaluateDirtyPlayers(deps: EvaluationDeps, project: Projec
 
 /** A part of an evaluation. */
 interface JudgedPart {
-  verdict: Verdict;
+  verdict: SegmentVerdict;
   player_ids: readonly string[];
   /** Takes the players of the part out of their entries. */
   remove: (tx: Tx) => Promise<void>;
@@ -110,7 +110,7 @@ async function* judgeInParts(
     const cut = cutAt(left, size);
     const players = await resolvePlayers(deps.postgres.service, project, idsOf(cut.part));
     const candidates = segments.filter(({ segment_id }) => !refused.has(segment_id));
-    let verdict: Verdict;
+    let verdict: SegmentVerdict;
     try {
       verdict = await judge(deps, project, players, candidates, now, refuse);
     } catch (error) {

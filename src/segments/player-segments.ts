@@ -6,7 +6,7 @@ import type { Players } from './evaluation-queries.ts';
 import { lockProjectEvaluation, REQUEST_WAIT_MS, shareMemberships } from './lock-queries.ts';
 import { selectLive } from './membership-queries.ts';
 import { noteError } from './queries.ts';
-import { judge, writeVerdict, type EvaluationDeps, type Verdict } from './verdict.ts';
+import { judge, writeVerdict, type EvaluationDeps, type SegmentVerdict } from './verdict.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { selectSegmentsToEvaluate } from './dirty-player-queries.ts';
 
@@ -66,7 +66,7 @@ async function evaluateNext(
   players: Players,
   done: Set<string>,
   audit: AuditChange,
-): Promise<Verdict & { tried: number }> {
+): Promise<SegmentVerdict & { tried: number }> {
   const { postgres, clock, logger } = deps;
   const { service } = postgres;
   return postgres.requestSession(async (session) => {

@@ -19,7 +19,7 @@ const MAX_SEGMENTS_AT_ONCE = 100;
 export const MAX_CHANGED = 5_000;
 
 /** The result of an evaluation of some players. */
-export interface Verdict {
+export interface SegmentVerdict {
   /** Who of the players matches, for each segment that was evaluated; the others were refused. */
   matching: Members;
   /** The differences from the stored memberships. */
@@ -43,7 +43,7 @@ export async function judge(
   segments: readonly SegmentToEvaluate[],
   now: Date,
   onRefused: OnRefused,
-): Promise<Verdict> {
+): Promise<SegmentVerdict> {
   const matching = new Map<string, ReadonlySet<string>>();
   if (segments.length === 0 || players.player_ids.length === 0) {
     for (const { segment_id } of segments) matching.set(segment_id, new Set());
@@ -115,7 +115,7 @@ async function readable(
 export async function writeVerdict(
   session: Session,
   project: ProjectRef,
-  { entered, left }: Pick<Verdict, 'entered' | 'left'>,
+  { entered, left }: Pick<SegmentVerdict, 'entered' | 'left'>,
   now: Date,
   last: (tx: Tx) => Promise<void>,
 ): Promise<void> {

@@ -3,13 +3,13 @@ import { rowsOf } from '../platform/postgres/rows.ts';
 import { PROJECT_KEY, type ProjectRef } from './project-ref.ts';
 
 /** The projects of rows, each once, and a column for `rowsOf` of the same rows: the project of each, counted from 1. */
-export interface Places<Project extends ProjectRef> {
+export interface ProjectPlaces<Project extends ProjectRef> {
   projects: Project[];
   place: readonly ['integer', (row: unknown, index: number) => number | null];
 }
 
 /** Tells the projects of rows: a small number for each of thousands of rows is read faster than the ids. */
-export function placesOf<Project extends ProjectRef>(rows: readonly Project[]): Places<Project> {
+export function placesOf<Project extends ProjectRef>(rows: readonly Project[]): ProjectPlaces<Project> {
   const projects: Project[] = [];
   const known = new Map<string, number>();
   let [last, last_place]: [Project | undefined, number] = [undefined, 0];

@@ -21,7 +21,7 @@ const MAX_LOOKS = 8;
  * the tenant has paused its bonuses. `failed`: nobody knows. `barred`: never, by the reason, as in `details.reason` of
  * BONUS_PLAYER_NOT_ELIGIBLE.
  */
-export type Verdict =
+export type GrantVerdict =
   | { kind: 'may'; by_ms: number }
   | { kind: 'behind' }
   | { kind: 'paused' }
@@ -30,7 +30,7 @@ export type Verdict =
 
 interface Asked {
   grant: GrantRow;
-  answer: (verdict: Verdict) => void;
+  answer: (verdict: GrantVerdict) => void;
 }
 
 /**
@@ -38,7 +38,7 @@ interface Asked {
  * which leaves DEPARTURE_MS after its event is on the log: so a look that did not see the event allows a call only for so
  * long. A grant that has waited is checked again, too.
  */
-export class Admission {
+export class GrantAdmission {
   readonly #deps: Pick<Platform, 'postgres' | 'eventLog' | 'clock'>;
   readonly #fence: Fence;
   #asked: Asked[] = [];
@@ -50,10 +50,10 @@ export class Admission {
   }
 
   /** The verdict on one grant; waits up to 1 s for the fold. Never rejects. */
-  async lookAt(grant: GrantRow): Promise<Verdict> {
+  async lookAt(grant: GrantRow): Promise<GrantVerdict> {
     const until_ms = performance.now() + PATIENCE_MS;
     for (;;) {
-      const verdict = await new Promise<Verdict>((answer) => {
+      const verdict = await new Promise<GrantVerdict>((answer) => {
         this.#asked.push({ grant, answer });
         if (this.#asked.length === 1) setImmediate(() => this.#begin());
       });
@@ -69,7 +69,7 @@ export class Admission {
     this.#asked = [];
     this.#looks++;
     void this.#look(asked.map(({ grant }) => grant))
-      .catch((error: unknown): Verdict => ({ kind: 'failed', error }))
+      .catch((error: unknown): GrantVerdict => ({ kind: 'failed', error }))
       .then((found) => {
         this.#looks--;
         this.#begin();
@@ -80,7 +80,7 @@ export class Admission {
   }
 
   /** The verdicts by grant_id: one fence and a few statements for all. */
-  async #look(grants: readonly GrantRow[]): Promise<Map<string, Verdict>> {
+  async #look(grants: readonly GrantRow[]): Promise<Map<string, GrantVerdict>> {
     const { service } = this.#deps.postgres;
     // Before the end of the log is noted: what is accepted from here on may not be seen.
     const by_ms = performance.now() + DEPARTURE_MS;
@@ -89,7 +89,7 @@ export class Admission {
     // Read after the fence was passed, in the one place where the order matters.
     const now = new Date(this.#deps.clock.now_ms());
     const found = await selectProtected(service, grants, now);
-    const verdicts = new Map<string, Verdict>(
+    const verdicts = new Map<string, GrantVerdict>(
       grants.map(({ grant_id }) => [grant_id, { kind: 'may', by_ms }]),
     );
     for (const [grant_id, verdict] of await recheck(service, grants, found, now)) {

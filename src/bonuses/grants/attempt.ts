@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { BonusPlatform } from '../../adapters/platform.ts';
 import type { Platforms } from '../../adapters/platforms.ts';
-import type { Verdict } from './admission.ts';
+import type { GrantVerdict } from './admission.ts';
 import { callPlatform } from './calls.ts';
 import type { Conclusion } from './conclusion.ts';
 import type { GrantRow } from './grant-row.ts';
@@ -21,7 +21,7 @@ export interface AttemptDeps {
 export async function attemptCall(
   { clock, logger, platforms }: AttemptDeps,
   grant: GrantRow,
-  look: () => Promise<Verdict>,
+  look: () => Promise<GrantVerdict>,
 ): Promise<Conclusion> {
   const failed = (certainty: 'unsent' | 'unknown', err: unknown): Conclusion => {
     logger.error({ err, grant_id: grant.grant_id }, 'a call for a bonus grant failed');

@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { BonusPlatform, Departure } from '../../adapters/platform.ts';
-import type { Verdict } from './admission.ts';
+import type { GrantVerdict } from './admission.ts';
 import { again, rejected, reported, reportOfStatus, type Conclusion } from './conclusion.ts';
 import { factsOf, type GrantRow } from './grant-row.ts';
 import { cancelOrderBody } from './order.ts';
@@ -31,7 +31,7 @@ export function mayExist({ may_be_sent, outcome }: Pick<GrantRow, 'may_be_sent' 
 export async function callPlatform(
   { clock, platform }: CallDeps,
   grant: GrantRow,
-  look: () => Promise<Verdict>,
+  look: () => Promise<GrantVerdict>,
 ): Promise<Conclusion> {
   if (platform === undefined) return again(NO_ADAPTER);
   const deps = { clock, platform };
@@ -75,7 +75,7 @@ const HELD_UP: Readonly<Record<'behind' | 'paused' | 'failed', Conclusion>> = {
 };
 
 /** What follows from a verdict that lets nothing leave. */
-function heldUp(grant: GrantRow, verdict: Exclude<Verdict, { kind: 'may' }>): Conclusion {
+function heldUp(grant: GrantRow, verdict: Exclude<GrantVerdict, { kind: 'may' }>): Conclusion {
   if (verdict.kind !== 'barred') return HELD_UP[verdict.kind];
   return { kind: mayExist(grant) ? 'cancel_barred' : 'barred', reason: verdict.reason };
 }
@@ -85,10 +85,10 @@ type Called = CallDeps & { platform: BonusPlatform };
 async function send(
   { clock, platform }: Called,
   grant: GrantRow,
-  look: () => Promise<Verdict>,
+  look: () => Promise<GrantVerdict>,
 ): Promise<Conclusion> {
   const { grant_id, order_body } = grant;
-  let held: Exclude<Verdict, { kind: 'may' }> = { kind: 'behind' };
+  let held: Exclude<GrantVerdict, { kind: 'may' }> = { kind: 'behind' };
   const mayDepart = async (): Promise<Departure> => {
     const verdict = await look();
     if (verdict.kind === 'may') return verdict;

@@ -6,7 +6,7 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { BonusPlatform } from '../../adapters/platform.ts';
 import type { Platforms } from '../../adapters/platforms.ts';
-import type { Admission } from './admission.ts';
+import type { GrantAdmission } from './admission.ts';
 import { attemptCall } from './attempt.ts';
 import type { Conclusion } from './conclusion.ts';
 import type { Conclusions } from './conclusions.ts';
@@ -28,7 +28,7 @@ export interface GrantDeps extends Pick<
 /** What the requests of a process share. */
 export interface Shared {
   /** So that few of them wait for a partition that the fold is far behind in. */
-  admission: Admission;
+  admission: GrantAdmission;
   intents: Intents;
   conclusions: Conclusions;
 }

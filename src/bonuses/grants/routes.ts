@@ -8,7 +8,7 @@ import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import { withListedPlayer } from '../../players/profile/read.ts';
 import { createAuditWriter } from '../../tenants/audit/write.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
-import { Admission } from './admission.ts';
+import { GrantAdmission } from './admission.ts';
 import { cancelGrant } from './cancel.ts';
 import { Conclusions } from './conclusions.ts';
 import { answerTo, grantStages, type GrantDeps, type Shared } from './create.ts';
@@ -100,7 +100,7 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
 /** What the requests of a process share. */
 function sharedBy(deps: GrantDeps): Shared {
   return {
-    admission: new Admission(deps),
+    admission: new GrantAdmission(deps),
     intents: new Intents({ ...deps, writeAuditRows: createAuditWriter(deps.clock) }),
     conclusions: new Conclusions(deps, answerTo),
   };

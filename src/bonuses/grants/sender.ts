@@ -2,7 +2,7 @@ import { BackOff } from '../../platform/back-off.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { Platforms } from '../../adapters/platforms.ts';
-import { Admission } from './admission.ts';
+import { GrantAdmission } from './admission.ts';
 import { attemptCall } from './attempt.ts';
 import { conclude } from './conclude.ts';
 import type { GrantRow } from './grant-row.ts';
@@ -41,10 +41,10 @@ const MAX_HURRIED = 1_000;
  */
 export class Sender {
   readonly #deps: SenderDeps;
-  readonly #admission: Admission;
+  readonly #admission: GrantAdmission;
   /** Calls until they are concluded; they never reject. */
   readonly #calls = new Set<Promise<void>>();
-  readonly #places = new Places();
+  readonly #places = new CallPlaces();
   /** Campaigns whose grants were looked for a moment ago. */
   readonly #hurried = new BackOff(HURRY_PAUSE_MS);
   #after: WaitingLane | undefined;
@@ -57,7 +57,7 @@ export class Sender {
 
   constructor(deps: SenderDeps) {
     this.#deps = deps;
-    this.#admission = new Admission(deps);
+    this.#admission = new GrantAdmission(deps);
   }
 
   /** Begins the calls that are due and have a place; true when there was one. */
@@ -129,7 +129,7 @@ export class Sender {
 }
 
 /** The places of calls, by lane and by tenant. */
-export class Places {
+export class CallPlaces {
   readonly #taken = new Map<string, number>();
   #count = 0;
 

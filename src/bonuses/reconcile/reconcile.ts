@@ -197,9 +197,9 @@ async function reconcileLane(
   }
 }
 
-type Outcome = 'same' | 'applied' | 'mismatched' | 'missing' | 'failed';
+type ReconcileOutcome = 'same' | 'applied' | 'mismatched' | 'missing' | 'failed';
 
-function count(summary: BonusReconcileSummary, outcome: Outcome): void {
+function count(summary: BonusReconcileSummary, outcome: ReconcileOutcome): void {
   if (outcome === 'failed') {
     summary.failed += 1;
     return;
@@ -213,7 +213,7 @@ async function reconcileGrant(
   { postgres, clock, logger }: BonusReconcileDeps,
   platform: BonusPlatform | undefined,
   grant: ComparedGrant,
-): Promise<Outcome> {
+): Promise<ReconcileOutcome> {
   const { grant_id, tenant_id, project_id } = grant;
   const ids = { grant_id, tenant_id, project_id };
   try {
@@ -240,7 +240,7 @@ async function reconcileGrant(
     tx: Parameters<typeof lockGrant>[0],
     seen: ComparedGrant,
     finding: Extract<Finding, { kind: 'report' | 'missing' }>,
-  ): Promise<Outcome> {
+  ): Promise<ReconcileOutcome> {
     const locked = await lockGrant(tx, seen);
     // Somebody else has moved it since it was asked about.
     if (locked === undefined || !isLive(locked.status)) return 'same';

@@ -4,7 +4,7 @@ import { rate } from './stats.ts';
 const MINIMUM_SAMPLE = 30;
 
 /** The recipients and conversions of a variant. */
-export interface Outcome {
+export interface VariantSample {
   variant_id: string;
   recipients: number;
   conversions: number;
@@ -20,7 +20,7 @@ export interface Comparison {
  * Compares the variants with at least 30 recipients, if there are two: the one with the highest conversion rate wins; a
  * tie has no winner. The significance is that of the difference between the best two.
  */
-export function compareVariants(outcomes: readonly Outcome[]): Comparison {
+export function compareVariants(outcomes: readonly VariantSample[]): Comparison {
   const [best, second] = outcomes
     .filter(({ recipients }) => recipients >= MINIMUM_SAMPLE)
     .sort((a, b) => byRate(b, a));
@@ -32,7 +32,7 @@ export function compareVariants(outcomes: readonly Outcome[]): Comparison {
 }
 
 /** Orders by conversion rate. Exact: it compares products of counts instead of quotients. */
-function byRate(a: Outcome, b: Outcome): number {
+function byRate(a: VariantSample, b: VariantSample): number {
   return Number(BigInt(a.conversions) * BigInt(b.recipients) - BigInt(b.conversions) * BigInt(a.recipients));
 }
 
@@ -40,7 +40,10 @@ function byRate(a: Outcome, b: Outcome): number {
  * The two-sided p-value: how likely a difference of at least this size is if both have the same (pooled) rate; 1 when
  * all or no recipients converted.
  */
-export function twoProportionP(a: Omit<Outcome, 'variant_id'>, b: Omit<Outcome, 'variant_id'>): number {
+export function twoProportionP(
+  a: Omit<VariantSample, 'variant_id'>,
+  b: Omit<VariantSample, 'variant_id'>,
+): number {
   const pooled = rate(a.conversions + b.conversions, a.recipients + b.recipients);
   const variance = pooled * (1 - pooled) * (1 / a.recipients + 1 / b.recipients);
   if (!(variance > 0)) return 1;

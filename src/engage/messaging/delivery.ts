@@ -1,5 +1,5 @@
 import { retryPauseMs } from '../../platform/retry-pause.ts';
-import type { Outcome } from '../providers/message.ts';
+import type { SendOutcome } from '../providers/message.ts';
 import type { Attempt, SendResultRow } from './messenger-queries.ts';
 
 /**
@@ -19,7 +19,7 @@ export interface TimedAttempt extends Attempt {
  * its own or the one that the provider asks for if that is longer, until `give_up_at`; then it is PROVIDER_UNAVAILABLE.
  * After refused credentials it has no pause: no message is at fault, and all go out as soon as the credentials are mended.
  */
-export function resultOf(attempt: TimedAttempt, outcome: Outcome, now_ms: number): SendResultRow {
+export function resultOf(attempt: TimedAttempt, outcome: SendOutcome, now_ms: number): SendResultRow {
   const { send_id, attempts, give_up_at } = attempt;
   const { code = null, text = null } = (outcome.kind === 'sent' ? undefined : outcome.fault) ?? {};
   const said = { provider_code: code, provider_message: text };

@@ -14,7 +14,7 @@ import { BatchDispatcher, type Served } from './batch-dispatcher.ts';
 import { Deliveries } from './deliveries.ts';
 import { QueueFence, type FencePass } from './queue-fence.ts';
 import { MessageRenderer } from './message-renderer.ts';
-import type { Message, Outcome } from '../providers/message.ts';
+import type { Message, SendOutcome } from '../providers/message.ts';
 import {
   claimSends,
   countDue,
@@ -409,7 +409,7 @@ export class Messenger {
     );
     const now_ms = clock.now_ms();
     for (const [i, { row }] of ready.entries()) {
-      const outcome: Outcome = outcomes[i] ?? {
+      const outcome: SendOutcome = outcomes[i] ?? {
         kind: 'unknown',
         reason: 'the transport returned no outcome',
       };
@@ -420,7 +420,7 @@ export class Messenger {
     for (const { status } of results) metrics.messagesSent.inc({ channel, outcome: status });
   }
 
-  #logUnlessSent({ send_id }: ClaimedSend, outcome: Outcome): void {
+  #logUnlessSent({ send_id }: ClaimedSend, outcome: SendOutcome): void {
     if (outcome.kind === 'sent') return;
     const { kind, reason } = outcome;
     this.#platform.logger.warn({ send_id, outcome: kind, reason }, 'a message was not sent');

@@ -35,7 +35,7 @@ export type Suppression = 'bounce' | 'unsubscribe';
  * The outcome of an attempt. After `rejected` and `retry` the message certainly did not go out. After `unknown` it may
  * have gone out, so it is never tried again.
  */
-export type Outcome =
+export type SendOutcome =
   | { kind: 'sent'; provider_message_id: string | null }
   /**
    * The provider refused permanently: `PROVIDER_REJECTED`. `reason` is for the log, without personal data.
@@ -63,8 +63,8 @@ export interface Transport {
   /** How many messages the provider works on at once, over all campaigns: each begins as soon as it is given. */
   concurrency: number;
   /** Hands over one message; never rejects. */
-  send(message: Message): Promise<Outcome>;
+  send(message: Message): Promise<SendOutcome>;
   /** Hands over many at once, where that is cheaper; outcomes in the order of the messages; never rejects. */
-  sendMany?(messages: readonly Message[]): Promise<Outcome[]>;
+  sendMany?(messages: readonly Message[]): Promise<SendOutcome[]>;
   close(): Promise<void>;
 }

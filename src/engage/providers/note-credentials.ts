@@ -1,5 +1,5 @@
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { Outcome } from './message.ts';
+import type { SendOutcome } from './message.ts';
 import { noteCredentials, type ProviderRow } from './queries.ts';
 
 /**
@@ -9,7 +9,7 @@ import { noteCredentials, type ProviderRow } from './queries.ts';
 export async function noteOutcomes(
   sql: Tx,
   row: ProviderRow,
-  outcomes: readonly Outcome[],
+  outcomes: readonly SendOutcome[],
   now_ms: number,
 ): Promise<void> {
   const refusal = outcomes.find(isRefusal);
@@ -22,6 +22,6 @@ export async function noteOutcomes(
   }
 }
 
-function isRefusal(outcome: Outcome): outcome is Extract<Outcome, { kind: 'retry' }> {
+function isRefusal(outcome: SendOutcome): outcome is Extract<SendOutcome, { kind: 'retry' }> {
   return outcome.kind === 'retry' && outcome.is_of_credentials === true;
 }

@@ -19,7 +19,7 @@ export type Refusal = { kind: 'barred'; code: string } | { kind: 'behind' };
  * Looks at the players of claimed deliveries behind the fence, so that a webhook about a player who was
  * excluded, banned or deleted while it was pending does not go out.
  */
-export class Admission {
+export class WebhookAdmission {
   readonly #deps: AdmissionDeps;
   readonly #fence: Fence;
 

@@ -23,7 +23,7 @@ export interface Attempt {
  * How an attempt has ended. `stopped`: by this process; whether the receiver has got it is not known. `barred`: it was
  * not made, and never will be, because of what the player is now. `behind`: it was not made yet.
  */
-export interface Outcome {
+export interface AttemptOutcome {
   kind: 'delivered' | 'retry' | 'failed' | 'stopped' | 'barred' | 'behind';
   status: number | null;
   /** A code; null: delivered. */
@@ -77,7 +77,7 @@ export function headersOf({
 /** A call that can be stopped. */
 export interface Call {
   /** Never rejects. */
-  outcome: Promise<Outcome>;
+  outcome: Promise<AttemptOutcome>;
   stop(): void;
 }
 
@@ -87,7 +87,7 @@ export function callWebhook(egress: Egress, attempt: Attempt): Call {
   return { outcome: post(egress, attempt, stopped.signal), stop: () => stopped.abort() };
 }
 
-async function post(egress: Egress, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
+async function post(egress: Egress, attempt: Attempt, signal: AbortSignal): Promise<AttemptOutcome> {
   const { url, payload, timeout_ms, now_ms } = attempt;
   const answer = await callOnce(egress, {
     method: 'POST',
@@ -106,7 +106,7 @@ async function post(egress: Egress, attempt: Attempt, signal: AbortSignal): Prom
   return outcomeOf(status, { text: body.toString(), is_cut: is_cut || broken !== null, retry_after_ms });
 }
 
-function unanswered({ why, code }: NoAnswer): Outcome {
+function unanswered({ why, code }: NoAnswer): AttemptOutcome {
   if (why === 'aborted') return { ...NOTHING, kind: 'stopped', error: 'INTERRUPTED', reason: null };
   if (why === 'timeout') return { ...NOTHING, kind: 'retry', error: 'WEBHOOK_TIMEOUT', reason: null };
   if (code === EGRESS_REFUSED) return { ...NOTHING, kind: 'failed', error: EGRESS_REFUSED, reason: null };
@@ -120,8 +120,8 @@ const isSuccess = (status: number) => status >= 200 && status < 300;
 /** What a status means. */
 export function outcomeOf(
   status: number,
-  rest: Pick<Outcome, 'text' | 'is_cut' | 'retry_after_ms'>,
-): Outcome {
+  rest: Pick<AttemptOutcome, 'text' | 'is_cut' | 'retry_after_ms'>,
+): AttemptOutcome {
   if (isSuccess(status)) return { kind: 'delivered', status, error: null, reason: null, ...rest };
   const answer = { status, reason: `HTTP ${status}`, ...rest };
   if (status >= 500 || RETRIED.has(status)) return { kind: 'retry', error: 'WEBHOOK_HTTP_ERROR', ...answer };

@@ -3,8 +3,8 @@ import { activeAdapterSecrets, readSecret as readAdapterSecret } from '../../ada
 import { DecryptionFailed, type EncryptionKeys } from '../../platform/encryption.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { Admission, type Refusal } from './admission.ts';
-import { callWebhook, type Call, type Outcome } from './call.ts';
+import { WebhookAdmission, type Refusal } from './admission.ts';
+import { callWebhook, type Call, type AttemptOutcome } from './call.ts';
 import {
   claimDeliveries,
   keepPayloads,
@@ -15,7 +15,7 @@ import {
   type WaitingLane,
   type Source,
 } from './claim-queries.ts';
-import { Lanes, type Verdict } from './lanes.ts';
+import { Lanes, type HostVerdict } from './lanes.ts';
 import { NO_MONEY, type MoneyCatalogue } from '../templates/money.ts';
 import { readMoney } from '../templates/money-catalogue.ts';
 import { openHeaders } from '../journeys/graph/webhook-headers.ts';
@@ -53,14 +53,14 @@ const MAX_COUNTED = 10_000;
  * attempts at a time (`Lanes`).
  *
  * A claimed delivery is attempted only behind the messenger's fence: the deliverer looks at the player, and ends the
- * delivery of one who was excluded, banned or deleted while it was pending (`Admission`).
+ * delivery of one who was excluded, banned or deleted while it was pending (`WebhookAdmission`).
  */
 export class Deliverer {
   readonly #deps: DelivererDeps;
   readonly #keys: EncryptionKeys;
   readonly #lanes = new Lanes();
   readonly #payloads = new PayloadMaker();
-  readonly #admission: Admission;
+  readonly #admission: WebhookAdmission;
   readonly #results: ResultWriter;
   readonly #calls = new Set<Call>();
   /** Attempts until their result is written; they never reject. */
@@ -73,7 +73,7 @@ export class Deliverer {
   constructor(deps: DelivererDeps, keys: EncryptionKeys) {
     this.#deps = deps;
     this.#keys = keys;
-    this.#admission = new Admission(deps);
+    this.#admission = new WebhookAdmission(deps);
     this.#results = new ResultWriter(deps);
   }
 
@@ -169,7 +169,7 @@ export class Deliverer {
   /** Never rejects. */
   async #attempt(delivery: ClaimedDelivery, with_what: Refusal | Material): Promise<void> {
     const { clock, logger, metrics } = this.#deps;
-    let verdict: Verdict = 'unknown';
+    let verdict: HostVerdict = 'unknown';
     try {
       const outcome = 'kind' in with_what ? refusal(with_what) : await this.#outcomeOf(delivery, with_what);
       // Without an answer there is no status, or one that says that the host cannot answer now.
@@ -191,7 +191,7 @@ export class Deliverer {
     }
   }
 
-  async #outcomeOf(delivery: ClaimedDelivery, { body, secret }: Material): Promise<Outcome> {
+  async #outcomeOf(delivery: ClaimedDelivery, { body, secret }: Material): Promise<AttemptOutcome> {
     const { egress, clock } = this.#deps;
     const { url, event_id, attempts, timeout_ms } = delivery;
     if (body === undefined || typeof body === 'object')
@@ -301,13 +301,13 @@ interface Material {
 }
 
 /** An attempt that is not made. */
-function refusal(refused: Refusal): Outcome {
+function refusal(refused: Refusal): AttemptOutcome {
   if (refused.kind === 'barred') return { ...failure(refused.code), kind: 'barred' };
   return { ...NOTHING, kind: 'behind' };
 }
 
 /** A failure before anything was sent. */
-function failure(error: string): Outcome {
+function failure(error: string): AttemptOutcome {
   return { ...NOTHING, kind: 'failed', error };
 }
 

@@ -11,7 +11,7 @@ export const REST_MS = 30_000;
 const MAX_KNOWN = 10_000;
 
 /** What an attempt says about its host: `silent`: no answer or none that is usable; `unknown`: nothing. */
-export type Verdict = 'answered' | 'silent' | 'unknown';
+export type HostVerdict = 'answered' | 'silent' | 'unknown';
 
 interface State {
   in_flight: number;
@@ -67,7 +67,7 @@ export class Lanes {
   }
 
   /** An attempt has ended. */
-  end(lane: Lane, verdict: Verdict, now_ms: number): void {
+  end(lane: Lane, verdict: HostVerdict, now_ms: number): void {
     const key = keyOf(lane);
     const state = this.#states.get(key);
     if (state === undefined) return;

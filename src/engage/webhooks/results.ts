@@ -2,7 +2,7 @@ import { bucketOf } from '../../platform/bucket.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { isDataError, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { ClaimedDelivery } from './claim-queries.ts';
-import type { Outcome } from './call.ts';
+import type { AttemptOutcome } from './call.ts';
 import { writeResults, type AttemptResult } from './result-queries.ts';
 import { deliveryPauseMs } from './retry-schedule.ts';
 import { exactJson, isExactNumber, parseExact, problemOf } from '../../platform/exact-json.ts';
@@ -20,7 +20,7 @@ const BEHIND_PAUSE_MS = 1_000;
  * What becomes of a delivery after an attempt. The jitter of a pause follows from delivery and attempt, so that
  * deliveries which failed together do not come back together.
  */
-export function resultOf(delivery: ClaimedDelivery, outcome: Outcome, now_ms: number): AttemptResult {
+export function resultOf(delivery: ClaimedDelivery, outcome: AttemptOutcome, now_ms: number): AttemptResult {
   const { tenant_id, project_id, event_id, attempts, run_id, node_id, seq, wait_for_response, save_as } =
     delivery;
   // If this one has failed.

@@ -21,14 +21,14 @@ export interface TenantPlayer {
 }
 
 /** What became of one player. */
-export interface Outcome {
+export interface TierOutcome {
   before: PlayerFacts;
   /** One decision; two when a tier was reset and a higher one was earned. The last one holds. */
   decisions: readonly [TierDecision, ...TierDecision[]];
 }
 
 /** What the rules decide of a player, one decision or two. */
-type Decide = (before: PlayerFacts, rules: readonly TierRule[], now_ms: number) => Outcome['decisions'];
+type Decide = (before: PlayerFacts, rules: readonly TierRule[], now_ms: number) => TierOutcome['decisions'];
 
 /**
  * Computes the tiers of these players, each named once, by the rules, and writes what changed: tier, history and
@@ -42,7 +42,7 @@ export async function recomputePlayers(
   players: readonly TenantPlayer[],
   now_ms: number,
   decide: Decide = decideAll,
-): Promise<Outcome[]> {
+): Promise<TierOutcome[]> {
   if (players.length === 0) return [];
   const [, facts, { tiers: rules }] = await Promise.all([
     lockPlayersAndTotals(tx, tenant_id, players),
@@ -108,11 +108,11 @@ export function decideResets(
 }
 
 /** The decision that holds. */
-export function lastOf({ decisions }: Outcome): TierDecision {
+export function lastOf({ decisions }: TierOutcome): TierDecision {
   return decisions.at(-1) ?? decisions[0];
 }
 
-function writeOf(outcome: Outcome): TierWrite[] {
+function writeOf(outcome: TierOutcome): TierWrite[] {
   const { before } = outcome;
   const { code, promoted_ms, demoted_ms, pending_code } = lastOf(outcome);
   const is_same =
@@ -125,7 +125,7 @@ function writeOf(outcome: Outcome): TierWrite[] {
   return [{ project_id, player_id, locked, code, promoted_ms, demoted_ms, pending_code }];
 }
 
-function entriesOf({ before, decisions }: Outcome): HistoryEntry[] {
+function entriesOf({ before, decisions }: TierOutcome): HistoryEntry[] {
   const { project_id, player_id } = before;
   let from_code = before.code;
   return decisions.flatMap(({ change, code }) => {
@@ -145,7 +145,7 @@ function contextJson({ met, ...others }: TierContext): string {
  * A stored time before the computed one stays: when it comes, the next one is computed from what is known then. So does
  * one that has come when the player is left to the next sweep.
  */
-function deadlineOf(outcome: Outcome, now_ms: number): Deadline[] {
+function deadlineOf(outcome: TierOutcome, now_ms: number): Deadline[] {
   const { project_id, player_id, stored_due_ms: stored } = outcome.before;
   const { due_ms } = lastOf(outcome);
   if (due_ms === stored) return [];

@@ -5,7 +5,7 @@ import type { CronEntry, Jobs, NewJob } from '../../platform/jobs/port.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import { decideResets, recomputePlayers, wouldChange, type Outcome, type TenantPlayer } from './apply.ts';
+import { decideResets, recomputePlayers, wouldChange, type TierOutcome, type TenantPlayer } from './apply.ts';
 import {
   selectDueTiers,
   selectProjects,
@@ -114,8 +114,8 @@ async function recomputeInChunks(
   tenant_id: string,
   players: readonly TenantPlayer[],
   decide?: typeof decideResets,
-): Promise<Outcome[]> {
-  const outcomes: Outcome[] = [];
+): Promise<TierOutcome[]> {
+  const outcomes: TierOutcome[] = [];
   for (let i = 0; i < players.length; i += CHUNK) {
     const chunk = players.slice(i, i + CHUNK);
     outcomes.push(
@@ -179,7 +179,7 @@ function byTenant(due: readonly DueTier[]): Map<string, TenantPlayer[]> {
   return tenants;
 }
 
-function count(summary: Omit<SweepSummary, 'event'>, outcome: Outcome): void {
+function count(summary: Omit<SweepSummary, 'event'>, outcome: TierOutcome): void {
   summary.checked++;
   const { change, demoted_ms } = outcome.decisions[0];
   if (change?.trigger === 'reset') summary.reset++;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { BonusPlatform, GrantOrder } from '../../../src/adapters/platform.ts';
-import type { Verdict } from '../../../src/bonuses/grants/admission.ts';
+import type { GrantVerdict } from '../../../src/bonuses/grants/admission.ts';
 import { callPlatform } from '../../../src/bonuses/grants/calls.ts';
 import type { GrantRow } from '../../../src/bonuses/grants/grant-row.ts';
-import { fromNext, Places } from '../../../src/bonuses/grants/sender.ts';
+import { fromNext, CallPlaces } from '../../../src/bonuses/grants/sender.ts';
 
 /** A pending grant of which only what decides about calls is there. */
 const grant = (rest: Partial<GrantRow>) =>
@@ -43,7 +43,7 @@ describe('the look at a player', () => {
     [true, ['status', 'look', 'grant']],
   ])('is the last before a grant is sent; may_be_sent: %s', async (may_be_sent, order) => {
     const asked: string[] = [];
-    const look = (): Promise<Verdict> => {
+    const look = (): Promise<GrantVerdict> => {
       asked.push('look');
       return Promise.resolve({ kind: 'may', by_ms: Infinity });
     };
@@ -86,7 +86,7 @@ it('a tenant has no more than its share of the places, a lane no more than its p
     next_at: new Date(0),
     is_paused: false,
   });
-  const places = new Places();
+  const places = new CallPlaces();
   const fill = (one: ReturnType<typeof lane>) => {
     const free = Math.max(0, places.freeOf(one));
     for (let n = 0; n < free; n++) places.take(one);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Lanes, REST_MS, type Verdict } from '../../../src/engage/webhooks/lanes.ts';
+import { Lanes, REST_MS, type HostVerdict } from '../../../src/engage/webhooks/lanes.ts';
 import { deliveryPauseMs } from '../../../src/engage/webhooks/retry-schedule.ts';
 import { lastAttemptMs } from '../../../src/engage/journeys/runs/delivery-time.ts';
 
@@ -27,7 +27,7 @@ it('a lane has 16 places, a host and a tenant a quarter of 256, and all lanes ha
 it('a lane rests after 10 failures in a row, then one attempt decides', () => {
   const lanes = new Lanes();
   const [bad, other] = [lane('a', 'bad'), lane('b', 'bad')];
-  const attempt = (verdict: Verdict, now_ms: number) => {
+  const attempt = (verdict: HostVerdict, now_ms: number) => {
     lanes.begin(bad);
     lanes.end(bad, verdict, now_ms);
   };

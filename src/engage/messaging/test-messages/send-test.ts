@@ -4,7 +4,7 @@ import { gateRulesOf, withoutTiming } from '../gate.ts';
 import { gateAt } from '../gate-at.ts';
 import type { Auditing } from '../../../http/audit.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
-import type { Message, Outcome } from '../../providers/message.ts';
+import type { Message, SendOutcome } from '../../providers/message.ts';
 import { noteOutcomes } from '../../providers/note-credentials.ts';
 import { SKIP_CODES, type FailureCode, type SkipCode } from '../send-row.ts';
 import { isAddress } from '../transports/email.ts';
@@ -163,7 +163,7 @@ const CODES = {
   rejected: 'PROVIDER_REJECTED',
   retry: 'PROVIDER_UNAVAILABLE',
   unknown: 'OUTCOME_UNKNOWN',
-} as const satisfies Record<Exclude<Outcome['kind'], 'sent'>, FailureCode>;
+} as const satisfies Record<Exclude<SendOutcome['kind'], 'sent'>, FailureCode>;
 
 /**
  * The gate without caps and quiet hours, after the fold has reached everything that was accepted up to now, and what is kept
@@ -234,7 +234,7 @@ async function hand(
   provider: ProviderRow,
   message: Message,
   onOpen: () => Promise<void>,
-): Promise<Outcome> {
+): Promise<SendOutcome> {
   const { credentials } = provider;
   const secrets = credentials === null ? {} : decryptSecrets(deps.credentials_keys, provider, credentials);
   const transport = openTransport(provider, secrets, deps);

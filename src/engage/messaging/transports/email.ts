@@ -1,5 +1,5 @@
 import { Tokenizer } from 'htmlparser2';
-import type { Message, Outcome } from '../../providers/message.ts';
+import type { Message, SendOutcome } from '../../providers/message.ts';
 
 /** A text that is safe in a header: control characters and line breaks become spaces. */
 export function oneLine(text: string): string {
@@ -15,7 +15,7 @@ export function isAddress(text: string): boolean {
 }
 
 /** The outcome of a message whose recipient is not an address. */
-export const NO_ADDRESS: Outcome = { kind: 'rejected', reason: 'the recipient is not an email address' };
+export const NO_ADDRESS: SendOutcome = { kind: 'rejected', reason: 'the recipient is not an email address' };
 
 /** Parses `Casino <hello@casino.example>`, or an address alone. */
 export function parseSender(from: string): { email: string; name?: string } {

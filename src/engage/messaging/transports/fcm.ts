@@ -3,7 +3,7 @@ import { importPKCS8, SignJWT } from 'jose';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Egress } from '../../../platform/egress/egress.ts';
 import type { FcmConfig } from '../../providers/kinds.ts';
-import type { Message, Outcome, Transport } from '../../providers/message.ts';
+import type { Message, SendOutcome, Transport } from '../../providers/message.ts';
 import { ANSWERS } from './answers.ts';
 import { egressFaultOf, jsonText, outcomeOf, postToProvider, type ProviderAnswer } from './http-call.ts';
 
@@ -22,7 +22,7 @@ interface Granted {
 }
 
 /** A token, or the outcome of the messages that wait for it. */
-type Token = Granted | { failed: Exclude<Outcome, { kind: 'sent' }> };
+type Token = Granted | { failed: Exclude<SendOutcome, { kind: 'sent' }> };
 
 /** Push messages through Firebase Cloud Messaging (HTTP v1), as a service account. */
 export function openFcm(
@@ -33,7 +33,7 @@ export function openFcm(
   const token = keptToken(() => fetchToken(service_account, clock, egress), clock);
   return {
     concurrency: CONCURRENCY,
-    async send(message): Promise<Outcome> {
+    async send(message): Promise<SendOutcome> {
       const granted = await token.get();
       if ('failed' in granted) return granted.failed;
       const headers = { authorization: `Bearer ${granted.value}`, 'content-type': 'application/json' };

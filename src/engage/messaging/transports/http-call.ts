@@ -1,7 +1,7 @@
 import { callOnce } from '../../../platform/egress/call-once.ts';
 import { destinationOf, EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
 import { readRetryAfter } from '../../../platform/retry-after.ts';
-import type { Outcome } from '../../providers/message.ts';
+import type { SendOutcome } from '../../providers/message.ts';
 import { faultOf, type AnswerRules } from './answers.ts';
 
 /** From the call to the last byte of the answer; longer than the 10 s that fetch allows for connecting. */
@@ -119,7 +119,7 @@ export function outcomeOf(
   rules: AnswerRules,
   now_ms: number,
   idOf: (text: string, header: ProviderAnswer['header']) => string | null,
-): Outcome {
+): SendOutcome {
   if ('not_sent' in answer) {
     const { not_sent, reason } = answer;
     if (!not_sent) return { kind: 'unknown', reason };

@@ -3,7 +3,7 @@ const WORTH_A_CLAIM = 0.25;
 const CLAIM_PAUSE_MS = 100;
 
 /** The places of a provider: as many messages as it works on at once. A place is taken before a message is claimed. */
-export class Places {
+export class ProviderPlaces {
   readonly #capacity: number;
   readonly #onFree: () => void;
   #taken = 0;

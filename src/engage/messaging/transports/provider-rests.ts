@@ -1,6 +1,6 @@
 import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import { retryPauseMs } from '../../../platform/retry-pause.ts';
-import type { Outcome } from '../../providers/message.ts';
+import type { SendOutcome } from '../../providers/message.ts';
 import type { ProviderRef, ProviderRow } from '../../providers/queries.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import type { HeldPlaces } from './places.ts';
@@ -92,7 +92,7 @@ export class ProviderRests {
   }
 
   /** Notes the outcome of a message that was handed over at `begun_ms`. */
-  note(row: ProviderRow, outcome: Outcome, begun_ms: number): void {
+  note(row: ProviderRow, outcome: SendOutcome, begun_ms: number): void {
     const rest = this.#restOf(row);
     // What began before the rest was over belongs to the same failure; its success does not end the rest.
     const is_probe = rest !== undefined && begun_ms >= rest.until_ms;
@@ -138,6 +138,6 @@ export class ProviderRests {
 }
 
 /** Whether the outcome is the provider's failure; a retry that concerns one recipient is none. */
-function isFailure(outcome: Outcome): outcome is Extract<Outcome, { kind: 'retry' | 'unknown' }> {
+function isFailure(outcome: SendOutcome): outcome is Extract<SendOutcome, { kind: 'retry' | 'unknown' }> {
   return outcome.kind === 'unknown' || (outcome.kind === 'retry' && outcome.is_of_recipient !== true);
 }

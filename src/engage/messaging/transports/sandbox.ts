@@ -3,7 +3,7 @@ import type { ProviderRef } from '../../providers/queries.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { newId } from '../../../platform/ids.ts';
 import type { Postgres } from '../../../platform/postgres/port.ts';
-import type { Message, Outcome, Transport } from '../../providers/message.ts';
+import type { Message, SendOutcome, Transport } from '../../providers/message.ts';
 
 /** Three full batches: while one is stored, the next ones are claimed and rendered. */
 const CONCURRENCY = 3_000;
@@ -13,7 +13,7 @@ export function openSandbox(
   ref: ProviderRef,
   { postgres, clock }: { postgres: Postgres; clock: Clock },
 ): Transport {
-  const sendMany = async (messages: readonly Message[]): Promise<Outcome[]> => {
+  const sendMany = async (messages: readonly Message[]): Promise<SendOutcome[]> => {
     const kept = messages.map((message) => ({ ...message, message_id: newId() }));
     try {
       const ids = await keepMessages(postgres.service, ref, kept, new Date(clock.now_ms()));

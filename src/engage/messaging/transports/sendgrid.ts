@@ -1,7 +1,7 @@
 import type { Clock } from '../../../platform/clock.ts';
 import type { Egress } from '../../../platform/egress/egress.ts';
 import type { SendgridConfig } from '../../providers/kinds.ts';
-import type { Message, Outcome, Transport } from '../../providers/message.ts';
+import type { Message, SendOutcome, Transport } from '../../providers/message.ts';
 import { ANSWERS } from './answers.ts';
 import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
 import { outcomeOf, postToProvider } from './http-call.ts';
@@ -17,7 +17,7 @@ export function openSendgrid(
   const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' };
   return {
     concurrency: CONCURRENCY,
-    async send(message): Promise<Outcome> {
+    async send(message): Promise<SendOutcome> {
       if (!isAddress(message.recipient)) return NO_ADDRESS;
       const body = JSON.stringify(requestOf(message, from, tenant_id));
       const answer = await postToProvider({ egress, url: `${base_url}/v3/mail/send`, headers, body });

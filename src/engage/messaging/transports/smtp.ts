@@ -2,7 +2,7 @@ import { isLoopback } from '../../../platform/egress/addresses.ts';
 import { EGRESS_REFUSED, type Egress } from '../../../platform/egress/egress.ts';
 import { IMPLICIT_TLS_PORT, smtpDestination } from '../../providers/destinations.ts';
 import type { SmtpConfig } from '../../providers/kinds.ts';
-import type { Message, Outcome, Transport } from '../../providers/message.ts';
+import type { Message, SendOutcome, Transport } from '../../providers/message.ts';
 import { enhancedCodeOf, faultFrom } from './answers.ts';
 import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
 
@@ -39,7 +39,7 @@ export function openSmtp(config: SmtpConfig, options: SmtpOptions): Transport {
   const sender = parseSender(config.from);
   return {
     concurrency: CONNECTIONS,
-    async send(message): Promise<Outcome> {
+    async send(message): Promise<SendOutcome> {
       if (!isAddress(message.recipient)) return NO_ADDRESS;
       const progress = new Progress();
       try {
@@ -180,7 +180,7 @@ function isDeadMailbox(code: number, response: string): boolean {
 }
 
 /** The outcome that nodemailer's error stands for; `reason` leaves out the error's text, which quotes addresses. */
-function failureOf(error: unknown, has_begun: boolean): Outcome {
+function failureOf(error: unknown, has_begun: boolean): SendOutcome {
   const { code, responseCode, command, response } = error as SmtpError;
   const reason = [code ?? 'ERROR', command, responseCode].filter((part) => part !== undefined).join(' ');
   const fault = faultFrom(enhancedCodeOf(response) ?? responseCode ?? code, response);
@@ -189,7 +189,7 @@ function failureOf(error: unknown, has_begun: boolean): Outcome {
     const says = 'the server does not encrypt the connection (STARTTLS), and require_tls is not false';
     return { kind: 'retry', reason: `${reason}: ${says}`, fault, retry_after_ms: null };
   }
-  const retry: Outcome = { kind: 'retry', reason, fault, retry_after_ms: null };
+  const retry: SendOutcome = { kind: 'retry', reason, fault, retry_after_ms: null };
   // Without a reply nodemailer itself misses a part of the credentials; a reply of 4xx is a temporary failure.
   const of_login = code === 'EAUTH' && (responseCode === undefined || responseCode >= 500);
   if (of_login || OF_CREDENTIALS.has(responseCode ?? 0)) return { ...retry, is_of_credentials: true };

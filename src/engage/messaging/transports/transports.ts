@@ -1,10 +1,10 @@
 import { BoundedCache } from '../../../platform/bounded-cache.ts';
 import { selectExistingProviders, type ProviderRow } from '../../providers/queries.ts';
 import type { Platform } from '../../../platform/platform.ts';
-import type { Message, Outcome, Transport } from '../../providers/message.ts';
+import type { Message, SendOutcome, Transport } from '../../providers/message.ts';
 import { noteOutcomes } from '../../providers/note-credentials.ts';
 import { openTransport } from './open.ts';
-import { Places, type HeldPlaces } from './places.ts';
+import { ProviderPlaces, type HeldPlaces } from './places.ts';
 import { ProviderRests } from './provider-rests.ts';
 
 const MAX_OPEN = 200;
@@ -26,7 +26,7 @@ export interface OpenedTransport {
    */
   reserve(wanted: number, countDue: (most: number) => Promise<number>): Promise<HeldPlaces>;
   /** Hands messages over, and frees the place of each when it ends; outcomes in their order. Never rejects. */
-  deliver(messages: readonly Message[], places: HeldPlaces): Promise<Outcome[]>;
+  deliver(messages: readonly Message[], places: HeldPlaces): Promise<SendOutcome[]>;
 }
 
 type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metrics' | 'rateLimiter' | 'egress'>;
@@ -42,7 +42,7 @@ export class Transports {
     dispose: (transport) => this.#closeLater(transport),
   });
   readonly #rests: ProviderRests;
-  readonly #places = new Map<string, Places>();
+  readonly #places = new Map<string, ProviderPlaces>();
   /** The queues that wait for a place, by provider; the first one is reported when a place is free. */
   readonly #waiting = new Map<string, Set<string>>();
   readonly #onPlace: (queue_id: string) => void;
@@ -106,7 +106,7 @@ export class Transports {
       },
       deliver: async (messages, held) => {
         const begun_ms = this.#deps.clock.now_ms();
-        const note = (outcome: Outcome) => this.#rests.note(row, outcome, begun_ms);
+        const note = (outcome: SendOutcome) => this.#rests.note(row, outcome, begun_ms);
         const outcomes = await handOver(transport, messages, held, note);
         await this.#noteCredentials(row, outcomes);
         return outcomes;
@@ -115,7 +115,7 @@ export class Transports {
   }
 
   /** Without an answer of Postgres the next batch notes it. */
-  async #noteCredentials(row: ProviderRow, outcomes: readonly Outcome[]): Promise<void> {
+  async #noteCredentials(row: ProviderRow, outcomes: readonly SendOutcome[]): Promise<void> {
     const { postgres, clock, logger } = this.#deps;
     const { provider_id } = row;
     await noteOutcomes(postgres.service, row, outcomes, clock.now_ms()).catch((error: unknown) =>
@@ -124,10 +124,10 @@ export class Transports {
   }
 
   /** The places of a provider stay the same when its row changes: what it works on under the old row still counts. */
-  #placesOf(provider_id: string, { concurrency }: Transport): Places {
+  #placesOf(provider_id: string, { concurrency }: Transport): ProviderPlaces {
     const known = this.#places.get(provider_id);
     if (known !== undefined) return known;
-    const made = new Places(concurrency, () => {
+    const made = new ProviderPlaces(concurrency, () => {
       if (made.is_worth_a_claim) this.#reportPlace(provider_id);
     });
     this.#places.set(provider_id, made);
@@ -178,8 +178,8 @@ async function handOver(
   transport: Transport,
   messages: readonly Message[],
   held: HeldPlaces,
-  note: (outcome: Outcome) => void,
-): Promise<Outcome[]> {
+  note: (outcome: SendOutcome) => void,
+): Promise<SendOutcome[]> {
   held.keep(messages.length);
   if (transport.sendMany !== undefined) {
     const outcomes = await transport.sendMany(messages).finally(() => held.keep(0));

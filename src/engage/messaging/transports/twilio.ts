@@ -1,7 +1,7 @@
 import type { Clock } from '../../../platform/clock.ts';
 import type { Egress } from '../../../platform/egress/egress.ts';
 import type { TwilioConfig } from '../../providers/kinds.ts';
-import type { Outcome, Transport } from '../../providers/message.ts';
+import type { SendOutcome, Transport } from '../../providers/message.ts';
 import { ANSWERS } from './answers.ts';
 import { jsonText, outcomeOf, postToProvider } from './http-call.ts';
 
@@ -29,7 +29,7 @@ export function openTwilio(
     : { From: from };
   return {
     concurrency: CONCURRENCY,
-    async send({ recipient, body, send_id }): Promise<Outcome> {
+    async send({ recipient, body, send_id }): Promise<SendOutcome> {
       const form = new URLSearchParams({ To: recipient, ...sender, Body: body });
       if (send_id !== null) {
         const named = String(new URLSearchParams({ provider_id, send_id }));
