@@ -29,15 +29,13 @@ export interface Late {
   kind: 'late';
 }
 
-const IN_WORDS: Readonly<Record<string, string>> = {
-  [EGRESS_REFUSED]: 'EGRESS_REFUSED: its address is not public',
-};
+const NOT_PUBLIC = `${EGRESS_REFUSED}: its address is not public`;
 
 /** The codes of connections that nothing answers. */
 const TIME_OUTS: ReadonlySet<string> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 
 /** The headers of a call (bonuses part 9). */
-export function headersOf({
+function headersOf({
   method,
   body,
   secret,
@@ -83,7 +81,8 @@ export async function callSigned(egress: Egress, call: SignedCall): Promise<Hear
 
 function unanswered({ why, code, may_have_left }: NoAnswer, timeout_ms: number): Unknown | Unsent | Late {
   if (why === 'late') return { kind: 'late' };
-  const message = why === 'timeout' ? `no answer within ${timeout_ms} ms` : (IN_WORDS[code] ?? code);
+  const of_error = code === EGRESS_REFUSED ? NOT_PUBLIC : code;
+  const message = why === 'timeout' ? `no answer within ${timeout_ms} ms` : of_error;
   if (may_have_left) return { kind: 'unknown', message };
   const is_time_out = why === 'timeout' || TIME_OUTS.has(code);
   const unreachable = { kind: 'unsent', reason: 'unreachable', message } as const;

@@ -54,7 +54,7 @@ const UNUSABLE = new Set([
 ]);
 
 /** The headers of an attempt. */
-export function headersOf({
+function headersOf({
   headers,
   payload,
   event_id,

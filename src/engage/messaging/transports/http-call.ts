@@ -4,7 +4,7 @@ import { readRetryAfter } from '../../../platform/retry-after.ts';
 import type { SendOutcome } from '../../providers/message.ts';
 import { faultOf, type AnswerRules } from './answers.ts';
 
-/** From the call to the last byte of the answer; longer than the 10 s that fetch allows for connecting. */
+/** From the call to the last byte of the answer; longer than the 10 s that a connection may take to open. */
 const TIMEOUT_MS = 20_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
@@ -33,8 +33,8 @@ export interface NoProviderAnswer {
 }
 
 /**
- * Why a message is sent again without a byte of it having left: errors of name resolution, connections and certificates.
- * Other reasons count as if it might have left.
+ * Errors before a request leaves: of name resolution, connections and certificates. With any other error it counts as
+ * perhaps sent, also where nothing of it can have left.
  */
 const BEFORE_SENDING = new Set([
   'ENOTFOUND',
@@ -69,9 +69,9 @@ export async function postToProvider({
   body,
   timeout_ms = TIMEOUT_MS,
 }: ProviderPost): Promise<ProviderAnswer | NoProviderAnswer> {
-  if (isBadPort(url)) return { not_sent: true, reason: 'BAD_PORT' };
   const usable = usableHeaders(headers);
   if (usable === undefined) return { not_sent: false, reason: 'TypeError' };
+  if (isBadPort(url)) return { not_sent: true, reason: 'BAD_PORT' };
   const max_answer_bytes = MAX_ANSWER_BYTES;
   const call = { method: 'POST', url, headers: usable, body, timeout_ms, max_answer_bytes } as const;
   const answer = await callOnce(egress, call);
