@@ -35,14 +35,7 @@ const NOT_PUBLIC = `${EGRESS_REFUSED}: its address is not public`;
 const TIME_OUTS: ReadonlySet<string> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 
 /** The headers of a call (bonuses part 9). */
-function headersOf({
-  method,
-  body,
-  secret,
-  token,
-  headers,
-  now_ms,
-}: SignedCall): Record<string, string> {
+function headersOf({ method, body, secret, token, headers, now_ms }: SignedCall): Record<string, string> {
   const timestamp_s = Math.floor(now_ms / 1_000);
   return {
     ...headers,

@@ -54,14 +54,7 @@ const UNUSABLE = new Set([
 ]);
 
 /** The headers of an attempt. */
-function headersOf({
-  headers,
-  payload,
-  event_id,
-  attempt,
-  secret,
-  now_ms,
-}: Attempt): Record<string, string> {
+function headersOf({ headers, payload, event_id, attempt, secret, now_ms }: Attempt): Record<string, string> {
   const own = Object.entries(headers).filter(([name]) => !RESERVED.test(name));
   const timestamp_s = Math.floor(now_ms / 1_000);
   return {
