@@ -117,8 +117,9 @@ export class Egress {
   }
 
   /**
-   * One request, without following redirects; the body of the answer must be read or destroyed. Rejects with {@link EgressRefused}, with the error of the connection, or with the reason of the
-   * signal as soon as it is aborted, also while the connection is being opened. A request is sent once at most.
+   * One request, without following redirects; the body of the answer must be read or destroyed. Rejects with
+   * {@link EgressRefused}, with the error of the connection, or with the reason of the signal as soon as it is aborted,
+   * also while the connection is being opened. A request is sent once at most.
    */
   async request(url: string, { onSend, ...init }: EgressRequest): Promise<Dispatcher.ResponseData> {
     destinationOf(url);
