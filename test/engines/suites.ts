@@ -176,7 +176,7 @@ export const NEVER_ON_SERVERS = {
     'test/app/{npm-start,readme}.test.ts',
     'test/http/auth/{key-guessing,postgres-away}.test.ts',
     'test/contract/event-log.embedded.test.ts',
-    'test/crash/{epochs,restore,second-start,service-kill}.test.ts',
+    'test/crash/{bonus-campaign-kill,bonus-sender-kill,epochs,restore,second-start,service-kill}.test.ts',
     'test/adapters/adapter-plans.test.ts',
     'test/bonuses/grants/sender-plans.test.ts',
     'test/golden/schemas.test.ts',
@@ -184,6 +184,8 @@ export const NEVER_ON_SERVERS = {
     'test/players/tiers/tier-plans.test.ts',
     'test/platform/postgres/{embedded-server,statement-plans,transactions}.test.ts',
   ],
+  'prepares the positions and records of the embedded log; files named *.distributed.test.ts do so in Kafka':
+    ['test/crash/positions.test.ts', 'test/platform/event-log/missing-offsets.test.ts'],
   'compares the SQL of segments and conversions with a model on a ClickHouse without the service': [
     'test/engage/journeys/graph/where.test.ts',
     'test/engage/campaigns/conversion.property.test.ts',

@@ -142,7 +142,8 @@ it('shows only events of a name, or of a player by any of its ids', async () => 
   });
   await until((saw) => saw(named.of().length) === 1 && saw(his.of().length) === 2);
   expect(named.numbers).toEqual([2]);
-  expect(his.numbers).toEqual([3, 4]);
+  // The identities may be in different partitions of the log, between which there is no order.
+  expect(his.numbers.sort()).toEqual([3, 4]);
   named.close();
   his.close();
 });
@@ -182,17 +183,21 @@ it('goes on after the last event that was seen, also when nobody watched meanwhi
   await until((saw) => saw(again.of().length) === 3);
   expect(again.numbers).toEqual([2, 3, 4]);
   expect(again.of('skipped')).toEqual([]);
-  // From before what is known: nobody knows how many were missed.
-  const old = await Stream.open('', { headers: { 'last-event-id': '0:0' } });
-  await until((saw) => saw(old.of('skipped').length) === 1);
-  expect(old.of('skipped')[0]?.data).toEqual({ count: null });
+  again.close();
+  // From before what is known: nobody knows how many were missed. What was known is forgotten when a viewer comes after
+  // the service has seen that all others left.
+  await until(async (saw) => {
+    (await Stream.open()).close();
+    const old = await Stream.open('', { headers: { 'last-event-id': '0:0' } });
+    await until(() => old.all.length > 1);
+    old.close();
+    return saw(old.of('skipped')[0]?.data)?.['count'] === null;
+  });
   for (const id of ['nonsense', '0:x', '0:1,']) {
     const fresh = await Stream.open('', { headers: { 'last-event-id': id } });
     expect(fresh.of()).toEqual([]);
     fresh.close();
   }
-  again.close();
-  old.close();
 });
 
 it('is told tenant and project by the query, which cannot contradict the headers', async () => {
