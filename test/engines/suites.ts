@@ -176,7 +176,7 @@ export const NEVER_ON_SERVERS = {
     'test/app/{npm-start,readme}.test.ts',
     'test/http/auth/{key-guessing,postgres-away}.test.ts',
     'test/contract/event-log.embedded.test.ts',
-    'test/crash/{bonus-campaign-kill,bonus-sender-kill,epochs,restore,second-start,service-kill}.test.ts',
+    'test/crash/{bonus-campaign-kill,bonus-sender-kill,epochs,restore,second-start,service-kill,webhook-kill}.test.ts',
     'test/adapters/adapter-plans.test.ts',
     'test/bonuses/grants/sender-plans.test.ts',
     'test/golden/schemas.test.ts',
