@@ -373,11 +373,11 @@ function readServers(env: Environment): Servers | undefined {
 
 /**
  * Throws unless the settings are given that the processes of an installation on servers share: a process that made up
- * its own would send links to itself, encrypt credentials that no other process can read, or keep hashes of excluded
- * people that no other process recognises.
+ * its own would send links to itself, encrypt credentials that no other process can read, keep hashes of excluded people
+ * that no other process recognises, or refuse the internal calls that another one accepts.
  */
 function requireShared(
-  { PUBLIC_URL, CREDENTIALS_KEY, ERASURE_KEY }: Environment,
+  { PUBLIC_URL, CREDENTIALS_KEY, ERASURE_KEY, INTERNAL_SECRET }: Environment,
   roles: ReadonlySet<Role>,
 ): void {
   const needs = (those: readonly Role[]) => those.some((role) => roles.has(role));
@@ -385,6 +385,7 @@ function requireShared(
     PUBLIC_URL,
     ...(needs(KEYED_ROLES) ? { CREDENTIALS_KEY } : {}),
     ...(needs(ERASING_ROLES) ? { ERASURE_KEY } : {}),
+    ...(needs(['api']) ? { INTERNAL_SECRET } : {}),
   });
   if (missing.length === 0) return;
   const problems = missing.map(

@@ -18,6 +18,7 @@ const servers = {
   PUBLIC_URL: 'https://engage.example.com',
   CREDENTIALS_KEY: 'ab'.repeat(32),
   ERASURE_KEY: 'ef'.repeat(32),
+  INTERNAL_SECRET: 's'.repeat(32),
   CLICKHOUSE_URL: 'http://clickhouse:8123/engagement',
   POSTGRES_URL: 'postgres://postgres:5432/engagement',
   REDIS_URL: 'redis://redis:6379',
@@ -133,6 +134,14 @@ it('servers need ERASURE_KEY only where a role of the process erases people or r
   }
 });
 
+it('servers need INTERNAL_SECRET only where the role api checks it', () => {
+  for (const role of ROLES) {
+    const read = () => readConfig({ ...servers, INTERNAL_SECRET: '', ROLES: role });
+    if (role === 'api') expect(read).toThrow('INTERNAL_SECRET: must be set');
+    else expect(read().internal_secret, role).toBeUndefined();
+  }
+});
+
 it('servers need REDIS_URL only where a role of the process has limits', () => {
   for (const role of ROLES) {
     const read = () => readConfig({ ...servers, REDIS_URL: '', ROLES: role });
@@ -188,7 +197,7 @@ describe('a secret in a file', () => {
   });
 });
 
-it.each(['PUBLIC_URL', 'CREDENTIALS_KEY', 'ERASURE_KEY'])(
+it.each(['PUBLIC_URL', 'CREDENTIALS_KEY', 'ERASURE_KEY', 'INTERNAL_SECRET'])(
   'servers need %s: without it the start is refused',
   (name) => {
     for (const empty of ['', undefined]) {

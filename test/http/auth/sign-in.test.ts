@@ -15,6 +15,7 @@ const SERVERS = {
   REDIS_URL: 'redis://r',
   CREDENTIALS_KEY: 'ab'.repeat(32),
   ERASURE_KEY: 'ef'.repeat(32),
+  INTERNAL_SECRET: 's'.repeat(32),
   PUBLIC_URL: 'http://localhost',
 };
 

@@ -44,6 +44,7 @@ beforeAll(async () => {
     LOG_LEVEL: 'silent',
     CREDENTIALS_KEY: 'ab'.repeat(32),
     ERASURE_KEY: 'ef'.repeat(32),
+    INTERNAL_SECRET: 's'.repeat(32),
     PUBLIC_URL: 'http://localhost',
     KAFKA_BROKERS: security.sasl_brokers.join(','),
     KAFKA_TOPIC_PREFIX: servers.kafka_topic_prefix,
