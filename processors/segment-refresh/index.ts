@@ -1,5 +1,5 @@
 import { evaluateDirtyPlayers, retrySetAside } from '../../src/segments/evaluate-dirty.ts';
-import { selectDueSweeps, sweepOne, sweepTurns } from '../../src/segments/sweep.ts';
+import { selectDueSweeps, sweepOne, sweepQueue } from '../../src/segments/sweep.ts';
 import { publishMembershipChanges } from '../../src/segments/publish-changes.ts';
 import {
   dirtyWork,
@@ -10,9 +10,9 @@ import {
 } from '../../src/segments/dirty-player-queries.ts';
 import { countSetAside, type SegmentRef } from '../../src/segments/queries.ts';
 import { publisherWork } from '../../src/segments/membership-queries.ts';
+import { RoundRobin } from '../../src/platform/round-robin.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
-import { Turns } from '../../src/platform/turns.ts';
 import type { ProjectRef } from '../../src/tenants/project-ref.ts';
 import type { Platform } from '../../src/platform/platform.ts';
 
@@ -45,27 +45,22 @@ export async function startSegmentRefresh(
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   const dirty = workWatch.watch(dirtyWork, clock);
   const changes = workWatch.watch(publisherWork, clock);
-  const turns = evaluationTurns(platform);
-  const sweeps = sweepTurns(platform);
-  const evaluation = startPolling({ name: 'segment-refresh', ...pauses, work: dirty }, async () => {
-    const { projects, alone } = await dueWork(platform);
-    const wake = (worked: boolean) => {
+  const evaluations = evaluationQueues(platform, {
+    onEnd: (worked) => {
       if (worked) evaluation.wake();
-    };
-    turns.projects.start(projects, (project) => evaluateProject(platform, project), wake);
-    turns.alone.start(alone, (ref) => retrySetAside(platform, ref), wake);
+    },
+  });
+  const sweeps = sweepQueue(platform);
+  const evaluation = startPolling({ name: 'segment-refresh', ...pauses, work: dirty }, async () => {
+    const due = await dueWork(platform);
+    void offer(platform, due, evaluations);
     return false;
   });
   const sweeping = startPolling(
     { name: 'segment-windows', ...pauses, idle_pause_ms: SWEEP_EVERY_MS, longest_pause_ms: SWEEP_EVERY_MS },
     async () => {
       const due = await selectDueSweeps(platform, SWEEP_EVERY_MS);
-      // Fewer run at once than may be due: each that ends lets the next one start.
-      sweeps.start(
-        due,
-        (sweep) => sweepOne(platform, sweep),
-        () => sweeping.wake(),
-      );
+      void sweeps.offer(due, (sweep) => sweepOne(platform, sweep));
       for (const { step, count } of await countSetAside(platform.postgres.service)) {
         platform.metrics.segmentsSetAside.set({ step }, Number(count));
       }
@@ -80,29 +75,34 @@ export async function startSegmentRefresh(
   return {
     async close() {
       await Promise.all([evaluation, sweeping, publishing].map((loop) => loop.close()));
-      await Promise.all([turns.projects, turns.alone, sweeps].map((running) => running.close()));
+      await Promise.all([evaluations.projects, evaluations.alone, sweeps].map((queue) => queue.close()));
     },
   };
 }
 
-/** What `onFailure` gets beside the log. */
-type OnFailure = (error: unknown) => void;
+/** Called when an evaluation has ended, with whether there was work; also when it failed. */
+interface EvaluationEnds {
+  onEnd: (worked: boolean) => void;
+  onFailure?: (error: unknown) => void;
+}
 
-function evaluationTurns({ logger }: Platform, onFailure: OnFailure = () => undefined) {
+function evaluationQueues({ logger }: Platform, { onEnd, onFailure }: EvaluationEnds) {
   const failed = ({ project_id }: ProjectRef, error: unknown) => {
     logger.warn({ err: error, project_id }, 'an evaluation failed; it is repeated');
-    onFailure(error);
+    onFailure?.(error);
   };
   return {
-    projects: new Turns<ProjectRef>({
-      keyOf: ({ tenant_id, project_id }) => `${tenant_id} ${project_id}`,
-      max_running: MAX_PROJECTS,
+    projects: new RoundRobin<ProjectRef>({
+      keysOf: ({ tenant_id, project_id }) => [tenant_id, project_id],
+      max_running: [MAX_PROJECTS, MAX_PROJECTS, 1],
       onFailure: failed,
+      onEnd,
     }),
-    alone: new Turns<SegmentRef>({
-      keyOf: ({ segment_id }) => segment_id,
-      max_running: MAX_ALONE,
+    alone: new RoundRobin<SegmentRef>({
+      keysOf: ({ tenant_id, segment_id }) => [tenant_id, segment_id],
+      max_running: [MAX_ALONE, MAX_ALONE, 1],
       onFailure: failed,
+      onEnd,
     }),
   };
 }
@@ -117,6 +117,18 @@ async function dueWork({ postgres, clock, metrics }: Platform) {
   return { projects, alone };
 }
 
+/** Resolves when none of these is evaluated any more. */
+async function offer(
+  platform: Platform,
+  due: Awaited<ReturnType<typeof dueWork>>,
+  queues: ReturnType<typeof evaluationQueues>,
+): Promise<void> {
+  await Promise.all([
+    queues.projects.offer(due.projects, (project) => evaluateProject(platform, project)),
+    queues.alone.offer(due.alone, (ref) => retrySetAside(platform, ref)),
+  ]);
+}
+
 async function evaluateProject(platform: Platform, project: ProjectRef): Promise<boolean> {
   const done = platform.metrics.segmentEvaluationSeconds.startTimer();
   const worked = await evaluateDirtyPlayers(platform, project);
@@ -129,13 +141,13 @@ async function evaluateProject(platform: Platform, project: ProjectRef): Promise
  * do. A failure in one project does not stop the others: the first failure is thrown after the last project.
  */
 export async function evaluateOnce(platform: Platform): Promise<boolean> {
-  const { projects, alone } = await dueWork(platform);
   const failures: unknown[] = [];
-  const turns = evaluationTurns(platform, (error) => failures.push(error));
-  const worked = await Promise.all([
-    turns.projects.serveAll(projects, (project) => evaluateProject(platform, project)),
-    turns.alone.serveAll(alone, (ref) => retrySetAside(platform, ref)),
-  ]);
+  let has_worked = false;
+  const queues = evaluationQueues(platform, {
+    onEnd: (worked) => (has_worked ||= worked),
+    onFailure: (error) => failures.push(error),
+  });
+  await offer(platform, await dueWork(platform), queues);
   if (failures.length > 0) throw failures[0];
-  return worked.includes(true);
+  return has_worked;
 }

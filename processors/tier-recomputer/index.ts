@@ -1,7 +1,7 @@
 import { TIER_REQUESTS_CHANNEL } from '../../src/ledger/crossings/queries.ts';
+import { RoundRobin } from '../../src/platform/round-robin.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
-import { Turns } from '../../src/platform/turns.ts';
 import { selectWaitingTenants } from '../../src/players/tiers/job-queries.ts';
 import { serveRequests } from '../../src/players/tiers/jobs.ts';
 import type { Platform } from '../../src/platform/platform.ts';
@@ -19,39 +19,30 @@ export async function startTierRecomputer(
   { postgres, clock, logger }: Platform,
   notifications: Notifications,
 ): Promise<PollLoop> {
-  const turns = new Turns<string>({
-    keyOf: (tenant_id) => tenant_id,
-    max_running: MAX_RUNNING,
+  const queue = new RoundRobin<string>({
+    keysOf: (tenant_id) => [tenant_id],
+    max_running: [MAX_RUNNING, 1],
     onFailure: (tenant_id, error) =>
       logger.warn({ err: error, tenant_id }, 'tiers could not be computed; the players stay queued'),
+    // Without work the tenant's players were taken by another process, which must not be waited for in a busy loop.
+    onEnd: (worked) => {
+      if (worked) loop.wake();
+    },
   });
   // A notification is lost while the connection is down: then polling finds the players, at most one pause later.
   const pauses = { idle_pause_ms: 5_000, longest_pause_ms: 10_000 };
-  let notices = 0;
   const loop = startPolling({ name: 'tier-recomputer', logger, ...pauses }, async () => {
-    const noticed = notices;
     const tenants = await selectWaitingTenants(postgres.service, MAX_TENANTS);
-    turns.start(
-      tenants,
-      (tenant_id) => serveRequests({ postgres, clock }, tenant_id),
-      (worked) => {
-        // Without work the tenant's players were taken by another process, which must not be waited for in a busy loop.
-        // But others may be waiting: tenants for which there was no place, and a player who was queued meanwhile.
-        if (worked || tenants.length > MAX_RUNNING || notices !== noticed) loop.wake();
-      },
-    );
+    void queue.offer(tenants, (tenant_id) => serveRequests({ postgres, clock }, tenant_id));
     return false;
   });
-  const wake = () => {
-    notices++;
-    loop.wake();
-  };
+  const wake = () => loop.wake();
   await notifications.on(TIER_REQUESTS_CHANNEL, wake, wake);
   return {
     wake,
     async close() {
       await loop.close();
-      await turns.close();
+      await queue.close();
     },
   };
 }

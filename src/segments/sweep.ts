@@ -1,4 +1,4 @@
-import { Turns } from '../platform/turns.ts';
+import { RoundRobin } from '../platform/round-robin.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { PassingWindow } from './dependencies.ts';
@@ -31,12 +31,15 @@ const MAX_RUNNING = 2;
 /** A project to be swept, or one window of a project to be swept alone. */
 export type Sweep = SweepTask | LateWindow;
 
-/** The turns in which projects are swept: one that is slow or fails holds up no other. */
-export function sweepTurns({ logger }: Pick<SweepDeps, 'logger'>): Turns<Sweep> {
-  return new Turns<Sweep>({
-    keyOf: (sweep) =>
-      `${sweep.tenant_id} ${sweep.project_id} ${'window' in sweep ? JSON.stringify(sweep.window) : ''}`,
-    max_running: MAX_RUNNING,
+/** The queue of projects and windows to be swept: one that is slow or fails holds up no other. */
+export function sweepQueue({ logger }: Pick<SweepDeps, 'logger'>): RoundRobin<Sweep> {
+  return new RoundRobin<Sweep>({
+    keysOf: (sweep) => [
+      sweep.tenant_id,
+      sweep.project_id,
+      'window' in sweep ? JSON.stringify(sweep.window) : '',
+    ],
+    max_running: [MAX_RUNNING, MAX_RUNNING, MAX_RUNNING, 1],
     onFailure: ({ project_id }, error) =>
       logger.warn({ err: error, project_id }, 'a sweep failed; it will be repeated'),
   });
@@ -53,7 +56,8 @@ export async function selectDueSweeps({ postgres, clock }: SweepDeps, every_ms: 
 
 /** Sweeps everything that is due once. A failure stops no other project, and is logged. */
 export async function sweepWindows(deps: SweepDeps, every_ms: number): Promise<void> {
-  await sweepTurns(deps).serveAll(await selectDueSweeps(deps, every_ms), (sweep) => sweepOne(deps, sweep));
+  const due = await selectDueSweeps(deps, every_ms);
+  await sweepQueue(deps).offer(due, (sweep) => sweepOne(deps, sweep));
 }
 
 /**

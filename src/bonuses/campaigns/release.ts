@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { ApiError } from '../../errors.ts';
 import { BackOff } from '../../platform/back-off.ts';
+import type { RoundRobin } from '../../platform/round-robin.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import { limitTransaction } from '../../platform/postgres/limits.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { isLockTimeout, isStatementTimeout, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { CampaignPlaces } from './places.ts';
 import type { BonusCampaignRef, BonusCampaignRow } from './queries.ts';
 import { releaseMembers, type Released } from './release-members.ts';
 import { nextShare, releasable } from './release-rate.ts';
@@ -19,6 +19,7 @@ import {
   selectReleasing,
   type ReleasingCampaign,
 } from './release-queries.ts';
+import { campaignQueue } from './work.ts';
 import { lockBeside, noteReleaseError } from './work-queries.ts';
 
 /** The parts of the platform that releasing uses. */
@@ -34,8 +35,8 @@ const MAX_WAITING = 512;
 /** The longest statement of a release, and its longest wait for a lock: other campaigns have the template's row, too. */
 const STATEMENT_MS = 1_000;
 const LOCK_MS = 100;
-/** How long a campaign rests that would have waited longer. */
-const REST_MS = 100;
+/** How long a campaign pauses that would have waited longer. */
+const IDLE_MS = 100;
 /** How often one of the grants that were put off is called before its time, where no other call is made. */
 const PROBE_MS = 30_000;
 
@@ -47,17 +48,11 @@ const PROBE_MS = 30_000;
  */
 export class CampaignRelease {
   readonly #deps: ReleaseDeps;
-  readonly #back_off = new BackOff();
-  readonly #resting = new BackOff(REST_MS);
   /** Campaigns of which a grant was called before its time. */
   readonly #probing = new BackOff(PROBE_MS);
-  /** By campaign_id, what is under way; it never rejects. */
-  readonly #running = new Map<string, Promise<void>>();
-  readonly #places = new CampaignPlaces();
+  readonly #queue: RoundRobin<ReleasingCampaign>;
   /** By campaign_id. */
   readonly #reached = new BoundedCache<string, ReleasePlace>({ max: MAX_CAMPAIGNS });
-  /** What the last turn has found and nobody has begun, in the order of their turns. */
-  #open: ReleasingCampaign[] = [];
   #has_released = false;
   #after = NIL_ID;
   /** Called when the sender has something to do. */
@@ -65,6 +60,10 @@ export class CampaignRelease {
 
   constructor(deps: ReleaseDeps) {
     this.#deps = deps;
+    this.#queue = campaignQueue(IDLE_MS, {
+      onFailure: ({ campaign_id }, error) =>
+        deps.logger.warn({ err: error, campaign_id }, 'grants of a bonus campaign could not be released'),
+    });
   }
 
   /** Releases what the rates of campaigns allow now; true, after a pause, when there was something. */
@@ -73,15 +72,9 @@ export class CampaignRelease {
     const now = new Date(clock.now_ms());
     const found = await selectReleasing(postgres.service, this.#after, MAX_CAMPAIGNS, now);
     this.#after = found.length === MAX_CAMPAIGNS ? (found.at(-1)?.campaign_id ?? NIL_ID) : NIL_ID;
-    const left_out = new Set([...this.#back_off.keys(), ...this.#resting.keys()]);
-    this.#open = this.#places.inTurn(found.filter(({ campaign_id }) => !left_out.has(campaign_id)));
-    const workers: Promise<void>[] = [];
-    for (let one = this.#next(stop); one !== undefined; one = this.#next(stop)) {
-      workers.push(this.#work(one, stop));
-    }
     const over = new AbortController();
     await Promise.race([
-      Promise.all(workers),
+      this.#queue.offer(found, (one) => this.#serve(one)),
       sleep(TURN_MS, undefined, { signal: over.signal }).catch(() => undefined),
     ]);
     over.abort();
@@ -93,40 +86,19 @@ export class CampaignRelease {
   }
 
   /** Resolves when nothing is under way. */
-  async close(): Promise<void> {
-    this.#open = [];
-    await Promise.all(this.#running.values());
+  close(): Promise<void> {
+    return this.#queue.close();
   }
 
-  /** Takes a place for the next campaign that may have one. */
-  #next(stop: AbortSignal | undefined): ReleasingCampaign | undefined {
-    return stop?.aborted === true ? undefined : this.#places.take(this.#open);
-  }
-
-  /** Releases this campaign and then, one after the other, others that have a place. Never rejects. */
-  async #work(first: ReleasingCampaign, stop: AbortSignal | undefined): Promise<void> {
-    for (let one: ReleasingCampaign | undefined = first; one !== undefined; one = this.#next(stop)) {
-      const done = this.#try(one);
-      this.#running.set(one.campaign_id, done);
-      await done;
-      this.#running.delete(one.campaign_id);
-      this.#places.free(one);
-    }
-  }
-
-  /** Never rejects. */
-  async #try(campaign: ReleasingCampaign): Promise<void> {
-    const { campaign_id } = campaign;
+  /** False when the campaign would have waited for long. */
+  async #serve(campaign: ReleasingCampaign): Promise<boolean> {
     try {
       await this.#release(campaign);
+      return true;
     } catch (error) {
-      if (isLockTimeout(error) || error instanceof TooMany) {
-        this.#resting.begin(campaign_id);
-        return;
-      }
-      this.#back_off.begin(campaign_id);
-      this.#deps.logger.warn({ err: error, campaign_id }, 'grants of a bonus campaign could not be released');
+      if (isLockTimeout(error) || error instanceof TooMany) return false;
       if (error instanceof ApiError) await this.#note(campaign, error.message);
+      throw error;
     }
   }
 

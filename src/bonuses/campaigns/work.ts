@@ -1,6 +1,6 @@
 import { NotCaughtUp } from '../../analytics/caught-up.ts';
 import { ApiError } from '../../errors.ts';
-import { BackOff } from '../../platform/back-off.ts';
+import { RoundRobin, type RoundRobinOptions } from '../../platform/round-robin.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
@@ -9,7 +9,6 @@ import { endUnsent } from '../grants/conclude.ts';
 import { decideStep, type Cursor, type DecideDeps } from './decide-step.ts';
 import { deleteFrozenTerms } from './frozen-terms-queries.ts';
 import { FILL_BATCH } from './issue.ts';
-import { CampaignPlaces } from './places.ts';
 import { selectBonusCampaign, type BonusCampaignRef, type BonusCampaignRow } from './queries.ts';
 import { noteReleased, selectReleasedTo } from './release-queries.ts';
 import { withoutShares } from './release-rate.ts';
@@ -37,14 +36,31 @@ export interface WorkDeps extends DecideDeps, Pick<Platform, 'logger'> {}
 const MAX_OPEN = 1_000;
 /** How long a campaign keeps its place, while it gets on; no step takes much longer than that. */
 const SLICE_MS = 1_000;
-/** How long a campaign rests that could not get on. */
-const REST_MS = 500;
+/** How long a campaign pauses that could not get on. */
+const IDLE_MS = 500;
+/** Campaigns at work at the same time: in all, of a tenant, and one at a time. */
+const MAX_AT_WORK = [8, 4, 1];
+const FAILURE_PAUSES = { pauses_ms: [5_000] };
 /** Members of a cancelled campaign that one transaction ends, and grants, each of which has a history. */
 const SKIP_BATCH = 10_000;
 const END_BATCH = 50;
 const TAKE_BACK_BATCH = 512;
 /** Terms of a finished campaign that one transaction removes. */
 const REMOVE_BATCH = 2_000;
+
+/** A queue of campaigns at work, in which a campaign that could not get on pauses for `idle_ms`, and 5 s after a failure. */
+export function campaignQueue<Campaign extends BonusCampaignRef>(
+  idle_ms: number,
+  ends: Pick<RoundRobinOptions<Campaign>, 'onFailure' | 'onEnd'>,
+): RoundRobin<Campaign> {
+  return new RoundRobin({
+    keysOf: ({ tenant_id, campaign_id }) => [tenant_id, campaign_id],
+    max_running: MAX_AT_WORK,
+    idle_pauses: { pauses_ms: [idle_ms] },
+    failure_pauses: FAILURE_PAUSES,
+    ...ends,
+  });
+}
 
 /**
  * Issues campaigns: makes rows of members, decides about them and reserves, ends and takes back grants, and finishes
@@ -53,50 +69,40 @@ const REMOVE_BATCH = 2_000;
  */
 export class CampaignWork {
   readonly #deps: WorkDeps;
-  readonly #back_off = new BackOff();
-  readonly #resting = new BackOff(REST_MS);
-  /** By campaign_id; they never reject. */
-  readonly #running = new Map<string, Promise<void>>();
-  readonly #places = new CampaignPlaces();
+  readonly #queue: RoundRobin<OpenCampaign>;
   #after = NIL_ID;
-  /** Called when a campaign has given up its place, although it has more to do: the next turn should come at once. */
+  /** Called when a campaign that got on has ended its time: the next turn should come at once. */
   onMore: () => void = () => undefined;
 
   constructor(deps: WorkDeps) {
     this.#deps = deps;
+    this.#queue = campaignQueue(IDLE_MS, {
+      onFailure: ({ campaign_id }, error) =>
+        deps.logger.warn({ err: error, campaign_id }, 'a bonus campaign failed; it backs off'),
+      onEnd: (worked) => {
+        if (worked) this.onMore();
+      },
+    });
   }
 
-  /** Gives places to campaigns that have work, and does not wait for them; true when there are more to look at. */
+  /** Has campaigns with work begin, and does not wait for them; true when there are more to look at. */
   async turn(stop?: AbortSignal): Promise<boolean> {
     const { service } = this.#deps.postgres;
     const open = await selectOpenCampaigns(service, this.#after, MAX_OPEN);
     this.#after = open.length === MAX_OPEN ? (open.at(-1)?.campaign_id ?? NIL_ID) : NIL_ID;
-    const resting = new Set([...this.#back_off.keys(), ...this.#resting.keys()]);
-    const waiting = this.#places.inTurn(
-      open.filter(({ has_work, campaign_id }) => has_work && !resting.has(campaign_id)),
+    void this.#queue.offer(
+      open.filter(({ has_work }) => has_work),
+      (one) => this.#work(one, stop),
     );
-    for (let one = this.#places.take(waiting); one !== undefined; one = this.#places.take(waiting)) {
-      this.#begin(one, stop);
-    }
     return this.#after !== NIL_ID;
   }
 
   /** Resolves when no campaign is at work. */
-  async close(): Promise<void> {
-    await Promise.all(this.#running.values());
+  close(): Promise<void> {
+    return this.#queue.close();
   }
 
-  #begin(ref: OpenCampaign, stop: AbortSignal | undefined): void {
-    const { campaign_id } = ref;
-    const done = this.#work(ref, stop).then((has_more) => {
-      this.#running.delete(campaign_id);
-      this.#places.free(ref);
-      if (has_more) this.onMore();
-    });
-    this.#running.set(campaign_id, done);
-  }
-
-  /** Whether the time was over before the work was. Never rejects. */
+  /** Whether it got on. */
   async #work(ref: BonusCampaignRef, stop: AbortSignal | undefined): Promise<boolean> {
     const { postgres, clock, logger } = this.#deps;
     const { campaign_id } = ref;
@@ -106,20 +112,17 @@ export class CampaignWork {
       for (let steps = 0; performance.now() < until_ms; steps++) {
         stop?.throwIfAborted();
         if (await this.#step(ref, cursor, stop)) continue;
-        if (steps === 0) this.#resting.begin(campaign_id);
-        return false;
+        return steps > 0;
       }
       return true;
     } catch (error) {
       if (stop?.aborted === true) return false;
-      this.#back_off.begin(campaign_id);
-      logger.warn({ err: error, campaign_id }, 'a bonus campaign failed; it backs off');
-      if (!(error instanceof ApiError) && !(error instanceof NotCaughtUp)) return false;
+      if (!(error instanceof ApiError) && !(error instanceof NotCaughtUp)) throw error;
       await noteError(postgres.service, ref, error.message, new Date(clock.now_ms())).catch(
         (cause: unknown) =>
           logger.warn({ err: cause, campaign_id }, 'why a bonus campaign stands still could not be noted'),
       );
-      return false;
+      throw error;
     }
   }
 

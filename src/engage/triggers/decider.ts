@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { ApiError } from '../../errors.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import { RoundRobin } from '../../platform/round-robin.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { retryPauseMs } from '../../platform/retry-pause.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { groupedBy } from '../../bonuses/wagering/grouped-by.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import type { Decision, FiringEvent, TriggerKind } from './kind.ts';
-import { ListenerTurns } from './listener-turns.ts';
 import {
   claimTriggerEvents,
   countWaiting,
@@ -30,12 +30,20 @@ type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metrics'>;
 
 /** Listeners read per turn. */
 const MAX_LISTENERS = 200;
+/** Decisions at once: in all, of a tenant, of a project, of a listener. */
+const MAX_RUNNING = [8, 4, 2, 1];
+/** The pauses of a listener whose events ClickHouse does not have yet. */
+const IDLE_PAUSES = { first_ms: 50, longest_ms: 200 };
+/** Events per decision; fewer after a failure, so that one event that cannot be decided is found. */
+const MAX_EVENTS = 500;
+/** Listeners whose decisions failed that are remembered. */
+const MAX_FAILED = 10_000;
 /** How often positions are looked at while events wait. */
 const POLL_MS = 50;
 /** An event that could not be decided for so long is given up, and how long it is kept after that. */
 const LONGEST_WAIT_MS = 24 * 3_600_000;
 const FAILED_KEPT_MS = 30 * LONGEST_WAIT_MS;
-/** The pause of an event after a failed attempt doubles up to this. */
+/** The pauses of an event after a failed attempt, and of its listener. */
 const PAUSES = { first_ms: 1_000, longest_ms: 30_000 };
 /**
  * Why an event waits for its rate, and for how long at most it is not looked at meanwhile: its listener may have changed
@@ -65,7 +73,9 @@ const MAX_COUNTED = 100_000;
 export class TriggerDecider {
   readonly #deps: Deps;
   readonly #kinds: ReadonlyMap<string, TriggerKind>;
-  readonly #turns = new ListenerTurns();
+  readonly #queue: RoundRobin<WaitingListener>;
+  /** How many events a listener decides at once after failures, and whether its last decision failed. */
+  readonly #failed = new BoundedCache<string, { limit: number; has_failed: boolean }>({ max: MAX_FAILED });
   /** Listeners that were looked at for late events within the last 10 s. */
   readonly #looked_late = new BoundedCache<string, true>({ max: 10 * MAX_LISTENERS, ttl: LATE_EVERY_MS });
   #after = NIL_ID;
@@ -76,6 +86,14 @@ export class TriggerDecider {
   constructor(deps: Deps, kinds: readonly TriggerKind[]) {
     this.#deps = deps;
     this.#kinds = new Map(kinds.map((kind) => [kind.kind, kind]));
+    this.#queue = new RoundRobin({
+      keysOf: ({ tenant_id, project_id, listener_id }) => [tenant_id, project_id, listener_id],
+      max_running: MAX_RUNNING,
+      idle_pauses: IDLE_PAUSES,
+      failure_pauses: PAUSES,
+      // It is logged where it is stored.
+      onFailure: () => undefined,
+    });
   }
 
   /** Starts decisions of the next listeners that have waiting events, then pauses; false when no event waits. */
@@ -84,43 +102,49 @@ export class TriggerDecider {
     const has_old = await this.#tidy();
     const listeners = await selectWaitingListeners(service, this.#after, MAX_LISTENERS);
     await this.#giveUpLate(listeners);
+    void this.#queue.offer(listeners, (listener) => this.#serve(listener));
+    if (listeners.length === 0 && this.#queue.running === 0 && !has_old) return false;
+    const ended = this.#queue.next().then(() => true);
+    const has_ended = await Promise.race([ended, sleep(POLL_MS, false, { signal: stop })]);
     // While all places are taken, these listeners have not had their turn.
-    if (!this.#turns.isFull) {
+    if (has_ended || !this.#queue.isFull) {
       this.#after = listeners.length < MAX_LISTENERS ? NIL_ID : (listeners.at(-1)?.listener_id ?? NIL_ID);
-      this.#turns.begin(listeners, (listener) => this.#serve(listener));
     }
-    if (listeners.length === 0 && this.#turns.running === 0 && !has_old) return false;
-    await Promise.race([this.#turns.next(), sleep(POLL_MS, undefined, { signal: stop })]);
     return true;
   }
 
   /** Resolves when the running decisions have ended. */
   async close(): Promise<void> {
-    await this.#turns.close();
+    await this.#queue.close();
   }
 
-  /** Never rejects; returns what it did. */
-  async #serve(listener: WaitingListener): Promise<'worked' | 'nothing' | 'failed'> {
+  /** Whether there was something to decide. After a failure the events wait, and it rejects. */
+  async #serve(listener: WaitingListener): Promise<boolean> {
+    const { listener_id } = listener;
     const kind = this.#kinds.get(listener.listener_kind);
-    if (kind === undefined) return 'nothing';
+    if (kind === undefined) return false;
+    const { limit, has_failed } = this.#failed.get(listener_id) ?? { limit: MAX_EVENTS, has_failed: false };
     let claimed: ClaimedEvent[] = [];
     try {
       const decision = await kind.open(listener);
       if (decision === undefined) {
         await this.#giveUp(listener, 'it ended before the event was decided');
-        return 'worked';
+        this.#failed.delete(listener_id);
+        return true;
       }
       const { reads_clickhouse } = decision;
-      const limit = this.#turns.limitOf(listener);
       claimed = await claimTriggerEvents(this.#deps.postgres.service, listener, { reads_clickhouse, limit });
-      if (claimed.length === 0) return 'nothing';
+      if (claimed.length === 0) return false;
       await this.#decide(listener, decision, claimed);
-      const was_failing = this.#turns.hasFailed(listener) || claimed.some(({ attempts }) => attempts > 1);
-      if (was_failing) await kind.noteFailure(listener, null);
-      return 'worked';
+      if (has_failed || claimed.some(({ attempts }) => attempts > 1)) await kind.noteFailure(listener, null);
+      // It grows slowly: the next failure then concerns few events.
+      if (limit * 2 >= MAX_EVENTS) this.#failed.delete(listener_id);
+      else this.#failed.set(listener_id, { limit: limit * 2, has_failed: false });
+      return true;
     } catch (error) {
+      this.#failed.set(listener_id, { limit: Math.max(1, Math.floor(limit / 2)), has_failed: true });
       await this.#postpone(kind, listener, claimed, error);
-      return 'failed';
+      throw error;
     }
   }
 

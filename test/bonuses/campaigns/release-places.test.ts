@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { CampaignPlaces } from '../../../src/bonuses/campaigns/places.ts';
 import type { TestService } from '../../engines/service.ts';
 import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
@@ -39,25 +38,6 @@ async function reserved(on: CampaignsFixture, template_id: string, players: read
   });
   return data.id;
 }
-
-it('tenants have their turns one after the other, and so have the campaigns of each', () => {
-  const places = new CampaignPlaces();
-  const open = ['a1', 'a2', 'a3', 'a4', 'a5', 'b6', 'b7', 'c8'].map((campaign_id) => ({
-    tenant_id: campaign_id.slice(0, 1),
-    project_id: '',
-    campaign_id,
-  }));
-  const began = (most: number) => {
-    const waiting = places.inTurn(open);
-    return Array.from({ length: most }, () => places.take(waiting)?.campaign_id ?? '-').join(' ');
-  };
-  expect(began(4)).toBe('a1 b6 c8 a2');
-  expect(began(3)).toBe('b7 a3 a4');
-  // A fifth campaign of a tenant has no place, although there is one.
-  expect(began(1)).toBe('-');
-  for (const one of open) places.free(one);
-  expect(began(9)).toBe('b6 c8 a5 b7 a1 a2 a3 - -');
-});
 
 it('slow campaigns of a tenant leave places of the release to other tenants', async () => {
   const slow = await campaignsFixture(service);
