@@ -1,6 +1,6 @@
 import { startPlayerFold } from '../processors/player-fold/index.ts';
 import type { EventBody } from '../src/ingest/events/validate.ts';
-import { ThresholdCache } from '../src/ledger/crossings/threshold-cache.ts';
+import { ThresholdCache } from '../src/ledger/tier-thresholds/threshold-cache.ts';
 import { anonymousIdentityKey, parseRecord, type FoldEvent } from '../src/ledger/fold/fold-event.ts';
 import { decide } from '../src/ledger/fold/decide.ts';
 import { requestFor } from '../src/ledger/fold/snapshot.ts';

@@ -1,6 +1,6 @@
 import { playerEventRecord, type DeadLetter } from '../../src/ingest/events/envelope.ts';
 import type { Emission } from '../../src/ledger/fold/effects.ts';
-import type { Thresholds } from '../../src/ledger/crossings/threshold-cache.ts';
+import type { Thresholds } from '../../src/ledger/tier-thresholds/threshold-cache.ts';
 import { startFolding } from '../../src/ledger/fold/fold-ahead.ts';
 import type { Before, FoldContext } from '../../src/ledger/fold/fold-batch.ts';
 import { consumeOwned } from '../../src/platform/event-log/owned-positions.ts';

@@ -1,4 +1,4 @@
-import { TIER_REQUESTS_CHANNEL } from '../../src/ledger/crossings/queries.ts';
+import { TIER_REQUESTS_CHANNEL } from '../../src/ledger/tier-thresholds/queries.ts';
 import { RoundRobin } from '../../src/platform/round-robin.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';

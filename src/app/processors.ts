@@ -179,7 +179,7 @@ const PROCESSORS: readonly Processor[] = [
     name: 'player-fold',
     async start({ watched, notifications }) {
       const { startPlayerFold } = await import('../../processors/player-fold/index.ts');
-      const { ThresholdCache } = await import('../ledger/crossings/threshold-cache.ts');
+      const { ThresholdCache } = await import('../ledger/tier-thresholds/threshold-cache.ts');
       const { clock, postgres } = watched;
       const thresholds = new ThresholdCache({ sql: postgres.service, clock });
       await thresholds.follow(notifications);

@@ -4,7 +4,7 @@ import { mirrorBlock } from '../../processors/player-mirror/index.ts';
 import { restateOnce } from '../../processors/fx-restater/index.ts';
 import { exposeWaiting, type ScrapeLimits } from '../../src/app/backlogs.ts';
 import { ROLES, type Role } from '../../src/config.ts';
-import { ThresholdCache } from '../../src/ledger/crossings/threshold-cache.ts';
+import { ThresholdCache } from '../../src/ledger/tier-thresholds/threshold-cache.ts';
 import { foldBatch } from '../../src/ledger/fold/fold-batch.ts';
 import { RecordAges } from '../../src/platform/event-log/record-ages.ts';
 import { newId } from '../../src/platform/ids.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Thresholds } from '../crossings/threshold-cache.ts';
+import type { Thresholds } from '../tier-thresholds/threshold-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { PositionMoved, type LogBatch, type LogRecord } from '../../platform/event-log/port.ts';
 import type { Logger } from '../../platform/logger.ts';

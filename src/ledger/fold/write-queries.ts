@@ -1,5 +1,5 @@
-import { leaveToSweep, requestTiers, type TierRequest } from '../crossings/queries.ts';
-import { crossed, fits, NO_TOTALS, type TenantThresholds } from '../crossings/thresholds.ts';
+import { recheckDaily, requestTiers, type TierRequest } from '../tier-thresholds/queries.ts';
+import { crossed, fits, NO_TOTALS, type TenantThresholds } from '../tier-thresholds/thresholds.ts';
 import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
@@ -43,7 +43,7 @@ export function prepareWrite(
   const reliedOn = lockReliedOn(tx, effects.reliedOn);
   const ledger = insertLedger(tx, effects.ledgerRows, position.partition);
   return async () => {
-    const [, , , , looks] = await Promise.all([
+    const [, , , , rechecks] = await Promise.all([
       movePosition(tx, position),
       players(),
       changeStatuses(tx, effects.statuses, now_ms),
@@ -52,7 +52,10 @@ export function prepareWrite(
       reliedOn(),
       ledger(),
     ]);
-    await Promise.all([requestTiers(tx, looks.now), leaveToSweep(tx, looks.by_sweep, new Date(now_ms))]);
+    await Promise.all([
+      requestTiers(tx, rechecks.immediate),
+      recheckDaily(tx, rechecks.daily, new Date(now_ms)),
+    ]);
   };
 }
 
@@ -163,10 +166,10 @@ function insertLedger(tx: Tx, added: LedgerRow[], log_partition: number): Write 
   return async () => void (await insertion);
 }
 
-/** Players whose tier is to be computed: soon, because a total crossed what a tier requires, or by the daily sweep. */
-interface Looks {
-  now: TierRequest[];
-  by_sweep: TierRequest[];
+/** Players whose tier is to be computed again: at once, because a total crossed what a tier requires, or by the daily sweep. */
+interface TierRechecks {
+  immediate: TierRequest[];
+  daily: TierRequest[];
 }
 
 /**
@@ -182,7 +185,7 @@ function addToTotals(
     thresholds,
   }: { new_ids: ReadonlySet<string>; thresholds: ReadonlyMap<string, TenantThresholds> },
   now_ms: number,
-): Write<Looks> {
+): Write<TierRechecks> {
   const sorted = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
   const added = sorted.filter((player) => new_ids.has(player.player_id));
   const known = sorted.filter((player) => !new_ids.has(player.player_id));
@@ -190,16 +193,16 @@ function addToTotals(
   const update = updateTotals(tx, known, now_ms, thresholds);
   return async () => {
     const [, updated] = await Promise.all([insertion(), update()]);
-    const looks: Looks = { now: [], by_sweep: [] };
-    lookAtNewcomers(looks, added, thresholds);
-    lookAtKnown(looks, known, updated, thresholds);
-    return looks;
+    const rechecks: TierRechecks = { immediate: [], daily: [] };
+    recheckNew(rechecks, added, thresholds);
+    recheckKnown(rechecks, known, updated, thresholds);
+    return rechecks;
   };
 }
 
-/** Those whose first events cross a threshold; a tier that requires no totals is given by the sweep. */
-function lookAtNewcomers(
-  looks: Looks,
+/** Those whose first events cross a threshold; a tier that requires no totals is given by the daily sweep. */
+function recheckNew(
+  rechecks: TierRechecks,
   added: readonly PlayerEffect[],
   thresholds: ReadonlyMap<string, TenantThresholds>,
 ): void {
@@ -207,8 +210,8 @@ function lookAtNewcomers(
   for (const player of added) {
     const of_tenant = thresholds.get(player.tenant_id);
     if (of_tenant === undefined) continue;
-    if (crossed(of_tenant, NO_TOTALS, player.sums)) looks.now.push(player);
-    else if (of_tenant.thresholds.some((one) => fits(NO_TOTALS, one))) looks.by_sweep.push(player);
+    if (crossed(of_tenant, NO_TOTALS, player.sums)) rechecks.immediate.push(player);
+    else if (of_tenant.thresholds.some((one) => fits(NO_TOTALS, one))) rechecks.daily.push(player);
   }
 }
 
@@ -217,10 +220,10 @@ type UpdatedTotals = [string, bigint, bigint, boolean | null, boolean | null];
 
 /**
  * Those whose totals cross a threshold, and those who are back after a demotion. Of one whose first event turns out to be
- * earlier the days may fit: the sweep sees to that.
+ * earlier the days may fit: the daily sweep computes the tier.
  */
-function lookAtKnown(
-  looks: Looks,
+function recheckKnown(
+  rechecks: TierRechecks,
   known: readonly PlayerEffect[],
   updated: readonly UpdatedTotals[],
   thresholds: ReadonlyMap<string, TenantThresholds>,
@@ -235,8 +238,8 @@ function lookAtKnown(
       total_wagered: total_wagered - player.sums.total_wagered,
     };
     const has_crossed = crossed(of_tenant, before, { total_deposited, total_wagered });
-    if (has_crossed || is_back === true) looks.now.push(player);
-    else if (is_first === true && of_tenant.counts_days) looks.by_sweep.push(player);
+    if (has_crossed || is_back === true) rechecks.immediate.push(player);
+    else if (is_first === true && of_tenant.counts_days) rechecks.daily.push(player);
   }
 }
 

@@ -1,5 +1,5 @@
-import { requestTiers } from '../crossings/queries.ts';
-import { crossed, type TenantThresholds } from '../crossings/thresholds.ts';
+import { requestTiers } from '../tier-thresholds/queries.ts';
+import { crossed, type TenantThresholds } from '../tier-thresholds/thresholds.ts';
 import type { BaseMoney, Conversion } from '../money/conversion.ts';
 import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
 import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';

@@ -1,4 +1,4 @@
-import { readThresholds } from '../crossings/queries.ts';
+import { readThresholds } from '../tier-thresholds/queries.ts';
 import { readLedger } from '../fold/read-queries.ts';
 import { referenceKey } from '../fold/fold-event.ts';
 import { betEffect } from '../money/bets.ts';

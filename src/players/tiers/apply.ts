@@ -32,7 +32,7 @@ type Decide = (before: PlayerFacts, rules: readonly TierRule[], now_ms: number) 
 
 /**
  * Computes the tiers of these players, each named once, by the rules, and writes what changed: tier, history and
- * deadline, under the locks of their rows. Every caller uses it: the API, the queue of crossings, the daily sweep, and,
+ * deadline, under the locks of their rows. Every caller uses it: the API, the queue of tier requests, the daily sweep, and,
  * with `decideResets`, the look at all players after a change of tiers. Players that do not exist any more are left out of
  * the result. The caller's transaction holds the locks until it ends, so it names a few hundred players at most.
  */

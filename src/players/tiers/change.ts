@@ -1,7 +1,7 @@
 import { ApiError, validationError } from '../../errors.ts';
 import { auditOf, type Auditing } from '../../http/audit.ts';
 import { requireRow, type RecordKind } from '../../http/record.ts';
-import { TIERS_CHANNEL } from '../../ledger/crossings/threshold-cache.ts';
+import { TIERS_CHANNEL } from '../../ledger/tier-thresholds/threshold-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Jobs } from '../../platform/jobs/port.ts';

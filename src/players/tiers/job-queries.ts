@@ -1,6 +1,6 @@
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { TierRequest } from '../../ledger/crossings/queries.ts';
+import type { TierRequest } from '../../ledger/tier-thresholds/queries.ts';
 import type { TenantPlayer } from './apply.ts';
 
 /** The tenants with queued players, at most `limit`; one step through the index per tenant. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { THRESHOLDS_FOR_MS } from '../../ledger/crossings/threshold-cache.ts';
+import { THRESHOLDS_FOR_MS } from '../../ledger/tier-thresholds/threshold-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { CronEntry, Jobs, NewJob } from '../../platform/jobs/port.ts';
 import type { Logger } from '../../platform/logger.ts';

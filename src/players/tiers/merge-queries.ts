@@ -1,4 +1,4 @@
-import { TIER_REQUESTS_CHANNEL } from '../../ledger/crossings/queries.ts';
+import { TIER_REQUESTS_CHANNEL } from '../../ledger/tier-thresholds/queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { PlayerDependent } from '../dependents.ts';

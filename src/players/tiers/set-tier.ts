@@ -1,6 +1,6 @@
 import { ApiError, validationError } from '../../errors.ts';
 import type { Auditing } from '../../http/audit.ts';
-import { requestTiers } from '../../ledger/crossings/queries.ts';
+import { requestTiers } from '../../ledger/tier-thresholds/queries.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { encodeAccepted } from '../../../src/ingest/events/envelope.ts';
-import { ThresholdCache } from '../../../src/ledger/crossings/threshold-cache.ts';
+import { ThresholdCache } from '../../../src/ledger/tier-thresholds/threshold-cache.ts';
 import type { FoldContext } from '../../../src/ledger/fold/fold-batch.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import type { LogBatch, LogRecord } from '../../../src/platform/event-log/port.ts';

@@ -8,7 +8,7 @@ import {
   type PlayerEvent,
 } from '../../../src/ingest/events/envelope.ts';
 import type { Emission } from '../../../src/ledger/fold/effects.ts';
-import { ThresholdCache } from '../../../src/ledger/crossings/threshold-cache.ts';
+import { ThresholdCache } from '../../../src/ledger/tier-thresholds/threshold-cache.ts';
 import { foldBatch, type FoldContext } from '../../../src/ledger/fold/fold-batch.ts';
 import type { MoneyEvent } from '../../../src/ledger/money/ledger.ts';
 import type { LogBatch, LogRecord } from '../../../src/platform/event-log/port.ts';

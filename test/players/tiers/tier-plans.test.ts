@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
-import { leaveToSweep, readThresholds, requestTiers } from '../../../src/ledger/crossings/queries.ts';
+import { recheckDaily, readThresholds, requestTiers } from '../../../src/ledger/tier-thresholds/queries.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { recomputePlayers } from '../../../src/players/tiers/apply.ts';
 import {
@@ -113,7 +113,7 @@ it.each(['without statistics', 'with statistics'])(
       (tx) => selectDueTiers(tx, new Date(now.getTime() + 9_000_000), undefined, 10),
       (tx) => selectDueTiers(tx, new Date(now.getTime() + 9_000_000), due, 10),
       (tx) => requestTiers(tx, [one]),
-      (tx) => leaveToSweep(tx, [one], now),
+      (tx) => recheckDaily(tx, [one], now),
       async (tx) => tiersOfPlayers.onCreate?.(tx, one),
       async (tx) => tiersOfPlayers.beforeMerge?.(tx, pair, now),
       (tx) => tiersOfPlayers.onMerge(tx, pair, now),

@@ -52,7 +52,7 @@ export async function requestTiers(tx: Tx, requests: readonly TierRequest[]): Pr
  * Has the next daily sweep compute the tiers of these players, in the transaction that changed them: players who fit a
  * tier, but not because their totals crossed what it requires.
  */
-export async function leaveToSweep(tx: Tx, players: readonly TierRequest[], now: Date): Promise<void> {
+export async function recheckDaily(tx: Tx, players: readonly TierRequest[], now: Date): Promise<void> {
   if (players.length === 0) return;
   const sorted = players.toSorted((a, b) => (a.player_id < b.player_id ? -1 : 1));
   await tx`
