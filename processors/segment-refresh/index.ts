@@ -1,14 +1,14 @@
-import { evaluateDirtyPlayers, retrySetAside } from '../../src/segments/evaluate-dirty.ts';
+import { evaluateDirtyPlayers, evaluateQuarantined } from '../../src/segments/evaluate-dirty.ts';
 import { selectDueSweeps, sweepOne, sweepQueue } from '../../src/segments/sweep.ts';
 import { publishMembershipChanges } from '../../src/segments/publish-changes.ts';
 import {
   dirtyWork,
   oldestDirtyMs,
   selectDirtyProjects,
-  selectSetAside,
+  selectQuarantined,
   DIRTY_PLAYERS_CHANNEL,
 } from '../../src/segments/dirty-player-queries.ts';
-import { countSetAside, type SegmentRef } from '../../src/segments/queries.ts';
+import { countQuarantined, type SegmentRef } from '../../src/segments/queries.ts';
 import { publisherWork } from '../../src/segments/membership-queries.ts';
 import { RoundRobin } from '../../src/platform/round-robin.ts';
 import { startPolling } from '../../src/platform/poll-loop.ts';
@@ -21,8 +21,8 @@ const SWEEP_EVERY_MS = 15_000;
 /** Projects that are evaluated at once, and segments that are evaluated alone at once. */
 const MAX_PROJECTS = 4;
 const MAX_ALONE = 2;
-/** Segments that are set aside, read at once. */
-const MAX_SET_ASIDE = 100;
+/** Segments that are quarantined, read at once. */
+const MAX_QUARANTINED = 100;
 
 /** The loops of a running segment-refresh. */
 export interface SegmentRefresh {
@@ -61,8 +61,8 @@ export async function startSegmentRefresh(
     async () => {
       const due = await selectDueSweeps(platform, SWEEP_EVERY_MS);
       void sweeps.offer(due, (sweep) => sweepOne(platform, sweep));
-      for (const { step, count } of await countSetAside(platform.postgres.service)) {
-        platform.metrics.segmentsSetAside.set({ step }, Number(count));
+      for (const { step, count } of await countQuarantined(platform.postgres.service)) {
+        platform.metrics.segmentsQuarantined.set({ step }, Number(count));
       }
       return false;
     },
@@ -107,11 +107,11 @@ function evaluationQueues({ logger }: Platform, { onEnd, onFailure }: Evaluation
   };
 }
 
-/** The projects with dirty players, and the segments that were set aside and may be tried again. */
+/** The projects with dirty players, and the segments that were quarantined and may be tried again. */
 async function dueWork({ postgres, clock, metrics }: Platform) {
   const now_ms = clock.now_ms();
   const projects = await selectDirtyProjects(postgres.service);
-  const alone = await selectSetAside(postgres.service, new Date(now_ms), MAX_SET_ASIDE);
+  const alone = await selectQuarantined(postgres.service, new Date(now_ms), MAX_QUARANTINED);
   const oldest_ms = await oldestDirtyMs(postgres.service);
   metrics.segmentDirtyAge.set(oldest_ms === undefined ? 0 : Math.max(now_ms - oldest_ms, 0) / 1_000);
   return { projects, alone };
@@ -125,7 +125,7 @@ async function offer(
 ): Promise<void> {
   await Promise.all([
     queues.projects.offer(due.projects, (project) => evaluateProject(platform, project)),
-    queues.alone.offer(due.alone, (ref) => retrySetAside(platform, ref)),
+    queues.alone.offer(due.alone, (ref) => evaluateQuarantined(platform, ref)),
   ]);
 }
 
@@ -137,7 +137,7 @@ async function evaluateProject(platform: Platform, project: ProjectRef): Promise
 }
 
 /**
- * Evaluates the dirty players of each project once, and each segment that was set aside; true when there may be more to
+ * Evaluates the dirty players of each project once, and each segment that was quarantined; true when there may be more to
  * do. A failure in one project does not stop the others: the first failure is thrown after the last project.
  */
 export async function evaluateOnce(platform: Platform): Promise<boolean> {

@@ -249,10 +249,10 @@ export function createMetrics() {
     }),
     segmentEvaluationsRefused: new Counter({
       name: 'segment_evaluations_refused_total',
-      help: 'Evaluations of a single realtime segment that failed, so that it is set aside',
+      help: 'Evaluations of a single realtime segment that failed, so that it is quarantined',
       registers,
     }),
-    segmentsSetAside: new Gauge({
+    segmentsQuarantined: new Gauge({
       name: 'segments_set_aside',
       help: 'What failed and is tried again alone: evaluations and refreshes of segments, and passing windows',
       labelNames: ['step'],

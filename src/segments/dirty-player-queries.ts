@@ -48,8 +48,8 @@ export async function insertDirtyPlayers(tx: Tx, entries: readonly DirtyPlayers[
   await tx`select pg_notify(${DIRTY_PLAYERS_CHANNEL}, '')`;
 }
 
-/** The condition that the entry `d` does not wait for a segment that is set aside. */
-function isNotSetAside(sql: Tx) {
+/** The condition that the entry `d` does not wait for a segment that is quarantined. */
+function isNotQuarantined(sql: Tx) {
   return sql`(d.segment_id is null or not exists (
     select from segments s where s.tenant_id = d.tenant_id and s.project_id = d.project_id
       and s.segment_id = d.segment_id and s.evaluation_failures > 0))`;
@@ -58,7 +58,7 @@ function isNotSetAside(sql: Tx) {
 /** Projects with dirty players that can be evaluated now, the one with the oldest entry first. */
 export async function selectDirtyProjects(sql: Tx): Promise<ProjectRef[]> {
   return sql<ProjectRef[]>`
-    select tenant_id, project_id from dirty_players d where ${isNotSetAside(sql)}
+    select tenant_id, project_id from dirty_players d where ${isNotQuarantined(sql)}
     group by tenant_id, project_id order by min(entry_id)`;
 }
 
@@ -71,7 +71,7 @@ export interface DirtyEntry {
   segment_id: string | null;
 }
 
-/** The segments of a project that have deferred entries, because they were being refreshed, but are not set aside. */
+/** The segments of a project that have deferred entries, because they were being refreshed, but are not quarantined. */
 export async function selectDeferredSegments(
   sql: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -79,7 +79,7 @@ export async function selectDeferredSegments(
   return sql<{ segment_id: string }[]>`
     select distinct d.segment_id from dirty_players d
     where d.tenant_id = ${tenant_id} and d.project_id = ${project_id} and d.segment_id is not null
-      and ${isNotSetAside(sql)}`;
+      and ${isNotQuarantined(sql)}`;
 }
 
 /**
@@ -185,7 +185,7 @@ export interface SegmentToEvaluate {
   segment_id: string;
   definition: unknown;
   reads: string[];
-  /** Evaluations that failed one after the other; not 0 while the segment is set aside. */
+  /** Evaluations that failed one after the other; not 0 while the segment is quarantined. */
   evaluation_failures: number;
 }
 
@@ -202,8 +202,8 @@ export async function selectSegmentsToEvaluate(
     order by created_at, segment_id`;
 }
 
-/** The segments that are set aside and may be tried again now, and those that need no evaluation any more. */
-export function selectSetAside(sql: Tx, now: Date, limit: number): PendingQuery<SegmentRef[]> {
+/** The segments that are quarantined and may be tried again now, and those that need no evaluation any more. */
+export function selectQuarantined(sql: Tx, now: Date, limit: number): PendingQuery<SegmentRef[]> {
   return sql<SegmentRef[]>`
     select tenant_id, project_id, segment_id from segments
     where evaluation_failures > 0
@@ -211,14 +211,14 @@ export function selectSetAside(sql: Tx, now: Date, limit: number): PendingQuery<
     order by evaluation_retry_at limit ${limit}`;
 }
 
-/** A row while players can be evaluated, or a segment that was set aside may be tried again. */
+/** A row while players can be evaluated, or a segment that was quarantined may be tried again. */
 export const dirtyWork: WorkQuery = (sql, now) => sql`
-  (select d.segment_id from dirty_players d where ${isNotSetAside(sql)} order by entry_id limit 1)
+  (select d.segment_id from dirty_players d where ${isNotQuarantined(sql)} order by entry_id limit 1)
   union all
-  (select segment_id from (${selectSetAside(sql, now, 1)}) s)`;
+  (select segment_id from (${selectQuarantined(sql, now, 1)}) s)`;
 
-/** A segment of {@link selectSetAside}, if it still is; `is_realtime`: it is not deleted and still realtime. */
-export async function selectSetAsideSegment(
+/** A segment of {@link selectQuarantined}, if it still is; `is_realtime`: it is not deleted and still realtime. */
+export async function selectQuarantinedSegment(
   sql: Tx,
   { tenant_id, project_id, segment_id }: SegmentRef,
   now: Date,

@@ -12,16 +12,22 @@ import {
   resolvePlayers,
   selectDeferredSegments,
   selectSegmentsToEvaluate,
-  selectSetAsideSegment,
+  selectQuarantinedSegment,
   type DirtyEntry,
   type SegmentToEvaluate,
 } from './dirty-player-queries.ts';
 import { dirtyPlayersOf } from './dirty-players.ts';
 import { tryLockMembership, tryLockProjectEvaluation, tryShareMemberships } from './lock-queries.ts';
 import { selectLive } from './membership-queries.ts';
-import { endSetAside, setAside, wantRefresh, type SegmentRef } from './queries.ts';
+import { endQuarantine, quarantine, wantRefresh, type SegmentRef } from './queries.ts';
 import { TooManyPlayers } from './refusal.ts';
-import { judge, writeVerdict, type EvaluationDeps, type OnRefused, type SegmentVerdict } from './verdict.ts';
+import {
+  evaluateSegments,
+  writeVerdict,
+  type EvaluationDeps,
+  type OnRefused,
+  type SegmentVerdict,
+} from './verdict.ts';
 
 /** Entries read per evaluation. */
 const MAX_ENTRIES = 200;
@@ -29,13 +35,13 @@ const MAX_ENTRIES = 200;
 const MAX_PLAYERS = 2_000;
 /** Parts that an evaluation takes its players in, when they are too many for one query; the others stay queued. */
 const MAX_PARTS = 16;
-/** Entries of up to 1,000 players that wait for a segment that is set aside; with more it is refreshed instead. */
+/** Entries of up to 1,000 players that wait for a segment that is quarantined; with more it is refreshed instead. */
 const MAX_DEFERRED = 100;
 
 /**
  * Evaluates the oldest dirty players of a project in the realtime segments that read what has changed, with one query
  * for up to 100 segments, and in parts when they are too many for one query. A lock lets one evaluation of a project run
- * at a time, so that an earlier result never overwrites a later one. For a segment that is being refreshed, is set aside
+ * at a time, so that an earlier result never overwrites a later one. For a segment that is being refreshed, is quarantined
  * or cannot be evaluated, the players are queued again. The last transaction of a part changes memberships, adds their
  * outbox rows and removes its players from their entries. Returns false when another evaluation holds the lock, or when
  * there is no entry to work on. Rejects when ClickHouse cannot be asked; players who are not evaluated then stay.
@@ -55,7 +61,7 @@ export async function evaluateDirtyPlayers(deps: EvaluationDeps, project: Projec
     const free = await tryShareMemberships(session, refsOf(project, segments));
     const live = await selectLive(service, project, free);
     const candidates = segments.filter((one) => live.has(one.segment_id) && one.evaluation_failures === 0);
-    for await (const { verdict, player_ids, remove } of judgeInParts(
+    for await (const { verdict, player_ids, remove } of evaluateInParts(
       deps,
       project,
       entries,
@@ -77,7 +83,7 @@ export async function evaluateDirtyPlayers(deps: EvaluationDeps, project: Projec
 }
 
 /** A part of an evaluation. */
-interface JudgedPart {
+interface EvaluatedPart {
   verdict: SegmentVerdict;
   player_ids: readonly string[];
   /** Takes the players of the part out of their entries. */
@@ -86,22 +92,22 @@ interface JudgedPart {
 
 /**
  * Evaluates the players of the entries without writing anything, in parts: the first one has `size` players. A part that is
- * too large for one query is halved, down to one player; for one player `judge` divides the segments. The part after one
- * that succeeds is twice as large, up to what was refused. A segment that is refused for one player is set aside, and left
+ * too large for one query is halved, down to one player; for one player `evaluateSegments` bisects the segments. The part after one
+ * that succeeds is twice as large, up to what was refused. A segment that is refused for one player is quarantined, and left
  * out of the further parts, which may be of any size again. After 16 parts the other players are left to the next
  * evaluation, which begins anew: a player with very many events makes no more parts small.
  */
-async function* judgeInParts(
+async function* evaluateInParts(
   deps: EvaluationDeps,
   project: ProjectRef,
   entries: readonly DirtyEntry[],
   segments: readonly SegmentToEvaluate[],
   now: Date,
   size = MAX_PLAYERS,
-): AsyncGenerator<JudgedPart> {
+): AsyncGenerator<EvaluatedPart> {
   const refused = new Set<string>();
   const refuse: OnRefused = async (segment, reason) => {
-    await setAsideNow(deps, project, segment, reason, now);
+    await quarantineNow(deps, project, segment, reason, now);
     refused.add(segment.segment_id);
   };
   let left = entries;
@@ -112,7 +118,7 @@ async function* judgeInParts(
     const candidates = segments.filter(({ segment_id }) => !refused.has(segment_id));
     let verdict: SegmentVerdict;
     try {
-      verdict = await judge(deps, project, players, candidates, now, refuse);
+      verdict = await evaluateSegments(deps, project, players, candidates, now, refuse);
     } catch (error) {
       if (!(error instanceof TooManyPlayers)) throw error;
       too_large = idsOf(cut.part).length;
@@ -174,17 +180,17 @@ function concerns(entry: DirtyEntry, segment: SegmentToEvaluate): boolean {
   return entry.reads.includes(EVERYTHING) || entry.reads.some((read) => segment.reads.includes(read));
 }
 
-/** Sets a segment aside at once, so that the next evaluation leaves it out even if this one fails further on. */
-async function setAsideNow(
+/** Quarantines a segment at once, so that the next evaluation leaves it out even if this one fails further on. */
+async function quarantineNow(
   { postgres, logger, metrics }: EvaluationDeps,
   project: ProjectRef,
   { segment_id }: SegmentToEvaluate,
   reason: string,
   now: Date,
 ): Promise<void> {
-  logger.warn({ segment_id, reason }, 'a segment could not be evaluated; it is set aside');
+  logger.warn({ segment_id, reason }, 'a segment could not be evaluated; it is quarantined');
   metrics.segmentEvaluationsRefused.inc();
-  await setAside(postgres.service, { ...project, segment_id }, reason.slice(0, 1_000), now);
+  await quarantine(postgres.service, { ...project, segment_id }, reason.slice(0, 1_000), now);
 }
 
 /**
@@ -213,21 +219,21 @@ async function defer(
 }
 
 /**
- * Evaluates a segment that was set aside, alone, for the players that wait for it. It holds the lock of the segment like
+ * Evaluates a segment that was quarantined, alone, for the players that wait for it. It holds the lock of the segment like
  * a refresh, so evaluations of the project's other segments go on meanwhile. Once it succeeds, the segment is evaluated
- * together with the others again. Returns false when the segment stays set aside. Rejects when ClickHouse cannot be
+ * together with the others again. Returns false when the segment stays quarantined. Rejects when ClickHouse cannot be
  * asked.
  */
-export async function retrySetAside(deps: EvaluationDeps, ref: SegmentRef): Promise<boolean> {
+export async function evaluateQuarantined(deps: EvaluationDeps, ref: SegmentRef): Promise<boolean> {
   return deps.postgres.session(async (session) => {
     if (!(await tryLockMembership(session, ref))) return false;
     const now = new Date(deps.clock.now_ms());
-    const segment = await selectSetAsideSegment(deps.postgres.service, ref, now);
+    const segment = await selectQuarantinedSegment(deps.postgres.service, ref, now);
     if (segment === undefined) return false;
     if (segment.is_realtime) return evaluateAlone(deps, session, ref, segment, now);
     await session.begin(async (tx) => {
       await deleteDeferred(tx, ref);
-      await endSetAside(tx, ref);
+      await endQuarantine(tx, ref);
     });
     return true;
   });
@@ -243,10 +249,10 @@ async function evaluateAlone(
   const project = { tenant_id: ref.tenant_id, project_id: ref.project_id };
   const entries = boundPlayers(await readDeferred(deps.postgres.service, ref, MAX_ENTRIES));
   // From one player on: a segment that is still too expensive for one costs one query.
-  for await (const { verdict, remove } of judgeInParts(deps, project, entries, [segment], now, 1)) {
+  for await (const { verdict, remove } of evaluateInParts(deps, project, entries, [segment], now, 1)) {
     if (verdict.matching.size === 0) return false;
     await writeVerdict(session, project, verdict, now, remove);
   }
-  await session.begin((tx) => endSetAside(tx, ref));
+  await session.begin((tx) => endQuarantine(tx, ref));
   return true;
 }

@@ -40,7 +40,7 @@ function isOverLimits(error: unknown): boolean {
  * Runs a query within the limits. Rejects with SEGMENT_TOO_EXPENSIVE when the statement or a parameter is too long, or
  * when ClickHouse stops the query at a limit. When others use the memory, it rejects with the error of ClickHouse.
  */
-export async function ask<Row>(
+export async function runBounded<Row>(
   clickhouse: ClickHouse,
   sql: string,
   limits: string,
@@ -95,7 +95,7 @@ export async function differences(
   definition: Group,
 ): Promise<MembershipDifference[]> {
   const members = compileMembers(definition);
-  return ask<MembershipDifference>(
+  return runBounded<MembershipDifference>(
     clickhouse,
     `select player_id, max(is_new) as enters
     from (
@@ -135,7 +135,7 @@ export async function countMembers(
   larger_sample = 0,
 ): Promise<CountedMembers> {
   const more = larger_sample === 0 ? '' : `, groupArraySample(${larger_sample})(player_id) as more_ids`;
-  const [row] = await ask<CountedRow>(
+  const [row] = await runBounded<CountedRow>(
     clickhouse,
     `select count() as size, groupArraySample(${sample})(player_id) as player_ids${more} from (${sql})`,
     OVER_ALL,
@@ -159,7 +159,7 @@ export async function countConditions(
     ...(larger_sample === 0 ? [] : [`groupArraySampleIf(${larger_sample})(player_id, matches) as more_ids`]),
     ...columns.map((column) => `countIf(${column}) as of_${column}`),
   ];
-  const [row] = await ask<CountedRow & Record<string, unknown>>(
+  const [row] = await runBounded<CountedRow & Record<string, unknown>>(
     clickhouse,
     `select ${selected.join(', ')} from (${sql})`,
     OVER_ALL,
@@ -187,7 +187,7 @@ export async function matchPlayers(
   const { sql, params, verdicts } = compiled(() =>
     compileMatrix(definitions, question.now_ms, former_ids.length > 0, inlined),
   );
-  const rows = await ask<Record<string, unknown> & { player_id: string }>(clickhouse, sql, OVER_SOME, {
+  const rows = await runBounded<Record<string, unknown> & { player_id: string }>(clickhouse, sql, OVER_SOME, {
     ...params,
     ...question,
     players: player_ids,
@@ -208,7 +208,7 @@ export async function explainPlayer(
   definition: Group,
 ): Promise<{ root: ExplainedNode; row: Record<string, unknown> } | undefined> {
   const { sql, params, root } = compileExplanation(definition, former_ids.length > 0);
-  const [row] = await ask<Record<string, unknown>>(clickhouse, sql, OVER_SOME, {
+  const [row] = await runBounded<Record<string, unknown>>(clickhouse, sql, OVER_SOME, {
     ...params,
     ...question,
     players: player_ids,

@@ -6,7 +6,7 @@ import type { Players } from './evaluation-queries.ts';
 import { lockProjectEvaluation, REQUEST_WAIT_MS, shareMemberships } from './lock-queries.ts';
 import { selectLive } from './membership-queries.ts';
 import { noteError } from './queries.ts';
-import { judge, writeVerdict, type EvaluationDeps, type SegmentVerdict } from './verdict.ts';
+import { evaluateSegments, writeVerdict, type EvaluationDeps, type SegmentVerdict } from './verdict.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { selectSegmentsToEvaluate } from './dirty-player-queries.ts';
 
@@ -85,10 +85,17 @@ async function evaluateNext(
     const now = new Date(clock.now_ms());
     const live = await selectLive(service, project, ids);
     const candidates = next.filter(({ segment_id }) => live.has(segment_id));
-    const verdict = await judge(deps, project, players, candidates, now, async ({ segment_id }, reason) => {
-      logger.warn({ segment_id, reason }, 'a segment could not be evaluated for a player');
-      await noteError(service, { ...project, segment_id }, reason.slice(0, 1_000));
-    });
+    const verdict = await evaluateSegments(
+      deps,
+      project,
+      players,
+      candidates,
+      now,
+      async ({ segment_id }, reason) => {
+        logger.warn({ segment_id, reason }, 'a segment could not be evaluated for a player');
+        await noteError(service, { ...project, segment_id }, reason.slice(0, 1_000));
+      },
+    );
     await writeVerdict(session, project, verdict, now, async (tx) => {
       if (next.length === 0) return;
       const after = { evaluated: next.length, added: verdict.entered.length, removed: verdict.left.length };

@@ -253,10 +253,10 @@ export async function wantRefresh(tx: Tx, ref: SegmentRef, now: Date): Promise<v
 }
 
 /**
- * Sets a segment aside that could not be evaluated, or keeps it so, and records why. It is evaluated alone after 5, 10,
+ * Quarantines a segment that could not be evaluated, or keeps it so, and records why. It is evaluated alone after 5, 10,
  * 20 … 600 seconds.
  */
-export async function setAside(sql: Tx, ref: SegmentRef, message: string, now: Date): Promise<void> {
+export async function quarantine(sql: Tx, ref: SegmentRef, message: string, now: Date): Promise<void> {
   await sql`
     update segments set last_error = ${message}, evaluation_failures = evaluation_failures + 1,
       evaluation_retry_at = ${now}::timestamptz
@@ -264,8 +264,8 @@ export async function setAside(sql: Tx, ref: SegmentRef, message: string, now: D
     where ${itself(sql, ref)}`;
 }
 
-/** Ends {@link setAside}; clears the last error unless a refresh has failed. */
-export async function endSetAside(tx: Tx, ref: SegmentRef): Promise<void> {
+/** Ends {@link quarantine}; clears the last error unless a refresh has failed. */
+export async function endQuarantine(tx: Tx, ref: SegmentRef): Promise<void> {
   await tx`
     update segments set evaluation_failures = 0, evaluation_retry_at = null,
       last_error = case when refresh_failures > 0 then last_error end
@@ -316,8 +316,8 @@ export async function takeDueSegments(
     returning s.tenant_id, s.project_id, s.segment_id, epoch_ms(due.next_refresh_at) as due_ms`;
 }
 
-/** How many evaluations and refreshes of segments, and passing windows, are set aside or to be repeated. */
-export async function countSetAside(sql: Tx): Promise<{ step: string; count: bigint }[]> {
+/** How many evaluations and refreshes of segments, and passing windows, are quarantined or to be repeated. */
+export async function countQuarantined(sql: Tx): Promise<{ step: string; count: bigint }[]> {
   return sql<{ step: string; count: bigint }[]>`
     select 'evaluation' as step, count(*) as count from segments where evaluation_failures > 0 and deleted_at is null
     union all

@@ -2,7 +2,7 @@ import { ApiError } from '../errors.ts';
 import { OUT_OF_MEMORY, OUTAGES } from '../platform/clickhouse/error-codes.ts';
 import { StatementTimedOut } from '../platform/clickhouse/port.ts';
 
-/** Statements that may be refused while items are divided, and the time they may take, before it is given up. */
+/** Statements that may be refused while items are bisected, and the time they may take, before it is given up. */
 const MAX_REFUSED = 16;
 const MAX_REFUSED_MS = 60_000;
 
@@ -33,13 +33,13 @@ export function refusalOf(error: unknown): string | undefined {
 }
 
 /**
- * Calls `ask` for all items; when their statement is refused, for each half, so that one item fails alone. `onRefused`
+ * Calls `run` for all items; when their statement is refused, for each half, so that one item fails alone. `onRefused`
  * gets each item that is refused alone, with the reason. Rejects with errors that are no refusal. It also rejects after 16
  * refusals or a minute of them, but not before the first item was recorded by `onRefused`: so the next attempt is shorter.
  */
-export async function divide<Item>(
+export async function bisect<Item>(
   items: readonly Item[],
-  ask: (part: readonly Item[]) => Promise<void>,
+  run: (part: readonly Item[]) => Promise<void>,
   onRefused: (item: Item, reason: string) => Promise<void>,
 ): Promise<void> {
   let refused = 0;
@@ -50,7 +50,7 @@ export async function divide<Item>(
     if (first === undefined) return;
     const started_ms = performance.now();
     try {
-      await ask(part);
+      await run(part);
     } catch (error) {
       const reason = refusalOf(error);
       if (reason === undefined) throw error;

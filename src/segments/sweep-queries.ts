@@ -2,7 +2,7 @@ import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { isDateColumn, MESSAGES, type PassingWindow } from './dependencies.ts';
-import { ask, compiled, OVER_SOME } from './evaluation-queries.ts';
+import { runBounded, compiled, OVER_SOME } from './evaluation-queries.ts';
 import { ATTRIBUTE_PREFIX } from './language/fields.ts';
 import { Bindings } from './sql/bindings.ts';
 import { jsonDate } from './sql/json-sql.ts';
@@ -13,7 +13,7 @@ export interface SweepTask extends ProjectRef {
   windows: PassingWindow[];
   /**
    * Where the sweep begins: the stored position or the time when the oldest segment was defined, the later of them.
-   * Earlier crossings were found before, or are part of the first refresh.
+   * Earlier edges were found before, or are part of the first refresh.
    */
   swept_ms: bigint;
   /** The position as it is stored; null: the project was never swept. */
@@ -76,7 +76,7 @@ export async function selectLateWindows(sql: Tx, now: Date, limit: number): Prom
  * Has a window swept alone from `swept_at` on, or keeps it so, and records why, also in its segments. It is due after 30
  * seconds, one minute … half an hour.
  */
-export async function setWindowAside(
+export async function quarantineWindow(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
   window: PassingWindow,
@@ -140,7 +140,7 @@ export async function findPassedWindows(
   now_ms: number,
 ): Promise<PassedWindow[]> {
   const { parts, params } = compiled(() => compileEdges(windows));
-  return ask<PassedWindow>(clickhouse, parts.join('\nunion all\n'), OVER_SOME, {
+  return runBounded<PassedWindow>(clickhouse, parts.join('\nunion all\n'), OVER_SOME, {
     ...params,
     ...project,
     since_ms,

@@ -4,14 +4,14 @@ import type { Platform } from '../platform/platform.ts';
 import type { PassingWindow } from './dependencies.ts';
 import { insertDirtyPlayers } from './dirty-player-queries.ts';
 import { dirtyPlayersOf } from './dirty-players.ts';
-import { divide } from './refusal.ts';
+import { bisect } from './refusal.ts';
 import {
   findPassedWindows,
   markSwept,
   rejoinWindow,
   selectLateWindows,
   selectSweeps,
-  setWindowAside,
+  quarantineWindow,
   type LateWindow,
   type PassedWindow,
   type SweepTask,
@@ -93,7 +93,7 @@ async function sweepPart(
   const since_ms = Number(swept_ms);
   const now = new Date(now_ms);
   let is_whole = true;
-  await divide(
+  await bisect(
     windows,
     async (part) => {
       const passed = await findPassedWindows(clickhouse, project, part, since_ms, now_ms);
@@ -107,7 +107,7 @@ async function sweepPart(
       const reason = `a passing window could not be swept: ${why}`.slice(0, 1_000);
       logger.warn({ project_id, window, reason }, 'a window could not be swept; it is swept alone');
       await postgres.service.begin((tx) =>
-        setWindowAside(tx, project, window, { swept_at: new Date(since_ms), now, reason }),
+        quarantineWindow(tx, project, window, { swept_at: new Date(since_ms), now, reason }),
       );
     },
   );

@@ -9,7 +9,7 @@ import { markDependentsDirty } from './dirty-players.ts';
 import { matchPlayers, type Players } from './evaluation-queries.ts';
 import { changeMemberships, selectMemberships, type Members, type Membership } from './membership-queries.ts';
 import { copyPendingChanges } from './publish-changes.ts';
-import { divide, isForItsSize, TooManyPlayers } from './refusal.ts';
+import { bisect, isForItsSize, TooManyPlayers } from './refusal.ts';
 
 export type EvaluationDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'metrics'>;
 
@@ -36,7 +36,7 @@ export type OnRefused = (segment: SegmentToEvaluate, reason: string) => Promise<
  * only for one player by itself a segment is refused for that. The caller holds the project's evaluation lock and shares the locks of the segments, or holds the lock of
  * the only segment. No transaction is open meanwhile.
  */
-export async function judge(
+export async function evaluateSegments(
   deps: Pick<EvaluationDeps, 'postgres' | 'clickhouse'>,
   project: ProjectRef,
   players: Players,
@@ -56,7 +56,7 @@ export async function judge(
   const candidates = await readable(segments, onRefused);
   const question = { ...project, now_ms: now.getTime() };
   for (let from = 0; from < candidates.length; from += MAX_SEGMENTS_AT_ONCE) {
-    await divide(
+    await bisect(
       candidates.slice(from, from + MAX_SEGMENTS_AT_ONCE),
       async (part) => {
         const definitions = part.map(({ parsed }) => parsed);

@@ -140,7 +140,7 @@ it.each([
 /** How many players a query is about: their ids are one of its parameters. */
 const playersIn = (text: string) => /"players":\[([^\]]*)\]/.exec(text)?.[1]?.split(',').length ?? 0;
 
-it('players that are too many for one query are evaluated in parts, and no segment is set aside', async () => {
+it('players that are too many for one query are evaluated in parts, and no segment is quarantined', async () => {
   const ids = await players(200);
   const segments = await Promise.all(Array.from({ length: 4 }, () => realtime(everybody)));
   failure = (text) => (playersIn(text) > 30 ? OVER_OWN_LIMIT : undefined);
@@ -177,7 +177,7 @@ it('a part that is written stays written, and the others stay queued, when a lat
   expect(await queued()).toHaveLength(0);
 });
 
-it('a player who is too much for all segments at once sets none of them aside', async () => {
+it('a player who is too much for all segments at once quarantines none of them', async () => {
   const ids = await players(60);
   const segments = [
     await realtime(everybody),
@@ -195,7 +195,7 @@ it('a player who is too much for all segments at once sets none of them aside', 
   }
 });
 
-it('a segment that is set aside is tried again with fewer players', async () => {
+it('a segment that is quarantined is tried again with fewer players', async () => {
   const ids = await players(100);
   const [bad, good] = [await realtime(hard), await realtime(everybody)];
   failure = failsOn('hard@', OVER_OWN_LIMIT);
@@ -337,7 +337,7 @@ it('a window that cannot be swept stops no other, and is swept when it can be', 
   await evaluate();
   expect([await members(good), await members(bad), await members(later)]).toEqual([[], [other], []]);
   expect(await lastError(bad)).toContain('window');
-  // Set aside: the next sweep asks about the others alone, in one query.
+  // Quarantined: the next sweep asks about the others alone, in one query.
   queries = 0;
   ahead_ms += 1;
   await sweepWindows(platform, 0);

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { divide } from '../../src/segments/refusal.ts';
+import { bisect } from '../../src/segments/refusal.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -16,9 +16,9 @@ it('finds the item that is refused however long each refusal takes', async () =>
   };
   const items = Array.from({ length: 100 }, (_, i) => i);
   const once = (from: readonly number[]) =>
-    divide(from, ask, async (item) => void refused.push(await Promise.resolve(item)));
+    bisect(from, ask, async (item) => void refused.push(await Promise.resolve(item)));
   await once(items).catch(() => undefined);
-  // Without it, as when it is set aside.
+  // Without it, as when it is quarantined.
   await once(items.filter((item) => !refused.includes(item)));
   expect(refused).toEqual([37]);
   expect(new Set(asked).size).toBe(99);
@@ -30,7 +30,7 @@ it('gives up after 16 refusals, of which some were found', async () => {
   const ask = () => (asks++, Promise.reject(REFUSED));
   const items = Array.from({ length: 100 }, (_, i) => i);
   await expect(
-    divide(items, ask, async (item) => void refused.push(await Promise.resolve(item))),
+    bisect(items, ask, async (item) => void refused.push(await Promise.resolve(item))),
   ).rejects.toBe(REFUSED);
   expect(asks).toBe(16);
   expect(refused.length).toBeGreaterThan(3);
