@@ -1,4 +1,5 @@
 import type { PendingQuery } from 'postgres';
+import type { Backlog } from '../platform/backlog-gauge.ts';
 import { plainArray, textArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
@@ -241,4 +242,12 @@ export async function oldestDirtyMs(sql: Tx): Promise<number | undefined> {
   const [row] = await sql<{ marked_ms: bigint }[]>`
     select epoch_ms(marked_at) as marked_ms from dirty_players where segment_id is null order by entry_id limit 1`;
   return row === undefined ? undefined : Number(row.marked_ms);
+}
+
+/** Entries of dirty players, each of up to 1,000 players, that wait for an evaluation. */
+export async function readEntriesToEvaluate(tx: Tx, most: number): Promise<Backlog> {
+  const [row] = await tx<Backlog[]>`
+    select count(*)::integer as items, epoch_ms(min(marked_at))::float8 as oldest_ms
+    from (select marked_at from dirty_players order by entry_id limit ${most}) as waiting`;
+  return row ?? { items: 0, oldest_ms: null };
 }

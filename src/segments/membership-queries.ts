@@ -1,6 +1,7 @@
 import type { PlayerDependent } from '../players/dependents.ts';
 import type { PendingQuery } from 'postgres';
 import { revisionSql } from '../analytics/revision.ts';
+import type { Backlog } from '../platform/backlog-gauge.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
@@ -276,6 +277,14 @@ export async function deleteChanges(sql: Tx, changes: readonly PendingMembership
     delete from segment_changes c
     using ${rowsOf(sql, 'r', changes, { ...PROJECT_KEY, change_id: 'bigint' })}
     where c.tenant_id = r.tenant_id and c.project_id = r.project_id and c.change_id = r.change_id`;
+}
+
+/** Changes of memberships in the outbox, each of up to 1,000 players. */
+export async function readChangesToPublish(tx: Tx, most: number): Promise<Backlog> {
+  const [row] = await tx<Backlog[]>`
+    select count(*)::integer as items, epoch_ms(min(changed_at))::float8 as oldest_ms
+    from (select changed_at from segment_changes order by change_id limit ${most}) as waiting`;
+  return row ?? { items: 0, oldest_ms: null };
 }
 
 /** What happens to memberships when a player is merged or deleted. */

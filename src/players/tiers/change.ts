@@ -10,7 +10,6 @@ import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retierJob } from './jobs.ts';
 import { insertTier, lockTiers, selectTierRows, updateTier, type TierRef, type TierRow } from './queries.ts';
 import { storedPerks, type CreateTierBody, type PatchTierBody } from './schema.ts';
-import { tierResourceOf } from './tier-json.ts';
 
 export const TIER: RecordKind<'tenant', 'tier_id'> = {
   scope: 'tenant',
@@ -28,6 +27,32 @@ export interface ChangeDeps {
   clock: Clock;
   jobs: Jobs;
   notifications: Notifications;
+}
+
+/** The tier as the API shows it (spec part 2); its amounts were accepted as safe integers. */
+export function tierResourceOf(row: TierRow) {
+  const { tier_id, tenant_id, code, name, rank, color, glyph, perks, is_active, created_at, updated_at } =
+    row;
+  return {
+    id: tier_id,
+    tenant_id,
+    code,
+    name,
+    rank,
+    color,
+    glyph,
+    requirements: {
+      lifetime_deposit_subunit: Number(row.lifetime_deposit_subunit),
+      lifetime_wagered_subunit: Number(row.lifetime_wagered_subunit),
+      min_days_active: row.min_days_active,
+    },
+    demotion:
+      row.grace_days === null ? null : { inactivity_days: row.inactivity_days, grace_days: row.grace_days },
+    perks,
+    is_active,
+    created_at,
+    updated_at,
+  };
 }
 
 const auditTier = auditOf(TIER, (row: TierRow, _ref: { tenant_id: string }) => tierResourceOf(row));

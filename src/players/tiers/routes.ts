@@ -8,7 +8,7 @@ import { isUuid } from '../../platform/ids.ts';
 import type { TimePosition } from '../../platform/postgres/keyset.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { playerNotFound, withSurvivor } from '../profile/read.ts';
-import { changeTier, createTier, TIER, type ChangeDeps } from './change.ts';
+import { changeTier, createTier, TIER, tierResourceOf, type ChangeDeps } from './change.ts';
 import { selectPlayerTier, selectProjectOfPlayer, type PlayerTierRow } from './player-tier-queries.ts';
 import { listTiers, selectTier, type TierRow } from './queries.ts';
 import {
@@ -27,7 +27,6 @@ import {
 } from './schema.ts';
 import { listTierChanges, type TierChangeRow } from './tier-changes-queries.ts';
 import { recomputeTier, setTier } from './set-tier.ts';
-import { tierResourceOf } from './tier-json.ts';
 import { JsonText, exactJson } from '../../platform/exact-json.ts';
 
 /** Entries of the history in an answer. */
