@@ -2,7 +2,7 @@ import { TIER_REQUESTS_CHANNEL } from '../../src/ledger/tier-thresholds/queries.
 import { RoundRobin } from '../../src/platform/round-robin.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
-import { selectWaitingTenants } from '../../src/players/tiers/job-queries.ts';
+import { selectWaitingTenants, tierWork } from '../../src/players/tiers/job-queries.ts';
 import { serveRequests } from '../../src/players/tiers/jobs.ts';
 import type { Platform } from '../../src/platform/platform.ts';
 
@@ -16,7 +16,7 @@ const MAX_TENANTS = 1_000;
  * tenants take turns, each with its own back-off. Several processes may run it.
  */
 export async function startTierRecomputer(
-  { postgres, clock, logger }: Platform,
+  { postgres, clock, logger, workWatch }: Platform,
   notifications: Notifications,
 ): Promise<PollLoop> {
   const queue = new RoundRobin<string>({
@@ -29,9 +29,10 @@ export async function startTierRecomputer(
       if (worked) loop.wake();
     },
   });
-  // A notification is lost while the connection is down: then polling finds the players, at most one pause later.
-  const pauses = { idle_pause_ms: 5_000, longest_pause_ms: 10_000 };
-  const loop = startPolling({ name: 'tier-recomputer', logger, ...pauses }, async () => {
+  // A notification is lost while the connection is down: then the watch finds the players, at most one pause later.
+  const pauses = { idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
+  const work = workWatch.watch(tierWork, clock);
+  const loop = startPolling({ name: 'tier-recomputer', logger, ...pauses, work }, async () => {
     const tenants = await selectWaitingTenants(postgres.service, MAX_TENANTS);
     void queue.offer(tenants, (tenant_id) => serveRequests({ postgres, clock }, tenant_id));
     return false;

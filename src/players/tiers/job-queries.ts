@@ -1,7 +1,11 @@
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { TierRequest } from '../../ledger/tier-thresholds/queries.ts';
 import type { TenantPlayer } from './apply.ts';
+
+/** Returns a row while a player is queued. */
+export const tierWork: WorkQuery = (sql) => sql`select from tier_requests order by tenant_id limit 1`;
 
 /** The tenants with queued players, at most `limit`; one step through the index per tenant. */
 export async function selectWaitingTenants(sql: Tx, limit: number): Promise<string[]> {
