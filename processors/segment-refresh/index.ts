@@ -40,7 +40,7 @@ export async function startSegmentRefresh(
   notifications: Notifications,
 ): Promise<SegmentRefresh> {
   const { logger, clock, workWatch } = platform;
-  // Polling is needed beside notifications: one is lost while the connection is down, and the dirty players of a
+  // Polling is needed in addition to notifications: one is lost while the connection is down, and the dirty players of a
   // segment that is being refreshed are evaluated later.
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
   const dirty = workWatch.watch(dirtyWork, clock);

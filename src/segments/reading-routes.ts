@@ -31,7 +31,7 @@ interface Deps extends Pick<Platform, 'postgres' | 'clock'> {
   references: readonly FindReferences[];
 }
 
-/** What is shown of segments beside their definitions: members, sizes, users, and what a definition may say. */
+/** What is shown of segments in addition to their definitions: members, sizes, users, and what a definition may say. */
 export function segmentReadingEndpoints(deps: Deps): AnyEndpoint[] {
   return [vocabularyEndpoint(), ...pageEndpoints(deps), ...overviewEndpoints(deps)];
 }

@@ -11,7 +11,7 @@ function queueOf(max_running: readonly number[], options: Partial<RoundRobinOpti
 const keyOf = (item: string, level: number, levels: number) =>
   level === levels - 1 ? item : item.slice(0, level + 1);
 
-/** Serves items until they are told to end. */
+/** Serves items until `end` is called for them. */
 function held(queue: RoundRobin<string>) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -141,7 +141,7 @@ it('serves every item of a list once, and begins nothing after it was closed', a
   expect(served).toHaveLength(7);
 });
 
-it('who offers waits for these items, and not for one that runs since an earlier call', async () => {
+it('an offer resolves when its items have ended, and waits for none of an earlier one', async () => {
   const queue = queueOf([4, 1]);
   const { offer } = held(queue);
   expect(offer(['slow'])).toEqual(['slow']);

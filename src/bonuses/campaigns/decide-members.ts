@@ -13,7 +13,7 @@ export type Decision =
 
 /**
  * Decides about members in few statements: who passes the gate and has a place, and what each bonus is worth. Budgets come
- * after it. Members of whom the same is known are decided about at once. Nobody is locked: whoever passes is looked at
+ * after it. Members of whom the same is known are decided about at once. Nobody is locked: a member who passes is looked at
  * again under the lock of the player before there is a grant.
  */
 export async function decideMembers(

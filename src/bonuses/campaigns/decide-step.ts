@@ -11,7 +11,7 @@ import type { BonusCampaignRow } from './queries.ts';
 import { selectPending } from './reserve-queries.ts';
 import { reserveMembers } from './reserve.ts';
 import { loadIssueTerms, type MemberFacts } from './terms-of-issue.ts';
-import { lockBeside } from './work-queries.ts';
+import { lockPart } from './work-queries.ts';
 
 /** The parts of the platform that deciding uses. */
 export interface DecideDeps extends FactsDeps {
@@ -55,7 +55,7 @@ export async function decideStep(
   const decided = await retryConflicts(() =>
     postgres.service.begin(async (tx) => {
       last = undefined;
-      const locked = await lockBeside(tx, campaign, 'decisions', only !== undefined);
+      const locked = await lockPart(tx, campaign, 'decisions', only !== undefined);
       if (locked === undefined) return 0;
       const terms = await loadIssueTerms(tx, locked, now);
       if (bonusSettingsOf(terms.config).paused) return 0;

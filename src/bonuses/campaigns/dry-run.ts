@@ -117,7 +117,7 @@ async function dryRun(deps: FactsDeps, ref: BonusCampaignRef, limits: Limits): P
   }
 }
 
-/** The first of these members that can be decided about now: whoever was not asked about in time is in the next page. */
+/** The first of these members that can be decided about now: a member who was not asked about in time is in the next page. */
 async function known(
   deps: FactsDeps,
   terms: IssueTerms,

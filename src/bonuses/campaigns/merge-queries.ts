@@ -21,7 +21,7 @@ async function moveRows(
   ]);
 }
 
-/** A deleted player gets nothing more of campaigns; whoever is reserved is skipped instead of being released. */
+/** A deleted player gets nothing more of campaigns; a reserved one is skipped instead of being released. */
 async function skipRows(tx: Tx, { tenant_id, project_id, player_id }: PlayerRef): Promise<void> {
   await tx`
     update bonus_campaign_rows r set status = 'skipped', code = 'CANCELLED'

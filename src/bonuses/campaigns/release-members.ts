@@ -31,7 +31,7 @@ export interface Released {
   skipped: number;
 }
 
-/** `onFound` is told the last member who was looked at; undefined: there was none. */
+/** `onFound` gets the last member who was looked at; undefined: there was none. */
 interface Which {
   limit: number;
   only?: string;
@@ -41,7 +41,7 @@ interface Which {
 
 /**
  * Makes the grants of up to `limit` reserved members after `after`, or of `only` this one, which the sender sends from `due_at` on; the
- * transaction holds the campaign by `lockBeside`. Whoever does not pass the checks any more, or whose place another
+ * transaction holds the campaign by `lockPart`. A member who does not pass the checks any more, or whose place another
  * grant has taken since, is skipped, and the limits get back what was held. Members whose player another transaction
  * holds now are left for later; nobody is released while the tenant has paused its bonuses.
  */

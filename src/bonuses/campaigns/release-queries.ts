@@ -34,7 +34,7 @@ export async function selectReleasing(
       where u.campaign_id = c.campaign_id and u.tenant_id = c.tenant_id and u.project_id = c.project_id offset 0) u
       on true
     cross join lateral (
-      -- Not from the rows: while an old snapshot is open, whoever looks for one reads over all that were released.
+      -- Not from the rows: while an old snapshot is open, a search for one reads over all that were released.
       select coalesce(sum(n.members), 0) > 0 as has_reserved from bonus_campaign_counts n
       where n.tenant_id = c.tenant_id and n.project_id = c.project_id and n.campaign_id = c.campaign_id
         and n.status = 'reserved' offset 0) r

@@ -20,7 +20,7 @@ import {
   type ReleasingCampaign,
 } from './release-queries.ts';
 import { campaignQueue } from './work.ts';
-import { lockBeside, noteReleaseError } from './work-queries.ts';
+import { lockPart, noteReleaseError } from './work-queries.ts';
 
 /** The parts of the platform that releasing uses. */
 export type ReleaseDeps = Pick<Platform, 'postgres' | 'clock' | 'logger'>;
@@ -43,7 +43,7 @@ const PROBE_MS = 30_000;
 /**
  * Makes the grants of reserved members, of each campaign at its rate, and gives them to the sender with that; and those of
  * which nothing was sent when they were called, at the same rate. It asks nothing but Postgres: what is reserved was
- * promised, so it is sent although the template is paused meanwhile. Campaigns are released beside each other, and no turn
+ * promised, so it is sent although the template is paused meanwhile. Several campaigns are released at a time, and no turn
  * waits for one that takes long.
  */
 export class CampaignRelease {
@@ -155,7 +155,7 @@ export class CampaignRelease {
     const got_on = await retryConflicts(() =>
       postgres.service.begin(async (tx) => {
         await limitTransaction(tx, STATEMENT_MS, LOCK_MS);
-        const locked = await lockBeside(tx, campaign, 'release', false);
+        const locked = await lockPart(tx, campaign, 'release', false);
         if (locked === undefined) return 0;
         const shares = this.#allowed(campaign, await selectReleasedTo(tx, campaign), allowed);
         const { count, start_ms, each_ms } = shares;
@@ -239,7 +239,7 @@ export async function releaseMember(
 ): Promise<void> {
   await retryConflicts(() =>
     postgres.service.begin(async (tx) => {
-      const locked = await lockBeside(tx, ref, 'release', true);
+      const locked = await lockPart(tx, ref, 'release', true);
       if (locked === undefined) return;
       const now_ms = clock.now_ms();
       const released_to_ms = (await selectReleasedTo(tx, ref))?.getTime() ?? null;

@@ -73,11 +73,11 @@ export async function lockForStep(tx: Tx, ref: BonusCampaignRef): Promise<BonusC
 
 /**
  * Keeps the campaign as it is, being issued, until the transaction ends, and other transactions away from this part of its
- * work. The parts are beside each other and beside a step: they lock less than it does, and only a change of the campaign
+ * work. The parts run at the same time as each other and a step: they lock less than it does, and only a change of the campaign
  * by a request waits for them. Undefined when it is not being issued, when a request is changing it, or when another
  * transaction does the part; `is_patient` waits for that one.
  */
-export async function lockBeside(
+export async function lockPart(
   tx: Tx,
   ref: BonusCampaignRef,
   part: 'decisions' | 'release',

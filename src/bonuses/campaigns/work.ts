@@ -65,7 +65,7 @@ export function campaignQueue<Campaign extends BonusCampaignRef>(
 /**
  * Issues campaigns: makes rows of members, decides about them and reserves, ends and takes back grants, and finishes
  * campaigns. Each step is a short transaction that holds the campaign's row, and finds what is left in the rows, so after
- * a crash it goes on where it was. Campaigns are at work beside each other, each for a while; one that fails backs off.
+ * a crash it goes on where it was. Several campaigns are at work at a time, each for a while; one that fails backs off.
  */
 export class CampaignWork {
   readonly #deps: WorkDeps;
@@ -139,7 +139,7 @@ export class CampaignWork {
       const has_filled = await this.#fill(campaign);
       return (await this.#end(campaign)) || has_filled || this.#finish(campaign);
     }
-    // Beside each other: they are about other members.
+    // At the same time: they are about other members.
     const [filled, decided] = await Promise.allSettled([
       this.#fill(campaign),
       decideStep(this.#deps, campaign, { stop, cursor }),

@@ -87,7 +87,7 @@ function decideAll(
 }
 
 /**
- * Only takes players off a tier that is not active any more. Whoever the rules would move otherwise is moved by the next
+ * Only takes players off a tier that is not active any more. Players whom the rules would move otherwise are moved by the next
  * daily sweep, so an operator's mistake in a tier gives nothing to all players at once.
  */
 export function decideResets(

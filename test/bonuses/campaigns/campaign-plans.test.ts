@@ -16,7 +16,7 @@ import { countRows } from '../../../src/bonuses/campaigns/stats-queries.ts';
 import {
   endReserved,
   hasRows,
-  lockBeside,
+  lockPart,
   lockForStep,
   lockUnsent,
   selectDueBonusCampaigns,
@@ -155,7 +155,7 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
       const groups = await selectMemberGroups(tx, ref, ids, { segment_id: randomUUID(), has_rules: true });
       expect(groups).toMatchObject([{ player: null }]);
     },
-    async (tx) => expect(await lockBeside(tx, ref, 'release', false)).toMatchObject({ campaign_id }),
+    async (tx) => expect(await lockPart(tx, ref, 'release', false)).toMatchObject({ campaign_id }),
     async (tx) => expect(await skipPending(tx, ref, 5)).toBe(5),
     async (tx) => expect(await selectPending(tx, ref, { limit: 5 })).toHaveLength(5),
     async (tx) => expect(await retryRows(tx, ref, NIL_ID, 20)).toMatchObject({ rows: 20 }),

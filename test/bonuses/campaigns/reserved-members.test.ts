@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { releaseMembers } from '../../../src/bonuses/campaigns/release-members.ts';
 import { CampaignRelease } from '../../../src/bonuses/campaigns/release.ts';
-import { lockBeside } from '../../../src/bonuses/campaigns/work-queries.ts';
+import { lockPart } from '../../../src/bonuses/campaigns/work-queries.ts';
 import { compareBudgets } from '../../../src/bonuses/reconcile/compare-budgets.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { call, internally } from '../../engines/http-client.ts';
@@ -281,7 +281,7 @@ describe('a cancellation', () => {
     const ref = { tenant_id: on.tenant.tenant_id, project_id: on.tenant.project_id, campaign_id: id };
     let cancelled: Promise<unknown> | undefined;
     await service.platform.postgres.service.begin(async (tx) => {
-      const campaign = await lockBeside(tx, ref, 'release', true);
+      const campaign = await lockPart(tx, ref, 'release', true);
       if (campaign === undefined) throw new Error('the campaign is not being issued');
       const now = new Date();
       const released = await releaseMembers(tx, campaign, { limit: 2, now, due_at: now });
