@@ -1578,7 +1578,6 @@ create table public.message_sends (
   context jsonb,
   attempts smallint not null default 0,
   retry_at timestamp with time zone,
-  lease_id uuid,
   counted_at timestamp with time zone,
   enqueued_at timestamp with time zone not null,
   sent_at timestamp with time zone,
@@ -1596,6 +1595,7 @@ create table public.message_sends (
   merged_from uuid,
   gated_at timestamp with time zone,
   machine_opened_at timestamp with time zone,
+  claimed_until timestamp with time zone,
   constraint message_sends_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint message_sends_pkey PRIMARY KEY (send_id, tenant_id, project_id),
   constraint message_sends_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text, 'failed'::text, 'capped'::text])))
@@ -1607,7 +1607,7 @@ CREATE INDEX message_sends_by_provider_message ON public.message_sends USING btr
 CREATE UNIQUE INDEX message_sends_once ON public.message_sends USING btree (campaign_id, player_id, dedup_key, tenant_id, project_id);
 CREATE UNIQUE INDEX message_sends_once_per_node ON public.message_sends USING btree (journey_run_id, dedup_key, tenant_id, project_id) WHERE (journey_run_id IS NOT NULL);
 CREATE INDEX message_sends_open ON public.message_sends USING btree (tenant_id, project_id, COALESCE(queue_id, campaign_id), send_id, COALESCE(retry_at, '-infinity'::timestamp with time zone)) WHERE (status = ANY (ARRAY['queued'::text, 'sending'::text]));
-CREATE INDEX message_sends_sending ON public.message_sends USING btree (lease_id) WHERE (status = 'sending'::text);
+CREATE INDEX message_sends_sending ON public.message_sends USING btree (COALESCE(claimed_until, '-infinity'::timestamp with time zone)) WHERE (status = 'sending'::text);
 CREATE INDEX message_sends_unavailable ON public.message_sends USING btree (tenant_id, project_id, campaign_id, send_id) WHERE ((status = 'failed'::text) AND (error_code = 'PROVIDER_UNAVAILABLE'::text));
 -- row-level security of public.message_sends: enabled, forced
 create policy every_tenant on message_sends for all to engagement_service using (true);
@@ -1660,13 +1660,6 @@ create policy every_tenant on messaging_providers for all to engagement_service 
 create policy own_tenant on messaging_providers for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.messaging_providers to engagement_api;
 grant delete, insert, select, update on public.messaging_providers to engagement_service;
-
-create table public.messenger_leases (
-  lease_id uuid not null,
-  expires_at timestamp with time zone not null,
-  constraint messenger_leases_pkey PRIMARY KEY (lease_id)
-);
-grant delete, insert, select, update on public.messenger_leases to engagement_service;
 
 create table public.mirror_positions (
   name text not null,

@@ -165,8 +165,8 @@ async function tortureOn(
 }
 
 /**
- * Waits until what the process had sent to Postgres is done, and looks at the timers. Then leases and claims of the killed
- * process run out, to save the wait.
+ * Waits until what the process had sent to Postgres is done, and looks at the timers. Then the claims of the killed process run
+ * out, to save the wait.
  */
 async function afterKill(sql: Db): Promise<string[]> {
   for (let busy = true; busy;) {
@@ -177,7 +177,7 @@ async function afterKill(sql: Db): Promise<string[]> {
     if (busy) await sleep(5);
   }
   const differences = await complaintsAboutTimers({ sql });
-  await sql`update messenger_leases set expires_at = now() - interval '1 second'`;
+  await sql`update message_sends set claimed_until = now() where status = 'sending'`;
   await sql`update webhook_deliveries set next_at = now() where status = 'pending'`;
   await sql`update trigger_events set claimed_until = null where decided_at is null`;
   return differences;

@@ -5,6 +5,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { Suppression } from '../providers/message.ts';
 import type { ScopePlayer } from '../templates/player-scope.ts';
 import { scopeColumns, withTotals } from '../templates/scope-queries.ts';
@@ -192,7 +193,6 @@ export interface ClaimedSend extends ScopePlayer {
 
 /** The terms of a claim. */
 export interface ClaimTerms extends DueChoice {
-  lease_id: string;
   /** False: the messages fail with PROVIDER_NOT_CONFIGURED. */
   has_provider: boolean;
   /** Every event of the messages' players that was accepted before this moment is folded. */
@@ -200,15 +200,15 @@ export interface ClaimTerms extends DueChoice {
 }
 
 /**
- * Passes the oldest due messages of a queue through the gate. Messages that may go out become `sending` under
- * `lease_id` and count for the frequency caps, before they are handed over. A claim takes at most one message of a
+ * Passes the oldest due messages of a queue through the gate. Messages that may go out become `sending`, for 30 s or as
+ * long as {@link extendClaims} extends it, and count for the frequency caps, before they are handed over. A claim takes at most one message of a
  * player that may go out, and none of a player whose time zone the gate has not checked. Returns the rows that it has
  * written.
  */
 export async function claimSends(
   tx: Tx,
   queue: SendQueue,
-  { lease_id, has_provider, fenced_at, ...choice }: ClaimTerms,
+  { has_provider, fenced_at, ...choice }: ClaimTerms,
   gate: Gate,
 ): Promise<ClaimedSend[]> {
   const recipient = recipientOf(tx, queue.channel);
@@ -253,7 +253,7 @@ export async function claimSends(
         status = case when j.is_deferred then 'queued' else j.status end,
         error_code = case when not j.is_deferred then j.verdict end,
         recipient = coalesce(j.recipient, m.recipient),
-        lease_id = case when j.verdict is null then ${lease_id}::uuid end,
+        claimed_until = ${claimEnd(tx)},
         counted_at = case when j.verdict is null then ${fenced_at}::timestamptz end,
         gated_at = case when j.verdict is null then ${gate.now}::timestamptz else m.gated_at end,
         attempts = m.attempts + 1, retry_at = case when j.is_deferred then j.quiet_until end,
@@ -297,7 +297,7 @@ export async function selectSources(
       and template_id = any(${plainArray(template_ids)}::text::uuid[])`;
 }
 
-/** One attempt to send a message: the claims of a row count its attempts, so the number names the claim. */
+/** One attempt to send a message: each claim of a row counts one, and none is counted back, so the number names the claim. */
 export interface Attempt {
   send_id: string;
   attempts: number;
@@ -319,15 +319,13 @@ export interface SendResultRow extends Attempt {
 }
 
 /**
- * Writes the results of messages that were claimed under `lease_id`. A result changes only a row that is still of its
- * claim, so writing it again changes nothing, also when the message was claimed anew in between. A callback may have
- * arrived first; then its status stays, because it is further. The result replaces OUTCOME_UNKNOWN of a message that
- * was given up meanwhile.
+ * Writes the results of attempts. A result changes only a row that is still of its claim, so writing it again changes
+ * nothing, also when the message was claimed anew in between. A callback may have arrived first; then its status stays,
+ * because it is further. The result replaces OUTCOME_UNKNOWN of a message that was given up meanwhile.
  */
 export async function recordResults(
   tx: Tx,
   { tenant_id, project_id }: Pick<SendQueue, 'tenant_id' | 'project_id'>,
-  lease_id: string,
   results: readonly SendResultRow[],
   now: Date,
 ): Promise<void> {
@@ -344,13 +342,11 @@ export async function recordResults(
     counts: 'boolean',
     suppresses: 'text',
   });
-  // The row is of the claim while it has its attempt and its lease. A callback and giving up end the lease, but make no
-  // new attempt.
+  // The row is of the claim while it has its attempt and is not queued again. A callback and giving up make no new attempt.
   const found = tx`
     select o.ctid, o.status, o.error_code, o.channel, o.recipient from message_sends o
     where o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.send_id = g.send_id
-      and o.attempts = g.attempts
-      and (o.lease_id = ${lease_id} or (o.lease_id is null and o.status not in ('queued', 'sending'))) offset 0`;
+      and o.attempts = g.attempts and o.status <> 'queued' offset 0`;
   // The first statement locks the rows in order of send_id, as claims and merges do, which avoids deadlocks. The next
   // one sees the changes of other transactions, and finds the rows by their ctid, which cannot change any more.
   const locked = tx`
@@ -365,7 +361,7 @@ export async function recordResults(
       sent_at = case when r.status = 'sent' then coalesce(m.sent_at, ${now}) else m.sent_at end,
       counted_at = case when r.counts or not is_open then m.counted_at end,
       retry_at = case when is_open then r.retry_at end,
-      lease_id = null, changed_xid = pg_current_xact_id()
+      changed_xid = pg_current_xact_id()
     from (
       select g.status, g.error_code, g.provider_message_id, g.provider_code, g.provider_message, g.counts, o.ctid,
         'epoch'::timestamptz + g.retry_ms * interval '1 millisecond' as retry_at,
@@ -449,41 +445,50 @@ export async function giveUpLate(
   return { late, last_old: last_old ?? undefined, has_more: old === MAX_LOOKED_AT };
 }
 
-/**
- * Extends the lease to 20 s from now. While more than 15 s are left it writes nothing, so that the claims of one
- * messenger do not wait for each other's row lock.
- */
-export async function renewLease(sql: Tx, lease_id: string): Promise<void> {
-  await sql`
-    insert into messenger_leases (lease_id, expires_at)
-    select ${lease_id}, now() + interval '20 seconds'
-    where not exists (
-      select from messenger_leases where lease_id = ${lease_id} and expires_at > now() + interval '15 seconds')
-    on conflict (lease_id) do update set expires_at = excluded.expires_at`;
+/** Until when a message is claimed that is claimed now, by the clock of Postgres. Most deliveries end before. */
+function claimEnd(sql: Tx): PendingQuery<Row[]> {
+  return sql`now() + interval '30 seconds'`;
 }
 
-/** Deletes a lease under which no message is being sent. */
-export async function releaseLease(sql: Tx, lease_id: string): Promise<void> {
-  await sql`delete from messenger_leases where lease_id = ${lease_id}`;
+/** Messages per statement of {@link extendClaims}. */
+const MAX_EXTENDED = 1_000;
+
+/**
+ * Extends the claims of messages that are being delivered to 30 s from now. It writes only those of which less than 15 s
+ * are left, and waits for no row that is locked: the next call, some seconds later, extends its claim.
+ */
+export async function extendClaims(sql: Tx, delivering: readonly (ProjectRef & Attempt)[]): Promise<void> {
+  for (let from = 0; from < delivering.length; from += MAX_EXTENDED) {
+    const columns = { ...PROJECT_KEY, send_id: 'uuid', attempts: 'integer' } as const;
+    const given = rowsOf(sql, 'g', delivering.slice(from, from + MAX_EXTENDED), columns);
+    await sql`
+      with ending as materialized (
+        select o.ctid from ${given} cross join lateral (
+          select m.ctid from message_sends m
+          where m.tenant_id = g.tenant_id and m.project_id = g.project_id and m.send_id = g.send_id
+            and m.attempts = g.attempts and m.status = 'sending' and m.claimed_until < now() + interval '15 seconds'
+          for update skip locked) o
+      )
+      update message_sends m set claimed_until = ${claimEnd(sql)} from ending where m.ctid = ending.ctid`;
+  }
 }
 
 /**
- * Gives up messages that are `sending` under a lease that has expired or is gone, with OUTCOME_UNKNOWN. They may have
- * gone out, so they are never sent again and still count for the frequency caps. Returns how many.
+ * Gives up messages that are `sending` although their claim has passed, because their messenger died, with
+ * OUTCOME_UNKNOWN. They may have gone out, so they are never sent again and still count for the frequency caps. Returns
+ * how many.
  */
-export async function failOrphans(sql: Tx): Promise<number> {
+export async function giveUpAbandoned(sql: Tx): Promise<number> {
   const { count } = await sql`
-    with lost as materialized (
+    with abandoned as materialized (
       select o.ctid from message_sends o
-      where o.status = 'sending' and not exists (
-        select from messenger_leases a where a.lease_id = o.lease_id and a.expires_at > now())
+      where o.status = 'sending' and coalesce(o.claimed_until, '-infinity') <= now()
       for update skip locked
     )
     update message_sends m
     set status = 'failed', error_code = 'OUTCOME_UNKNOWN', provider_code = null, provider_message = null,
-      lease_id = null, changed_xid = pg_current_xact_id()
-    from lost
-    where m.ctid = lost.ctid`;
-  await sql`delete from messenger_leases where expires_at < now() - interval '1 hour'`;
+      changed_xid = pg_current_xact_id()
+    from abandoned
+    where m.ctid = abandoned.ctid`;
   return count;
 }

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { decryptSecrets } from '../providers/credentials.ts';
 import { selectProvidersByIds, type ProviderRow } from '../providers/queries.ts';
-import { newId } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { retryPauseMs } from '../../platform/retry-pause.ts';
@@ -18,14 +17,13 @@ import type { Message, SendOutcome } from '../providers/message.ts';
 import {
   claimSends,
   countDue,
-  failOrphans,
+  extendClaims,
+  giveUpAbandoned,
   giveUpLate,
   MAX_QUEUES,
   recordResults,
-  releaseLease,
   selectQueuedZones,
   selectQueues,
-  renewLease,
   tryLockMessages,
   type ClaimedSend,
   type ClaimTerms,
@@ -70,17 +68,6 @@ const LATE_PAUSE_MS = 60_000;
 /** How often such a queue is searched from its first message on. */
 const SEARCH_ANEW_MS = 1_800_000;
 
-/**
- * Batches are claimed under a lease, which a heartbeat renews; a claim also renews it in its own transaction. When a
- * batch fails, the next ones are claimed under a new lease (a new epoch). The old lease drains: it is released after
- * its last batch, and messages that are still `sending` under it are given up. `batches`: how many are running under
- * it.
- */
-interface MessengerLease {
-  lease_id: string;
-  batches: number;
-}
-
 /** A claim: the rows that it wrote, and the places at the provider for those that may go out. */
 interface Claimed {
   rows: ClaimedSend[];
@@ -92,7 +79,6 @@ interface Claimed {
 /** A batch of messages that may go out. */
 interface Batch extends Pick<Claimed, 'gated_at_ms'> {
   queue: SendQueue;
-  lease: MessengerLease;
   transport: OpenedTransport;
   places: HeldPlaces;
   rows: ClaimedSend[];
@@ -107,7 +93,9 @@ class FenceMoved extends Error {
  * Sends queued messages (spec part 4) in batches. Each batch: 1. waits until the fold has reached the present end of
  * the event log, in the partitions of the players ({@link QueueFence}); 2. passes messages through the gate and marks those
  * that may go out as `sending`; 3. hands them to the provider; 4. writes the results. After a crash before step 2
- * commits the messages are still queued; after a later crash another messenger gives them up with OUTCOME_UNKNOWN.
+ * commits the messages are still queued. Afterwards they are claimed for 30 s, and a heartbeat extends the claims of
+ * those that are being delivered. So after a later crash, and where the results of a batch cannot be written, the claims
+ * pass, and any messenger gives the messages up with OUTCOME_UNKNOWN.
  */
 export class Messenger {
   readonly #platform: MessengerDeps;
@@ -132,9 +120,9 @@ export class Messenger {
   readonly #deliveries = new Deliveries();
   /** The running claim of each project. */
   readonly #claiming = new Map<string, Promise<undefined>>();
-  #lease: MessengerLease = { lease_id: newId(), batches: 0 };
-  readonly #draining_leases = new Set<MessengerLease>();
-  #renewed_ms = -Infinity;
+  /** Batches whose results are not written yet. */
+  readonly #delivering = new Set<Batch>();
+  #extended_ms = -Infinity;
 
   constructor(platform: MessengerDeps, settings: MessengerSettings) {
     this.#platform = platform;
@@ -166,14 +154,11 @@ export class Messenger {
     this.#dispatcher.wake(queue_id);
   }
 
-  /** Waits for running batches, closes the transports and releases the leases. */
+  /** Waits for running batches and closes the transports. */
   async close(): Promise<void> {
     await this.#dispatcher.close();
     await this.#deliveries.ended();
     await this.#transports.close();
-    for (const { lease_id } of [this.#lease, ...this.#draining_leases]) {
-      await releaseLease(this.#platform.postgres.service, lease_id);
-    }
   }
 
   /** Starts batches of the next queues; returns how many queues were read. */
@@ -182,14 +167,12 @@ export class Messenger {
     for (let page = 0; page < MAX_PAGES; page++) {
       const queues = await this.#queuesInTurn();
       found += queues.length;
-      const serve = (queue: SendQueue) => {
-        const lease = this.#lease;
-        return this.#under(lease, stop, () => this.#serve(lease, queue, stop)).catch((error: unknown) => {
+      const serve = (queue: SendQueue) =>
+        this.#serve(queue, stop).catch((error: unknown) => {
           // The batch was waiting for the fold when the service stopped.
           if (stop?.aborted === true && error === stop.reason) return 'nothing' as const;
           throw error;
         });
-      };
       // Messages of a cancelled campaign are skipped; nothing is delivered.
       const mayServe = ({ tenant_id, is_cancelled }: SendQueue) =>
         is_cancelled || this.#deliveries.mayBegin(tenant_id);
@@ -211,45 +194,24 @@ export class Messenger {
 
   async #heartbeat(): Promise<void> {
     const { postgres, clock, logger } = this.#platform;
-    if (clock.now_ms() < this.#renewed_ms + HEARTBEAT_MS) return;
-    for (const lease of [this.#lease, ...this.#draining_leases]) {
-      if (lease !== this.#lease && lease.batches === 0) {
-        await releaseLease(postgres.service, lease.lease_id);
-        this.#draining_leases.delete(lease);
-      } else await renewLease(postgres.service, lease.lease_id);
-    }
-    this.#renewed_ms = clock.now_ms();
+    if (clock.now_ms() < this.#extended_ms + HEARTBEAT_MS) return;
+    const delivering = [...this.#delivering].flatMap(({ queue: { tenant_id, project_id }, rows }) =>
+      rows.map(({ send_id, attempts }) => ({ tenant_id, project_id, send_id, attempts })),
+    );
+    await extendClaims(postgres.service, delivering);
+    this.#extended_ms = clock.now_ms();
     await this.#transports.tidyRests();
-    const orphans = await failOrphans(postgres.service);
-    if (orphans > 0)
+    const messages = await giveUpAbandoned(postgres.service);
+    if (messages > 0) {
       logger.warn(
-        { orphans },
+        { messages },
         'messages that were being sent when their messenger died are of unknown outcome',
       );
-  }
-
-  /**
-   * Works on a batch under a lease. When it fails it may leave messages in `sending`: then the next batches get a new
-   * lease, and those messages are given up after the old one has drained.
-   */
-  async #under<T>(lease: MessengerLease, stop: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-    lease.batches += 1;
-    try {
-      return await work();
-    } catch (error) {
-      // When the service stops, a batch that waits for the fold rejects; it has claimed nothing.
-      if (this.#lease === lease && !(stop?.aborted === true && error === stop.reason)) {
-        this.#draining_leases.add(lease);
-        this.#lease = { lease_id: newId(), batches: 0 };
-      }
-      throw error;
-    } finally {
-      lease.batches -= 1;
     }
   }
 
   /** Claims a batch of the queue, and begins to deliver it; the delivery goes on without holding up other queues. */
-  async #serve(lease: MessengerLease, queue: SendQueue, stop: AbortSignal | undefined): Promise<Served> {
+  async #serve(queue: SendQueue, stop: AbortSignal | undefined): Promise<Served> {
     const { postgres } = this.#platform;
     const [provider] = await selectProvidersByIds(postgres.service, queue.tenant_id, [queue.provider_id]);
     const is_gone = provider === undefined || provider.deleted_at !== null;
@@ -268,12 +230,12 @@ export class Messenger {
     // The fence comes before the turn of the claim: a queue that waits for the fold delays no other of its project.
     const pass = await this.#fence.pass(queue, stop);
     if (pass.send_ids?.length === 0) return 'nothing';
-    const claimed = await this.#claim(queue, () => this.#claimNow(lease, queue, transport, pass));
+    const claimed = await this.#claim(queue, () => this.#claimNow(queue, transport, pass));
     if (claimed === 'locked') return claimed;
     const { places, gated_at_ms } = claimed;
     const rows = claimed.rows.filter(({ status }) => status === 'sending');
     if (transport !== undefined && places !== undefined && rows.length > 0) {
-      this.#beginDelivery({ queue, lease, transport, places, rows, gated_at_ms }, stop);
+      this.#beginDelivery({ queue, transport, places, rows, gated_at_ms }, stop);
     }
     return claimed.rows.length > 0 ? 'worked' : 'nothing';
   }
@@ -296,10 +258,12 @@ export class Messenger {
   }
 
   #beginDelivery(batch: Batch, stop: AbortSignal | undefined): void {
-    const { lease, queue, places } = batch;
-    const delivered = this.#under(lease, stop, () => this.#send(batch, stop))
+    const { queue, places } = batch;
+    this.#delivering.add(batch);
+    const delivered = this.#send(batch, stop)
       .catch((error: unknown) => this.#dispatcher.fail(queue, error))
       .finally(() => {
+        this.#delivering.delete(batch);
         places.keep(0);
         this.#dispatcher.endWait();
       });
@@ -323,7 +287,6 @@ export class Messenger {
   }
 
   async #claimNow(
-    lease: MessengerLease,
     queue: SendQueue,
     transport: OpenedTransport | undefined,
     pass: FencePass,
@@ -343,7 +306,6 @@ export class Messenger {
       only,
       least_tried_first: transport?.is_failing === true,
       has_provider: transport !== undefined,
-      lease_id: lease.lease_id,
       fenced_at,
     };
     try {
@@ -363,7 +325,6 @@ export class Messenger {
       if (!(await tryLockMessages(tx, queue))) return 'locked';
       const now = new Date(clock.now_ms());
       const gate = await tenantGateAt(tx, queue, now, () => selectQueuedZones(tx, queue, now, terms));
-      await renewLease(tx, terms.lease_id);
       const claimed = await claimSends(tx, queue, terms, gate);
       const let_through = claimed.flatMap(({ status, player_id }) => (status === 'sending' ? player_id : []));
       if (!(await pass.holdsFor(tx, queue, let_through))) throw new FenceMoved();
@@ -383,7 +344,7 @@ export class Messenger {
 
   /** Hands messages over and writes the results. After an error before the hand-over, all of them are queued again. */
   async #send(
-    { queue, lease, transport, places, rows, gated_at_ms }: Batch,
+    { queue, transport, places, rows, gated_at_ms }: Batch,
     stop: AbortSignal | undefined,
   ): Promise<void> {
     const { clock, metrics } = this.#platform;
@@ -397,7 +358,7 @@ export class Messenger {
         else ready.push({ row, message });
       }
     } catch (error) {
-      await this.#record(lease, queue, rows.map(requeued), stop);
+      await this.#record(queue, rows.map(requeued), stop);
       throw error;
     }
     this.#render_ms.set(queue.queue_id, (performance.now() - begun_ms) / rows.length);
@@ -416,7 +377,7 @@ export class Messenger {
       this.#logUnlessSent(row, outcome);
       results.push(resultOf(row, outcome, now_ms));
     }
-    await this.#record(lease, queue, results, stop);
+    await this.#record(queue, results, stop);
     for (const { status } of results) metrics.messagesSent.inc({ channel, outcome: status });
   }
 
@@ -431,7 +392,6 @@ export class Messenger {
    * up with OUTCOME_UNKNOWN.
    */
   async #record(
-    { lease_id }: MessengerLease,
     queue: SendQueue,
     results: readonly SendResultRow[],
     stop: AbortSignal | undefined,
@@ -442,9 +402,7 @@ export class Messenger {
       const pause_ms = retryPauseMs(RECORD_PAUSES, { attempt });
       try {
         const now = new Date(clock.now_ms());
-        await retryConflicts(() =>
-          postgres.service.begin((tx) => recordResults(tx, queue, lease_id, results, now)),
-        );
+        await retryConflicts(() => postgres.service.begin((tx) => recordResults(tx, queue, results, now)));
         return;
       } catch (error) {
         if (attempt === RECORD_TRIES || stop?.aborted === true) throw error;

@@ -45,7 +45,6 @@ export interface Row {
   provider_id: string | null;
   provider_message_id: string | null;
   recipient: string;
-  lease_id: string | null;
   counted_at: Date | null;
   sent_at: Date | null;
   delivered_at: Date | null;

@@ -309,7 +309,7 @@ describe('SendGrid callbacks', () => {
     ['failed', 'OUTCOME_UNKNOWN', 'delivered'],
     ['failed', 'PROVIDER_UNAVAILABLE', 'delivered'],
   ])('settle a message that is %s %s', async (status, error_code, becomes) => {
-    const open = { status, error_code, sent_at: null, counted_at: null, lease_id: newId() };
+    const open = { status, error_code, sent_at: null, counted_at: null };
     const send_id = await message(null, open);
     await post(event('delivered', send_id, 10, { sg_message_id: 'theirs.1' }));
     expect(await rowOf(send_id)).toMatchObject({
@@ -317,7 +317,6 @@ describe('SendGrid callbacks', () => {
       error_code: null,
       provider_id: sendgrid,
       provider_message_id: 'theirs',
-      lease_id: null,
       counted_at: at(10),
       sent_at: at(10),
       delivered_at: at(10),

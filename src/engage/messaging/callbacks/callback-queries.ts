@@ -93,7 +93,6 @@ async function apply(
         machine_opened_at = least(s.machine_opened_at, t.machine_opened_at),
         clicked_at = least(s.clicked_at, t.clicked_at),
         bounced_at = least(s.bounced_at, t.bounced_at),
-        lease_id = null,
         retry_at = null,
         changed_xid = pg_current_xact_id()
       from reported t
