@@ -16,7 +16,7 @@ import { recordTriggerEvents } from '../../src/engage/triggers/record.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { fanOutWork } from '../../src/engage/campaigns/fan-out-queries.ts';
 import { campaignWork } from '../../src/engage/campaigns/send-queries.ts';
-import { messageWork } from '../../src/engage/messaging/messenger-queries.ts';
+import { messageWork } from '../../src/engage/messaging/queue-queries.ts';
 import { triggerWork } from '../../src/engage/triggers/trigger-queries.ts';
 import { startPolling, type PollLoop, type PollOptions } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';

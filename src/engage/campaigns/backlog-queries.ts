@@ -1,4 +1,4 @@
-import { queueOrder } from '../messaging/messenger-queries.ts';
+import { queueOrder } from '../messaging/queue-queries.ts';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 

@@ -1,5 +1,4 @@
-import { gateAt } from '../messaging/gate-at.ts';
-import { gateRulesOf } from '../messaging/gate.ts';
+import { gateAt, gateRulesOf } from '../messaging/gate.ts';
 import type { RuleProduct } from '../../tenants/licence/rule.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectTenantConfig } from '../../tenants/config/queries.ts';

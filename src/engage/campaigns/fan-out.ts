@@ -1,4 +1,4 @@
-import { tenantGateAt } from '../messaging/gate-at.ts';
+import { tenantGateAt } from '../messaging/gate.ts';
 import { variantChooser } from './variant-choice.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { BackOff } from '../../platform/back-off.ts';

@@ -1,5 +1,5 @@
 import type { PendingQuery } from 'postgres';
-import { sendColumns } from '../messaging/send-row-queries.ts';
+import { sendColumns } from '../messaging/queries.ts';
 import type { SendStatus } from '../../analytics/message-status.ts';
 import type { FailureCode, SendRow, SkipCode } from '../messaging/send-row.ts';
 import type { Tx } from '../../platform/postgres/port.ts';

@@ -1,7 +1,7 @@
 import { matchNow } from '../../segments/match-now.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { tenantGateAt } from '../messaging/gate-at.ts';
+import { tenantGateAt } from '../messaging/gate.ts';
 import type { FiringEvent, ListenerRef, TriggerKind } from '../triggers/kind.ts';
 import { selectLiveCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 import { notifyMessengers } from '../messaging/wake-queries.ts';

@@ -3,7 +3,7 @@ import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
-import type { GateRules } from './gate.ts';
+import type { QuietHours } from './quiet-hours.ts';
 import type { SkipCode } from './send-row.ts';
 import { isSameAddressSql } from './suppression-queries.ts';
 import {
@@ -13,11 +13,30 @@ import {
   type Address,
   type PersonBar,
 } from '../../protection/exclusions/address-queries.ts';
+import type { MessageRules } from '../../tenants/licence/message-gate.ts';
 import { RISK_LEVELS } from '../../tenants/licence/rule.ts';
 
 // The gate is an SQL expression that decides for many players at once. Counting, fan-out, sending and tests share it.
 
 type Fragment = PendingQuery<Row[]>;
+
+/** A tenant's quiet hours, and the zone of players without one of their own. */
+export interface TenantQuietHours extends QuietHours {
+  default_timezone: string;
+}
+
+/** The tenant's rules for messages of one channel (spec part 4). */
+export interface GateRules {
+  channel: Channel;
+  /** The most messages in any 24 hours and in any 7 days; null: no cap. */
+  per_day: number | null;
+  per_week: number | null;
+  /** Whether a player without a stored consent gets no messages. */
+  consent_required: boolean;
+  quiet_hours: TenantQuietHours | null;
+  /** What the tenant's licence asks of messages on bonuses. */
+  licence: MessageRules;
+}
 
 /** The rules at the moment `now`, with the time zones that have quiet hours then. */
 export interface Gate extends GateRules {

@@ -1,26 +1,10 @@
-import { messageRulesOf, type MessageRules } from '../../tenants/licence/message-gate.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
 import { licenceRulesOf } from '../../tenants/config/bonus-settings.ts';
-import type { TenantConfig } from '../../tenants/config/read.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
-import type { QuietHours } from './quiet-hours.ts';
-
-/** A tenant's quiet hours, and the zone of players without one of their own. */
-export interface TenantQuietHours extends QuietHours {
-  default_timezone: string;
-}
-
-/** The tenant's rules for messages of one channel (spec part 4). */
-export interface GateRules {
-  channel: Channel;
-  /** The most messages in any 24 hours and in any 7 days; null: no cap. */
-  per_day: number | null;
-  per_week: number | null;
-  /** Whether a player without a stored consent gets no messages. */
-  consent_required: boolean;
-  quiet_hours: TenantQuietHours | null;
-  /** What the tenant's licence asks of messages on bonuses. */
-  licence: MessageRules;
-}
+import { readTenantConfig, type TenantConfig } from '../../tenants/config/read.ts';
+import { messageRulesOf } from '../../tenants/licence/message-gate.ts';
+import type { Gate, GateRules } from './gate-queries.ts';
+import { quietUntilMs, quietZones } from './quiet-hours.ts';
 
 /** The rules of a tenant for a channel that hold now. */
 export function gateRulesOf(
@@ -45,4 +29,32 @@ export function gateRulesOf(
 /** The rules for a test, which a user asked for: without caps and quiet hours. */
 export function withoutTiming(rules: GateRules): GateRules {
   return { ...rules, per_day: null, per_week: null, quiet_hours: null };
+}
+
+/**
+ * The gate at a moment. `zonesInUse` is called only when the tenant has quiet hours; null stands for players without a
+ * time zone.
+ */
+export async function gateAt(
+  rules: GateRules,
+  now: Date,
+  zonesInUse: () => Promise<readonly (string | null)[]> | readonly (string | null)[],
+): Promise<Gate> {
+  const { quiet_hours } = rules;
+  if (quiet_hours === null) return { ...rules, now, quiet_zones: [], quiet_until: [], known_zones: [] };
+  const asked = new Set((await zonesInUse()).map((zone) => zone ?? quiet_hours.default_timezone));
+  const known_zones = [...asked];
+  const quiet_zones = quietZones(quiet_hours, now.getTime(), known_zones);
+  const quiet_until = quiet_zones.map((zone) => new Date(quietUntilMs(quiet_hours, zone, now.getTime())));
+  return { ...rules, now, quiet_zones, quiet_until, known_zones };
+}
+
+/** The gate of a tenant for a channel, with the rules of the tenant's present configuration. */
+export async function tenantGateAt(
+  tx: Tx,
+  { tenant_id, channel }: { tenant_id: string; channel: Channel },
+  now: Date,
+  zonesInUse: () => Promise<readonly (string | null)[]> | readonly (string | null)[],
+): Promise<Gate> {
+  return gateAt(gateRulesOf(await readTenantConfig(tx, tenant_id), channel, now), now, zonesInUse);
 }

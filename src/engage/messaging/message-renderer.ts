@@ -9,7 +9,8 @@ import { readMoney } from '../templates/money-catalogue.ts';
 import { playerScope, type ScopeBonus } from '../templates/player-scope.ts';
 import { renderLongMessage } from '../templates/rendering.ts';
 import { compileTemplate, isBlank, renderMessage, type CompiledTemplate } from '../templates/render.ts';
-import { selectSources, type ClaimedSend, type SendQueue, type SourceTemplate } from './messenger-queries.ts';
+import { selectSources, type ClaimedSend, type SourceTemplate } from './messenger-queries.ts';
+import type { SendQueue } from './queue-queries.ts';
 import { unsubscribeHeaders } from './unsubscribe-link.ts';
 
 /** How long messages are rendered before the event loop gets a turn: a request needs several turns. */

@@ -8,9 +8,8 @@ import { retryPauseMs } from '../../platform/retry-pause.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { resultOf, renderFailed, requeued } from './delivery.ts';
-import { tenantGateAt } from './gate-at.ts';
-import { BatchDispatcher, type Served } from './batch-dispatcher.ts';
-import { Deliveries } from './deliveries.ts';
+import { tenantGateAt } from './gate.ts';
+import { BatchDispatcher, Deliveries, type Served } from './batch-dispatcher.ts';
 import { QueueFence, type FencePass } from './queue-fence.ts';
 import { MessageRenderer } from './message-renderer.ts';
 import type { Message, SendOutcome } from '../providers/message.ts';
@@ -19,17 +18,14 @@ import {
   countDue,
   extendClaims,
   giveUpAbandoned,
-  giveUpLate,
-  MAX_QUEUES,
   recordResults,
   selectQueuedZones,
-  selectQueues,
   tryLockMessages,
   type ClaimedSend,
   type ClaimTerms,
-  type SendQueue,
   type SendResultRow,
 } from './messenger-queries.ts';
+import { giveUpLate, MAX_QUEUES, selectQueues, type SendQueue } from './queue-queries.ts';
 import type { HeldPlaces } from './transports/places.ts';
 import { Transports, type OpenedTransport } from './transports/transports.ts';
 
@@ -200,7 +196,7 @@ export class Messenger {
     );
     await extendClaims(postgres.service, delivering);
     this.#extended_ms = clock.now_ms();
-    await this.#transports.tidyRests();
+    await this.#transports.tidyBackOffs();
     const messages = await giveUpAbandoned(postgres.service);
     if (messages > 0) {
       logger.warn(

@@ -14,10 +14,10 @@ const MAX_RECEIPTS = 1_000;
 /** Tenants that are looked at in one turn, and those whose receipts are written at the same time. */
 const MAX_TENANTS = 1_000;
 const MAX_RUNNING = 4;
-/** The longest statement, and the longest wait for one lock; after a failure a tenant rests. */
+/** The longest statement, and the longest wait for one lock; the back-off of a tenant after a failure. */
 const LONGEST_MS = 5_000;
 const LONGEST_LOCK_MS = 250;
-const REST_MS = 2_000;
+const BACK_OFF_MS = 2_000;
 /** The pause of a turn in which nothing ends. */
 const PAUSE_MS = 50;
 
@@ -52,8 +52,8 @@ export async function recordPushFeedback(
 
 /**
  * Writes recorded receipts to the pushes that their `send_id` names, if the push went to the event's player. Idempotent,
- * and independent of the order. Each tenant has a transaction of its own, and one whose messages are locked rests, while
- * those of others go on.
+ * and independent of the order. Each tenant has a transaction of its own, and one whose messages are locked backs off,
+ * while those of others go on.
  */
 export class PushReceipts {
   readonly #deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
@@ -61,8 +61,8 @@ export class PushReceipts {
   readonly #running = new Map<string, Promise<void>>();
   /** The tenant that was looked at last: the next turn begins behind it, so that busy tenants hold up no other. */
   #after = NIL_ID;
-  /** Until when a tenant rests, in milliseconds of the process's monotonic clock. */
-  readonly #resting = new BoundedCache<string, number>({ max: MAX_TENANTS });
+  /** Until when a tenant backs off, in milliseconds of the process's monotonic clock. */
+  readonly #back_offs = new BoundedCache<string, number>({ max: MAX_TENANTS });
 
   constructor(deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
     this.#deps = deps;
@@ -75,8 +75,8 @@ export class PushReceipts {
     for (const tenant_id of tenants) {
       if (this.#running.size >= MAX_RUNNING) break;
       this.#after = tenant_id;
-      const rests = (this.#resting.get(tenant_id) ?? 0) > performance.now();
-      if (!rests && !this.#running.has(tenant_id)) this.#run(tenant_id);
+      const backs_off = (this.#back_offs.get(tenant_id) ?? 0) > performance.now();
+      if (!backs_off && !this.#running.has(tenant_id)) this.#run(tenant_id);
     }
     // There are none behind it: the next turn begins with the first tenant again.
     if (this.#after === (tenants.at(-1) ?? began_at)) this.#after = NIL_ID;
@@ -102,7 +102,7 @@ export class PushReceipts {
         if (receipts.length > 0) await applyReceipts(tx, tenant_id, receipts, now);
       })
       .catch((error: unknown) => {
-        this.#resting.set(tenant_id, performance.now() + REST_MS);
+        this.#back_offs.set(tenant_id, performance.now() + BACK_OFF_MS);
         logger.warn(
           { err: error, tenant_id },
           'reports on pushes could not be written; they are tried again',

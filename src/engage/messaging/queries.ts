@@ -1,7 +1,12 @@
 import type { PendingQuery } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { sendColumns } from './send-row-queries.ts';
 import type { SendRow } from './send-row.ts';
+
+/** The columns of {@link SendRow}. */
+export function sendColumns(tx: Tx) {
+  return tx`send_id, campaign_id, journey_run_id, player_id, channel, template_id, variant_id, provider_id, recipient,
+    status, error_code, provider_message_id, provider_code, provider_message, enqueued_at, sent_at, delivered_at, opened_at, clicked_at, bounced_at`;
+}
 
 /** The last messages of a player, skipped ones too, the newest first. */
 export function selectPlayerMessages(

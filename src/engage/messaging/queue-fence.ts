@@ -3,8 +3,7 @@ import { NIL_ID } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { Fence, type FenceDeps, type FenceMark } from '../../protection/fence.ts';
 import { selectAddressed } from '../../protection/fence-queries.ts';
-import type { SendQueue } from './messenger-queries.ts';
-import { selectDueMessages } from './queue-fence-queries.ts';
+import { selectDueMessages, type SendQueue } from './queue-queries.ts';
 
 /** How long every batch waits for a partition: longer than the usual lag of the fold. */
 const PATIENCE_MS = 250;

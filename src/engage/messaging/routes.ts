@@ -6,8 +6,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectPlayerMessages } from './queries.ts';
 import { readReachability } from './reachability/read.ts';
-import { reachabilityQuery, reachabilityResource } from './reachability/schema.ts';
-import { playerMessagesQuery, sendResource } from './schema.ts';
+import { playerMessagesQuery, reachabilityQuery, reachabilityResource, sendResource } from './schema.ts';
 import { sendResourceOf } from './send-row.ts';
 
 interface Deps {

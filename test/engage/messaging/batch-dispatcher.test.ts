@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { BatchDispatcher, type Served } from '../../../src/engage/messaging/batch-dispatcher.ts';
-import type { SendQueue } from '../../../src/engage/messaging/messenger-queries.ts';
+import type { SendQueue } from '../../../src/engage/messaging/queue-queries.ts';
 
 function queueOf(n: number): SendQueue {
   const queue_id = String(n).padStart(3, '0');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Deliveries } from '../../../src/engage/messaging/deliveries.ts';
+import { Deliveries } from '../../../src/engage/messaging/batch-dispatcher.ts';
 
 /** Begins deliveries of the tenant as long as it may; returns how many, and what ends them. */
 function fill(deliveries: Deliveries, tenant_id: string) {

@@ -4,7 +4,7 @@ import type { Tx } from '../../../platform/postgres/port.ts';
 import { rowsOf } from '../../../platform/postgres/rows.ts';
 import { SEND_STATUSES } from '../../../analytics/message-status.ts';
 import { renewUnsubscriptionsSql } from '../suppression-queries.ts';
-import type { Callback, Receipt } from './callback.ts';
+import type { Callback, Receipt, Reply } from './callback.ts';
 
 type Fragment = PendingQuery<Row[]>;
 
@@ -254,4 +254,18 @@ function reportedOf(tx: Tx): Fragment {
       cross join lateral (select greatest(g.at, m.not_before) as at) c
       group by m.project_id, m.send_id, m.channel, m.recipient
     )`;
+}
+
+/** Notes a reply to a provider's messages; false when it was noted before. */
+export async function insertReply(
+  tx: Tx,
+  { tenant_id, provider_id }: { tenant_id: string; provider_id: string },
+  { message_id, wants_messages }: Reply,
+  now: Date,
+): Promise<boolean> {
+  const { count } = await tx`
+    insert into sms_replies (tenant_id, provider_id, message_id, wants_messages, received_at)
+    values (${tenant_id}, ${provider_id}, ${message_id}, ${wants_messages}, ${now})
+    on conflict do nothing`;
+  return count > 0;
 }

@@ -7,9 +7,8 @@ import { CHANNELS, type Channel } from '../../../tenants/config/channels.ts';
 import { selectTenantConfig } from '../../../tenants/config/queries.ts';
 import { foundConfig } from '../../../tenants/config/read.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
-import { gateAt } from '../gate-at.ts';
 import type { Gate } from '../gate-queries.ts';
-import { gateRulesOf } from '../gate.ts';
+import { gateAt, gateRulesOf } from '../gate.ts';
 import type { SkipCode } from '../send-row.ts';
 import { countVerdicts, selectReachability, selectZones, type ReachabilityRow } from './queries.ts';
 

@@ -1,7 +1,6 @@
 import { ApiError, validationError } from '../../../errors.ts';
 import { NotCaughtUp, waitUntilFolded } from '../../../analytics/caught-up.ts';
-import { gateRulesOf, withoutTiming } from '../gate.ts';
-import { gateAt } from '../gate-at.ts';
+import { gateAt, gateRulesOf, withoutTiming } from '../gate.ts';
 import type { Auditing } from '../../../http/audit.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { Message, SendOutcome } from '../../providers/message.ts';

@@ -5,14 +5,14 @@ import type { Message, SendOutcome, Transport } from '../../providers/message.ts
 import { noteOutcomes } from '../../providers/note-credentials.ts';
 import { openTransport } from './open.ts';
 import { ProviderPlaces, type HeldPlaces } from './places.ts';
-import { ProviderRests } from './provider-rests.ts';
+import { ProviderBackOffs } from './provider-back-offs.ts';
 
 const MAX_OPEN = 200;
 
 /** A provider's transport, and how many messages it may be given now. */
 export interface OpenedTransport {
   /**
-   * Whether a message may begin now: the provider is active, does not rest after failures, and has free places. When
+   * Whether a message may begin now: the provider is active, is in no back-off after failures, and has free places. When
    * it has too few, the queue is reported to `onPlace` once they are free.
    */
   mayBegin(queue_id: string): boolean;
@@ -20,7 +20,7 @@ export interface OpenedTransport {
   is_failing: boolean;
   /**
    * Takes places for up to `wanted` messages; one only when it is to probe a provider that failed, and none while the
-   * provider rests or its rate is used up. For a provider with a rate,
+   * provider is in its back-off or its rate is used up. For a provider with a rate,
    * `countDue` counts the due messages first, because permits that are taken cannot be returned. Whoever takes places
    * frees them, or gives them to `deliver`.
    */
@@ -41,7 +41,7 @@ export class Transports {
     max: MAX_OPEN,
     dispose: (transport) => this.#closeLater(transport),
   });
-  readonly #rests: ProviderRests;
+  readonly #back_offs: ProviderBackOffs;
   readonly #places = new Map<string, ProviderPlaces>();
   /** The queues that wait for a place, by provider; the first one is reported when a place is free. */
   readonly #waiting = new Map<string, Set<string>>();
@@ -55,7 +55,7 @@ export class Transports {
   ) {
     this.#onPlace = onPlace;
     this.#deps = deps;
-    this.#rests = new ProviderRests(deps);
+    this.#back_offs = new ProviderBackOffs(deps);
     this.#settings = settings;
     this.#secretsOf = secretsOf;
   }
@@ -71,10 +71,10 @@ export class Transports {
   }
 
   /** Forgets failures of providers that were deleted. Rejects when Postgres does not answer. */
-  async tidyRests(): Promise<void> {
-    const { failing } = this.#rests;
+  async tidyBackOffs(): Promise<void> {
+    const { failing } = this.#back_offs;
     if (failing.length === 0) return;
-    this.#rests.tidy(new Set(await selectExistingProviders(this.#deps.postgres.service, failing)));
+    this.#back_offs.tidy(new Set(await selectExistingProviders(this.#deps.postgres.service, failing)));
   }
 
   async close(): Promise<void> {
@@ -87,15 +87,15 @@ export class Transports {
     const places = this.#placesOf(provider_id, transport);
     return {
       mayBegin: (queue_id) => {
-        if (row.status !== 'active' || this.#rests.most(row) === 0) return false;
+        if (row.status !== 'active' || this.#back_offs.most(row) === 0) return false;
         if (places.is_worth_a_claim) return true;
         this.#wait(provider_id, queue_id);
         return false;
       },
-      is_failing: this.#rests.isFailing(row),
+      is_failing: this.#back_offs.isFailing(row),
       reserve: async (wanted, countDue) => {
-        const held = places.take(Math.min(wanted, this.#rests.most(row)));
-        if (held.count > 0) this.#rests.begin(row, held);
+        const held = places.take(Math.min(wanted, this.#back_offs.most(row)));
+        if (held.count > 0) this.#back_offs.begin(row, held);
         try {
           held.keep(await this.#permits(row, held.count, countDue));
           return held;
@@ -106,7 +106,7 @@ export class Transports {
       },
       deliver: async (messages, held) => {
         const begun_ms = this.#deps.clock.now_ms();
-        const note = (outcome: SendOutcome) => this.#rests.note(row, outcome, begun_ms);
+        const note = (outcome: SendOutcome) => this.#back_offs.note(row, outcome, begun_ms);
         const outcomes = await handOver(transport, messages, held, note);
         await this.#noteCredentials(row, outcomes);
         return outcomes;

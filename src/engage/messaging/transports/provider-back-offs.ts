@@ -5,20 +5,20 @@ import type { ProviderRef, ProviderRow } from '../../providers/queries.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import type { HeldPlaces } from './places.ts';
 
-/** A provider rests 2 s after its first failure, twice as long after each further one, at most 5 minutes. */
-const RESTS = {
+/** The back-off of a provider: 2 s after its first failure, twice as long after each further one, at most 5 minutes. */
+const BACK_OFFS = {
   first_ms: 2_000,
   longest_ms: 5 * 60_000,
   /** By Retry-After. */
   longest_asked_ms: 3_600_000,
 };
-/** When nothing probes it for so long after its rest, no message waits for it: its length is not reported any more. */
+/** When nothing probes it for so long after its back-off, no message waits for it: its length is not reported any more. */
 const REPORTED_AFTER_MS = 60_000;
 /** Beyond this number of failing providers the one used least is forgotten; it then begins anew. */
 const MAX_FAILING = 10_000;
 
-/** A provider that fails: it rests until `until_ms`; then one message probes whether it works again. */
-interface Rest {
+/** A provider that fails: it gets no message until `until_ms`; then one message probes whether it works again. */
+interface BackOff {
   /** Failures in a row; those of messages that were on their way together count once. */
   failures: number;
   began_ms: number;
@@ -33,16 +33,16 @@ type Deps = Pick<Platform, 'clock' | 'logger' | 'metrics'>;
 
 /**
  * The providers that fail. A provider fails when it is unavailable, asks for a pause, refuses its credentials, or leaves
- * unknown whether messages went out: then it rests, longer and longer, and its messages stay queued. An answer about one recipient, a
+ * unknown whether messages went out: then it gets none for longer and longer, and its messages stay queued. An answer about one recipient, a
  * refusal too, shows that it works. Each process knows its own failures only.
  */
-export class ProviderRests {
+export class ProviderBackOffs {
   readonly #deps: Deps;
-  readonly #resting: BoundedCache<string, Rest>;
+  readonly #failing: BoundedCache<string, BackOff>;
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.#resting = new BoundedCache<string, Rest>({
+    this.#failing = new BoundedCache<string, BackOff>({
       max: MAX_FAILING,
       dispose: ({ row: { provider_id, kind } }, _key, reason) => {
         if (reason !== 'set') deps.metrics.providerRest.remove({ provider_id, kind });
@@ -52,20 +52,20 @@ export class ProviderRests {
 
   /** The providers that fail. */
   get failing(): ProviderRef[] {
-    return [...this.#resting.values()].map(({ row: { tenant_id, provider_id } }) => ({
+    return [...this.#failing.values()].map(({ row: { tenant_id, provider_id } }) => ({
       tenant_id,
       provider_id,
     }));
   }
 
   /**
-   * Forgets the failing providers that are not among those that still exist, and reports no rest that is over and that
-   * nothing probes.
+   * Forgets the failing providers that are not among those that still exist, and reports no back-off that is over and
+   * that nothing probes.
    */
   tidy(existing: ReadonlySet<string>): void {
     const now_ms = this.#deps.clock.now_ms();
-    for (const [provider_id, { row, until_ms, probe }] of this.#resting.entries()) {
-      if (!existing.has(provider_id)) this.#resting.delete(provider_id);
+    for (const [provider_id, { row, until_ms, probe }] of this.#failing.entries()) {
+      if (!existing.has(provider_id)) this.#failing.delete(provider_id);
       else if (until_ms + REPORTED_AFTER_MS < now_ms && (probe?.count ?? 0) === 0) {
         this.#deps.metrics.providerRest.remove({ provider_id, kind: row.kind });
       }
@@ -74,65 +74,68 @@ export class ProviderRests {
 
   /** Whether the provider failed last, also while it is probed. */
   isFailing(row: ProviderRow): boolean {
-    return this.#restOf(row) !== undefined;
+    return this.#backOffOf(row) !== undefined;
   }
 
   /** How many messages may begin: all, one that probes the provider, or none. */
   most(row: ProviderRow): number {
-    const rest = this.#restOf(row);
-    if (rest === undefined) return Infinity;
-    const is_over = rest.until_ms <= this.#deps.clock.now_ms();
-    return is_over && (rest.probe?.count ?? 0) === 0 ? 1 : 0;
+    const back_off = this.#backOffOf(row);
+    if (back_off === undefined) return Infinity;
+    const is_over = back_off.until_ms <= this.#deps.clock.now_ms();
+    return is_over && (back_off.probe?.count ?? 0) === 0 ? 1 : 0;
   }
 
   /** Places were taken for messages that may begin; of a failing provider it is the place of the probe. */
   begin(row: ProviderRow, places: HeldPlaces): void {
-    const rest = this.#restOf(row);
-    if (rest !== undefined) rest.probe = places;
+    const back_off = this.#backOffOf(row);
+    if (back_off !== undefined) back_off.probe = places;
   }
 
   /** Notes the outcome of a message that was handed over at `begun_ms`. */
   note(row: ProviderRow, outcome: SendOutcome, begun_ms: number): void {
-    const rest = this.#restOf(row);
-    // What began before the rest was over belongs to the same failure; its success does not end the rest.
-    const is_probe = rest !== undefined && begun_ms >= rest.until_ms;
+    const back_off = this.#backOffOf(row);
+    // What began before the back-off was over belongs to the same failure; its success does not end the back-off.
+    const is_probe = back_off !== undefined && begun_ms >= back_off.until_ms;
     if (!isFailure(outcome)) {
-      if (is_probe) this.#recover(rest);
+      if (is_probe) this.#recover(back_off);
       return;
     }
     const now_ms = this.#deps.clock.now_ms();
     const asked_ms = outcome.kind === 'retry' ? (outcome.retry_after_ms ?? 0) : 0;
-    const asked_until_ms = now_ms + Math.min(asked_ms, RESTS.longest_asked_ms);
-    if (rest !== undefined && !is_probe) {
-      rest.until_ms = Math.max(rest.until_ms, asked_until_ms);
+    const asked_until_ms = now_ms + Math.min(asked_ms, BACK_OFFS.longest_asked_ms);
+    if (back_off !== undefined && !is_probe) {
+      back_off.until_ms = Math.max(back_off.until_ms, asked_until_ms);
       return;
     }
-    const failures = (rest?.failures ?? 0) + 1;
-    const until_ms = now_ms + retryPauseMs(RESTS, { attempt: failures, asked_ms });
-    this.#begin(row, { failures, began_ms: rest?.began_ms ?? now_ms, until_ms }, outcome.reason);
+    const failures = (back_off?.failures ?? 0) + 1;
+    const until_ms = now_ms + retryPauseMs(BACK_OFFS, { attempt: failures, asked_ms });
+    this.#begin(row, { failures, began_ms: back_off?.began_ms ?? now_ms, until_ms }, outcome.reason);
   }
 
-  #begin(row: ProviderRow, rest: Omit<Rest, 'probe' | 'row'>, reason: string): void {
+  #begin(row: ProviderRow, back_off: Omit<BackOff, 'probe' | 'row'>, reason: string): void {
     const { logger, metrics, clock } = this.#deps;
     const { tenant_id, provider_id, kind, updated_at } = row;
     const failed = { tenant_id, provider_id, kind, updated_at };
-    this.#resting.set(provider_id, { ...rest, probe: undefined, row: failed });
-    const rest_ms = rest.until_ms - clock.now_ms();
-    metrics.providerRest.set({ provider_id, kind }, rest_ms / 1_000);
-    const { failures } = rest;
-    logger.warn({ provider_id, kind, failures, rest_ms, reason }, 'a messaging provider fails; it rests');
+    this.#failing.set(provider_id, { ...back_off, probe: undefined, row: failed });
+    const pause_ms = back_off.until_ms - clock.now_ms();
+    metrics.providerRest.set({ provider_id, kind }, pause_ms / 1_000);
+    const { failures } = back_off;
+    logger.warn(
+      { provider_id, kind, failures, pause_ms, reason },
+      'a messaging provider fails and gets no messages for a while',
+    );
   }
 
-  #recover({ row: { provider_id, kind }, began_ms }: Rest): void {
+  #recover({ row: { provider_id, kind }, began_ms }: BackOff): void {
     const failed_ms = this.#deps.clock.now_ms() - began_ms;
-    this.#resting.delete(provider_id);
+    this.#failing.delete(provider_id);
     this.#deps.logger.info({ provider_id, kind, failed_ms }, 'a messaging provider works again');
   }
 
-  #restOf({ provider_id, updated_at }: ProviderRow): Rest | undefined {
-    const rest = this.#resting.get(provider_id);
-    if (rest === undefined || rest.row.updated_at.getTime() === updated_at.getTime()) return rest;
-    this.#resting.delete(provider_id);
+  #backOffOf({ provider_id, updated_at }: ProviderRow): BackOff | undefined {
+    const back_off = this.#failing.get(provider_id);
+    if (back_off === undefined || back_off.row.updated_at.getTime() === updated_at.getTime()) return back_off;
+    this.#failing.delete(provider_id);
     return undefined;
   }
 }
