@@ -113,7 +113,7 @@ export class BatchDispatcher {
     this.#wakeUp.abort();
   }
 
-  /** Something of the queue failed: it is not served for 5 s, whoever wakes it. */
+  /** Something of the queue failed: it is not served for 5 s, and no call wakes it. */
   fail(queue: SendQueue, error: unknown): void {
     this.#backOff(queue.queue_id, LONGEST_BACK_OFF_MS, true);
     this.#onFailure(queue, error);
@@ -165,14 +165,19 @@ const MAX_DELIVERIES = 1_000;
  * The batches that are being delivered, by tenant. At its limit a tenant begins no further one until one has ended. At
  * the limit of all only tenants that have none begin one: the slow providers of some tenants stop no other.
  */
-export class Deliveries {
-  /** They never reject. */
-  readonly #of_tenants = new Map<string, Set<Promise<void>>>();
+export class Deliveries<Batch extends object> {
+  /** With a promise that never rejects. */
+  readonly #of_tenants = new Map<string, Map<Batch, Promise<void>>>();
   #count = 0;
 
   /** How many batches are being delivered. */
   get count(): number {
     return this.#count;
+  }
+
+  /** Those that are being delivered. */
+  get batches(): Batch[] {
+    return [...this.#of_tenants.values()].flatMap((of_tenant) => [...of_tenant.keys()]);
   }
 
   /** Whether the tenant may begin another one. */
@@ -181,22 +186,22 @@ export class Deliveries {
     return (this.#of_tenants.get(tenant_id)?.size ?? 0) < most;
   }
 
-  /** Counts a delivery of the tenant until it has ended; it must never reject. */
-  add(tenant_id: string, delivered: Promise<void>): void {
+  /** Counts a batch of the tenant until it is delivered; the promise must never reject. */
+  add(tenant_id: string, batch: Batch, delivered: Promise<void>): void {
     const known = this.#of_tenants.get(tenant_id);
-    const of_tenant = known ?? new Set<Promise<void>>();
+    const of_tenant = known ?? new Map<Batch, Promise<void>>();
     if (known === undefined) this.#of_tenants.set(tenant_id, of_tenant);
     this.#count += 1;
     const ended = delivered.then(() => {
       this.#count -= 1;
-      of_tenant.delete(ended);
+      of_tenant.delete(batch);
       if (of_tenant.size === 0) this.#of_tenants.delete(tenant_id);
     });
-    of_tenant.add(ended);
+    of_tenant.set(batch, ended);
   }
 
   /** Resolves when those that are being delivered have ended. */
   async ended(): Promise<void> {
-    await Promise.all([...this.#of_tenants.values()].flatMap((of_tenant) => [...of_tenant]));
+    await Promise.all([...this.#of_tenants.values()].flatMap((of_tenant) => [...of_tenant.values()]));
   }
 }

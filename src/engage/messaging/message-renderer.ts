@@ -25,7 +25,7 @@ interface LinkSettings {
   public_url: string;
 }
 
-/** What a message is made of beside its row. */
+/** What a message is made of, in addition to its row. */
 interface Known {
   bonus: ScopeBonus | undefined;
   catalogue: MoneyCatalogue;

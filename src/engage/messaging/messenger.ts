@@ -113,11 +113,9 @@ export class Messenger {
     ttl: SEARCH_ANEW_MS,
     noUpdateTTL: true,
   });
-  readonly #deliveries = new Deliveries();
+  readonly #deliveries = new Deliveries<Batch>();
   /** The running claim of each project. */
   readonly #claiming = new Map<string, Promise<undefined>>();
-  /** Batches whose results are not written yet. */
-  readonly #delivering = new Set<Batch>();
   #extended_ms = -Infinity;
 
   constructor(platform: MessengerDeps, settings: MessengerSettings) {
@@ -191,7 +189,7 @@ export class Messenger {
   async #heartbeat(): Promise<void> {
     const { postgres, clock, logger } = this.#platform;
     if (clock.now_ms() < this.#extended_ms + HEARTBEAT_MS) return;
-    const delivering = [...this.#delivering].flatMap(({ queue: { tenant_id, project_id }, rows }) =>
+    const delivering = this.#deliveries.batches.flatMap(({ queue: { tenant_id, project_id }, rows }) =>
       rows.map(({ send_id, attempts }) => ({ tenant_id, project_id, send_id, attempts })),
     );
     await extendClaims(postgres.service, delivering);
@@ -255,15 +253,13 @@ export class Messenger {
 
   #beginDelivery(batch: Batch, stop: AbortSignal | undefined): void {
     const { queue, places } = batch;
-    this.#delivering.add(batch);
     const delivered = this.#send(batch, stop)
       .catch((error: unknown) => this.#dispatcher.fail(queue, error))
       .finally(() => {
-        this.#delivering.delete(batch);
         places.keep(0);
         this.#dispatcher.endWait();
       });
-    this.#deliveries.add(queue.tenant_id, delivered);
+    this.#deliveries.add(queue.tenant_id, batch, delivered);
   }
 
   /** Runs the claims of a project one after another; meanwhile other slots deliver. */

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { Deliveries } from '../../../src/engage/messaging/batch-dispatcher.ts';
 
 /** Begins deliveries of the tenant as long as it may; returns how many, and what ends them. */
-function fill(deliveries: Deliveries, tenant_id: string) {
+function fill(deliveries: Deliveries<object>, tenant_id: string) {
   const ends: (() => void)[] = [];
   while (deliveries.mayBegin(tenant_id)) {
-    deliveries.add(tenant_id, new Promise<void>((resolve) => ends.push(resolve)));
+    deliveries.add(tenant_id, {}, new Promise<void>((resolve) => ends.push(resolve)));
   }
   return ends;
 }

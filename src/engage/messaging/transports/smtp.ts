@@ -34,7 +34,7 @@ interface SmtpOptions {
  */
 export function openSmtp(config: SmtpConfig, options: SmtpOptions): Transport {
   const opening = openMailer(config, options);
-  // Whoever sends is told.
+  // `send` reports it.
   opening.catch(() => undefined);
   const sender = parseSender(config.from);
   return {
