@@ -34,9 +34,9 @@ export interface RunningMessenger {
 
 /**
  * messenger: due campaigns → sending; members → send rows; events that may fire campaigns → recorded → decided → send
- * rows; queued rows → gate → providers; players' feedback on push messages → recorded → their send rows. After a crash each step is found again. Several
- * messengers may run: only one at a time handles a range of members, and only one at a time takes the messages of a
- * project through the gate.
+ * rows; queued rows → gate → providers; players' feedback on push messages → recorded → their send rows. After a crash
+ * each step is found again. Several messengers may run: only one at a time handles a range of members, and only one at a
+ * time takes the messages of a project through the gate.
  */
 export async function startMessenger(
   platform: MessengerDeps & Pick<Platform, 'clickhouse' | 'workWatch'>,
@@ -45,7 +45,7 @@ export async function startMessenger(
 ): Promise<RunningMessenger> {
   const { logger, clock, workWatch } = platform;
   const pauses = { logger, idle_pause_ms: 1_000, longest_pause_ms: 10_000 };
-  // Their turns also renew leases, find orphans, tidy and set metrics.
+  // Their turns also extend claims, give up messages without one, tidy and set metrics.
   const with_housekeeping = { longest_wait_ms: 5_000 };
   const due = workWatch.watch(campaignWork, clock);
   const ranges = workWatch.watch(fanOutWork, clock);

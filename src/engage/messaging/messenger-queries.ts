@@ -118,9 +118,9 @@ export interface ClaimTerms extends DueChoice {
 
 /**
  * Passes the oldest due messages of a queue through the gate. Messages that may go out become `sending`, for 30 s or as
- * long as {@link extendClaims} extends it, and count for the frequency caps, before they are handed over. A claim takes at most one message of a
- * player that may go out, and none of a player whose time zone the gate has not checked. Returns the rows that it has
- * written.
+ * long as {@link extendClaims} extends it, and count for the frequency caps, before they are handed over. A claim takes
+ * at most one message of a player that may go out, and none of a player whose time zone the gate has not checked.
+ * Returns the rows that it has written.
  */
 export async function claimSends(
   tx: Tx,
@@ -214,7 +214,7 @@ export async function selectSources(
       and template_id = any(${plainArray(template_ids)}::text::uuid[])`;
 }
 
-/** One attempt to send a message: each claim of a row counts one, and none is counted back, so the number names the claim. */
+/** One attempt to send a message. Each claim of a row counts one, and nothing counts back: the number names the claim. */
 export interface Attempt {
   send_id: string;
   attempts: number;

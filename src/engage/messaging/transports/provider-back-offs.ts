@@ -33,8 +33,8 @@ type Deps = Pick<Platform, 'clock' | 'logger' | 'metrics'>;
 
 /**
  * The providers that fail. A provider fails when it is unavailable, asks for a pause, refuses its credentials, or leaves
- * unknown whether messages went out: then it gets none for longer and longer, and its messages stay queued. An answer about one recipient, a
- * refusal too, shows that it works. Each process knows its own failures only.
+ * unknown whether messages went out. Then it gets none for longer and longer, and its messages stay queued. An answer
+ * about one recipient, a refusal too, shows that it works. Each process knows its own failures only.
  */
 export class ProviderBackOffs {
   readonly #deps: Deps;

@@ -20,9 +20,8 @@ export interface OpenedTransport {
   is_failing: boolean;
   /**
    * Takes places for up to `wanted` messages; one only when it is to probe a provider that failed, and none while the
-   * provider is in its back-off or its rate is used up. For a provider with a rate,
-   * `countDue` counts the due messages first, because permits that are taken cannot be returned. The caller
-   * frees the places, or gives them to `deliver`.
+   * provider is in its back-off or its rate is used up. For a provider with a rate, `countDue` counts the due messages
+   * first, because permits that are taken cannot be returned. The caller frees the places, or gives them to `deliver`.
    */
   reserve(wanted: number, countDue: (most: number) => Promise<number>): Promise<HeldPlaces>;
   /** Hands messages over, and frees the place of each when it ends; outcomes in their order. Never rejects. */
