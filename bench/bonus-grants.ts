@@ -1,5 +1,5 @@
 import { Agent } from 'node:http';
-import { reported } from '../src/bonuses/grants/conclusion.ts';
+import { reported } from '../src/bonuses/grants/conclude.ts';
 import { Conclusions } from '../src/bonuses/grants/conclusions.ts';
 import { answerTo } from '../src/bonuses/grants/create.ts';
 import type { GrantRow } from '../src/bonuses/grants/grant-row.ts';
@@ -21,8 +21,17 @@ import {
 import { startBenchServer } from './child.ts';
 import { callAll, postJson } from './http-calls.ts';
 import type { Caller } from './journey-client.ts';
-import { alternate, median, percentile, perSecond, ratios, result, timed } from './measure.ts';
-import type { Result, Sample } from './measure.ts';
+import {
+  alternate,
+  median,
+  percentile,
+  perSecond,
+  ratios,
+  result,
+  timed,
+  type Result,
+  type Sample,
+} from './measure.ts';
 import { postgresUrlOf } from './platform.ts';
 import { insertPlayers } from './seed-queries.ts';
 
@@ -147,7 +156,7 @@ function ownPartOf({ platform, tenant_id, project_id }: TestService, template_id
       key: undefined,
     });
     if ('before' in intended) throw new Error('a grant without a key was answered before');
-    return intended.state;
+    return intended.intent;
   };
   return {
     intend,

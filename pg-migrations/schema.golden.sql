@@ -757,7 +757,7 @@ create table public.bonus_grants (
   recount_seq integer not null default 0,
   are_bets_recorded boolean not null default false,
   wagering_record text not null default 'open'::text,
-  put_off_to timestamp with time zone,
+  retry_early_at timestamp with time zone,
   merged_from uuid,
   constraint bonus_grants_bonus_amount_base_check CHECK ((bonus_amount_base >= 0)),
   constraint bonus_grants_bonus_amount_check CHECK ((bonus_amount >= (0)::numeric)),
@@ -780,7 +780,7 @@ CREATE INDEX bonus_grants_of_player ON public.bonus_grants USING btree (player_i
 CREATE INDEX bonus_grants_of_template ON public.bonus_grants USING btree (template_id, created_at DESC, grant_id DESC, tenant_id, project_id);
 CREATE UNIQUE INDEX bonus_grants_one_per_group ON public.bonus_grants USING btree (player_id, exclusion_group, tenant_id, project_id) WHERE ((exclusion_group IS NOT NULL) AND (status = ANY (ARRAY['pending'::text, 'active'::text])));
 CREATE UNIQUE INDEX bonus_grants_one_per_slot ON public.bonus_grants USING btree (player_id, template_id, slot, tenant_id, project_id) WHERE (status <> ALL (ARRAY['cancelled'::text, 'failed'::text]));
-CREATE INDEX bonus_grants_to_call ON public.bonus_grants USING btree (adapter_slug, tenant_id, project_id, next_attempt_at) WHERE ((next_attempt_at IS NOT NULL) AND ((put_off_to IS NULL) OR (outcome <> 'unsent'::text)));
+CREATE INDEX bonus_grants_to_call ON public.bonus_grants USING btree (adapter_slug, tenant_id, project_id, next_attempt_at) WHERE ((next_attempt_at IS NOT NULL) AND ((retry_early_at IS NULL) OR (outcome <> 'unsent'::text)));
 CREATE INDEX bonus_grants_to_close ON public.bonus_grants USING btree (ended_at, grant_id) WHERE ((ended_at IS NOT NULL) AND (wagering_record <> 'removed'::text));
 CREATE INDEX bonus_grants_to_compare ON public.bonus_grants USING btree (adapter_slug, tenant_id, project_id, grant_id) WHERE ((status = ANY (ARRAY['pending'::text, 'active'::text])) AND ((status = 'active'::text) OR (outcome <> 'unsent'::text) OR may_be_sent));
 CREATE INDEX bonus_grants_to_count ON public.bonus_grants USING btree (grant_id) WHERE ((activated_at IS NOT NULL) AND ((activated_at IS DISTINCT FROM counted_from) OR (LEAST(expires_at, ended_at) IS DISTINCT FROM counted_until)));

@@ -10,7 +10,7 @@ import { Recounter, type RecountDeps } from '../../src/bonuses/wagering/recount.
 import { bonusCampaignWork, selectDueBonusCampaigns } from '../../src/bonuses/campaigns/work-queries.ts';
 import { releaseWork } from '../../src/bonuses/campaigns/release-queries.ts';
 import { selectToPublish } from '../../src/bonuses/grants/publish-queries.ts';
-import { senderWork } from '../../src/bonuses/grants/sender-queries.ts';
+import { senderWork } from '../../src/bonuses/grants/call-queries.ts';
 import { completionWork } from '../../src/bonuses/wagering/completion-queries.ts';
 import { recountWork, selectToLookUp } from '../../src/bonuses/wagering/recount-queries.ts';
 import { MAX_AHEAD_MS } from '../../src/platform/timestamp.ts';
@@ -57,7 +57,7 @@ export async function startBonusSender(
     const work = workWatch.watch(query, clock);
     return startPolling({ name, logger, work, idle_pause_ms, longest_pause_ms: LONGEST_PAUSE_MS }, turn);
   };
-  const sender = new Sender(deps);
+  const sender: Sender = new Sender(deps, () => sending.wake());
   const sweep = new ProtectionSweep(deps);
   const recounter = new Recounter(deps);
   const uncounted = recountWork(() => recounter.has_more_without_rate);
@@ -68,7 +68,6 @@ export async function startBonusSender(
   const campaign_loop = poll('bonus-campaigns', bonusCampaignWork, (stop) => campaigns.turn(stop));
   campaigns.onMore = () => campaign_loop.wake();
   const sending = poll('bonus-sender', senderWork, (stop) => sender.turn(stop));
-  sender.onFree = () => sending.wake();
   release.onReleased = () => sending.wake();
   const loops = [
     campaign_loop,

@@ -19,17 +19,16 @@ export interface RunningKyc {
  */
 export function startKyc(platform: Platform, platforms: Platforms): RunningKyc {
   const { logger, clock, workWatch } = platform;
-  const caller = new KycCaller({ ...platform, platforms });
+  const caller = new KycCaller({ ...platform, platforms }, () => calls.wake());
   const pauses = { idle_pause_ms: 250, longest_pause_ms: 5_000 };
   const to_publish = workWatch.watch((sql) => selectToPublish(sql, 1), clock);
   const due = workWatch.watch(kycCallWork, clock);
   const publisher = startPolling({ name: 'kyc-publisher', logger, ...pauses, work: to_publish }, () =>
     publishOutbox(platform, KYC_EVENTS),
   );
-  const calls = startPolling({ name: 'kyc-caller', logger, ...pauses, work: due }, async () => {
-    await caller.turn();
-    return false;
-  });
+  const calls: PollLoop = startPolling({ name: 'kyc-caller', logger, ...pauses, work: due }, (stop) =>
+    caller.turn(stop),
+  );
   return {
     async close() {
       await Promise.all([publisher.close(), calls.close()]);

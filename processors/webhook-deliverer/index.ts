@@ -2,7 +2,7 @@ import { Deliverer, type DelivererDeps } from '../../src/engage/webhooks/deliver
 import { DELIVERIES_CHANNEL } from '../../src/engage/webhooks/delivery-queries.ts';
 import type { EncryptionKeys } from '../../src/platform/encryption.ts';
 import { deliveryWork } from '../../src/engage/webhooks/claim-queries.ts';
-import { startPolling } from '../../src/platform/poll-loop.ts';
+import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Platform } from '../../src/platform/platform.ts';
 
@@ -21,16 +21,13 @@ export async function startWebhookDeliverer(
   credentials_keys: EncryptionKeys,
 ): Promise<RunningDeliverer> {
   const { logger, workWatch } = platform;
-  const pending = workWatch.watch(deliveryWork, platform.clock);
-  const deliverer = new Deliverer(platform, credentials_keys);
-  const loop = startPolling(
-    { name: 'webhook-deliverer', logger, idle_pause_ms: 250, longest_pause_ms: 5_000, work: pending },
+  const due = workWatch.watch(deliveryWork, platform.clock);
+  const deliverer = new Deliverer(platform, credentials_keys, () => loop.wake());
+  const loop: PollLoop = startPolling(
+    { name: 'webhook-deliverer', logger, idle_pause_ms: 250, longest_pause_ms: 5_000, work: due },
     (stop) => deliverer.turn(stop),
   );
-  const wake = () => {
-    deliverer.wake();
-    loop.wake();
-  };
+  const wake = () => loop.wake();
   await notifications.on(DELIVERIES_CHANNEL, wake, wake);
   return {
     async close() {

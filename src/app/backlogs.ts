@@ -6,7 +6,7 @@ import {
 } from '../analytics/backlog-queries.ts';
 import { readStagesToPublish } from '../analytics/stage-queries.ts';
 import { readEventsToPublish } from '../bonuses/grants/publish-queries.ts';
-import { readDueGrants } from '../bonuses/grants/sender-queries.ts';
+import { readDueGrants } from '../bonuses/grants/call-queries.ts';
 import type { Role } from '../config.ts';
 import { readQueuedMessages, readRangesToFanOut } from '../engage/campaigns/backlog-queries.ts';
 import { readDueDeliveries } from '../engage/webhooks/claim-queries.ts';

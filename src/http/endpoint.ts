@@ -127,42 +127,45 @@ export interface StoredAnswer {
 }
 
 /**
- * Work whose effect is outside of Postgres, so that no single transaction holds the effect and its record. The stages run
+ * Work whose effect is outside of Postgres, so that no single transaction holds the effect and its record. The steps run
  * their transactions themselves, so that requests can share them; `claimKeys` and `storeAnswers` are to be called in them.
  */
-export interface Stages<State, Told> {
+export interface Saga<Intent, Outcome> {
   /**
    * Commits the intent, and with it the answer to repeated requests when this process dies before it gives another; until
    * a time that is stored with it they are told that the request is being worked on. `before`: the key has an answer, and
    * nothing was done. When it rejects, nothing must have been stored.
    */
-  begin: (key: AnswerKey | undefined) => Promise<{ state: State } | { before: StoredAnswer }>;
+  prepare: (key: AnswerKey | undefined) => Promise<{ intent: Intent } | { before: StoredAnswer }>;
   /** Outside of a transaction, with the committed intent. */
-  act: (state: State) => Promise<Told>;
+  execute: (intent: Intent) => Promise<Outcome>;
   /**
    * Commits what has come of it, together with the answer, which is the response body or an error. Either is stored under
    * the key.
    */
-  end: (key: AnswerKey | undefined, state: State, told: Told) => Promise<string | ApiError>;
+  settle: (key: AnswerKey | undefined, intent: Intent, outcome: Outcome) => Promise<string | ApiError>;
 }
 
 /**
- * As {@link Once}, for work in stages: each answer of `end` is stored under the request's key and given again, errors with
- * their status, too. Without a key the stages run the same way. Rejects with the error that `end` has resolved with, too.
+ * As {@link Once}, for a {@link Saga}: each answer of `settle` is stored under the request's key and given again, errors with
+ * their status, too. Without a key it runs the same way. Rejects with the error that `settle` has resolved with, too.
  */
-export type InStages = <State, Told>(tenant_id: string, stages: Stages<State, Told>) => Promise<StoredBody>;
+export type RunSaga = <Intent, Outcome>(
+  tenant_id: string,
+  saga: Saga<Intent, Outcome>,
+) => Promise<StoredBody>;
 
 /**
  * The answer that is stored under the request's key; undefined when there is none, or no key. For handlers that ask
- * others before {@link Once} or {@link InStages}: a repeated request must not ask again, nor fail because what it asks is
+ * others before {@link Once} or {@link RunSaga}: a repeated request must not ask again, nor fail because what it asks is
  * gone since. Rejects with the stored error, IDEMPOTENCY_KEY_REUSED or IDEMPOTENCY_IN_PROGRESS.
  */
 export type Replay = (tenant_id: string) => Promise<StoredBody | undefined>;
 
-/** One request of an idempotent endpoint; the handler uses `once` or `inStages`. */
+/** One request of an idempotent endpoint; the handler uses `once` or `runSaga`. */
 export interface IdempotentCall<Caller, Query, Body> extends Call<Caller, Query, Body> {
   once: Once;
-  inStages: InStages;
+  runSaga: RunSaga;
   replay: Replay;
 }
 
@@ -215,7 +218,7 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   /** True: the endpoint accepts an Idempotency-Key header (spec part 1) and writes its effect in `call.once`. */
   idempotent?: Idempotent;
   /**
-   * Returns the whole response body as text; an idempotent endpoint returns the result of `call.once`, `inStages` or `replay`.
+   * Returns the whole response body as text; an idempotent endpoint returns the result of `call.once`, `runSaga` or `replay`.
    * An endpoint whose `content_type` is `EVENT_STREAM` returns what writes the events, from then on. One that answers with a
    * file returns what the file is read from.
    */

@@ -3,7 +3,7 @@ import { ApiError, validationError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isUuid } from '../platform/ids.ts';
 import type { Postgres, Tx } from '../platform/postgres/port.ts';
-import type { AnswerKey, InStages, Once, Replay, StoredAnswer, StoredBody } from './endpoint.ts';
+import type { AnswerKey, RunSaga, Once, Replay, StoredAnswer, StoredBody } from './endpoint.ts';
 import { errorBody } from './error-handler.ts';
 import {
   removeRecords,
@@ -75,24 +75,24 @@ export function createOnce(
   };
 }
 
-/** Creates the `inStages` of one request (see {@link InStages}); the rest is as of {@link createOnce}. */
-export function createInStages(
+/** Creates the `runSaga` of one request (see {@link RunSaga}); the rest is as of {@link createOnce}. */
+export function createRunSaga(
   { clock }: Pick<IdempotencyDeps, 'clock'>,
   request: KeyedRequest,
   onReplay: (status: number) => void,
-): InStages {
+): RunSaga {
   const { route, status } = request;
   const key = checkedKey(request.key);
   const request_hash = hashOf(request);
-  return async (tenant_id, { begin, act, end }) => {
+  return async (tenant_id, { prepare, execute, settle }) => {
     const answer_key =
       key === undefined ? undefined : { tenant_id, route, key, request_hash, status, now_ms: clock.now_ms() };
-    const begun = await begin(answer_key);
-    if ('before' in begun) {
-      onReplay(begun.before.status);
-      return answered(begun.before);
+    const prepared = await prepare(answer_key);
+    if ('before' in prepared) {
+      onReplay(prepared.before.status);
+      return answered(prepared.before);
     }
-    const answer = await end(answer_key, begun.state, await act(begun.state));
+    const answer = await settle(answer_key, prepared.intent, await execute(prepared.intent));
     if (typeof answer !== 'string') throw answer;
     return answer as StoredBody;
   };

@@ -22,7 +22,7 @@ import { issuesOf } from './error-handler.ts';
 import { EVENT_STREAM, openEventStream } from './event-stream.ts';
 import { isUuid } from '../platform/ids.ts';
 import {
-  createInStages,
+  createRunSaga,
   createOnce,
   createReplay,
   type IdempotencyDeps,
@@ -168,9 +168,9 @@ function idempotentHandlerOf(
       void reply.header('idempotent-replayed', 'true');
     };
     const once = createOnce(guards.idempotency, keyed, onReplay);
-    const inStages = createInStages(guards.idempotency, keyed, onReplay);
+    const runSaga = createRunSaga(guards.idempotency, keyed, onReplay);
     const replay = createReplay(guards.idempotency, keyed, onReplay);
-    const body = await lane.run(tenant_id, () => endpoint.handle({ ...call, once, inStages, replay }));
+    const body = await lane.run(tenant_id, () => endpoint.handle({ ...call, once, runSaga, replay }));
     setHead(endpoint, replayed ?? status, request, reply);
     return body;
   };

@@ -1,3 +1,5 @@
+import { bucketOf } from './bucket.ts';
+
 /** How the pauses between attempts at the same work grow: by a factor, or as listed. */
 export type RetrySchedule = (
   | {
@@ -14,6 +16,19 @@ export type RetrySchedule = (
   /** The longest pause that the other side may ask for; by default none. */
   longest_asked_ms?: number;
 };
+
+/** The limits of pauses between calls to other systems: webhooks, casino platforms. */
+export const CALL_PAUSES = { jitter_percent: 20, longest_asked_ms: 3_600_000 };
+
+const JITTER_STEPS = 1_001;
+
+/**
+ * The jitter of the pause after an attempt. It follows from `key`, which names what the attempts are about, so that calls
+ * which failed together do not come back together.
+ */
+export function jitterOf(key: string, attempt: number): number {
+  return bucketOf(`${key}:${attempt}`, JITTER_STEPS) / (JITTER_STEPS - 1);
+}
 
 /** What a pause follows. */
 export interface FailedAttempt {

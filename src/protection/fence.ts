@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { identityKeyOf } from '../ingest/events/envelope.ts';
 import { behindEnds, noteEnds, type NotedEnds } from '../platform/event-log/passed-ends.ts';
 import type { EventLog } from '../platform/event-log/port.ts';
+import { groupBy } from '../platform/group-by.ts';
 import { OWNERS } from '../platform/event-log/position-queries.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Platform } from '../platform/platform.ts';
-import type { AddressedPlayer } from './fence-queries.ts';
+import { selectIdsOf, type AddressedPlayer } from './fence-queries.ts';
 
 /** What the fence needs of the platform. */
 export type FenceDeps = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
@@ -100,6 +101,26 @@ export class Fence {
     const behind = await this.behind(mark);
     for (const partition of this.#slow.keys()) if (!behind.has(partition)) this.#slow.delete(partition);
     return behind;
+  }
+
+  /** The players of whom events in partitions that are `behind` may not be folded; each has its present id. */
+  async heldBack(
+    mark: FenceMark,
+    behind: ReadonlySet<number>,
+    players: readonly (ProjectRef & { player_id: string })[],
+  ): Promise<Set<string>> {
+    const held = new Set<string>();
+    if (behind.size === 0) return held;
+    const keyOf = ({ tenant_id, project_id }: ProjectRef) => `${tenant_id} ${project_id}`;
+    for (const of_project of groupBy(players, keyOf).values()) {
+      const [project] = of_project;
+      if (project === undefined) continue;
+      const player_ids = [...new Set(of_project.map(({ player_id }) => player_id))];
+      for (const { player_id, ids } of await selectIdsOf(this.#log.sql, project, player_ids)) {
+        if ([...this.partitionsOf(mark, project, ids)].some((one) => behind.has(one))) held.add(player_id);
+      }
+    }
+    return held;
   }
 
   /** The partitions that the fold has not applied up to the mark; all of them when its positions prove nothing. */

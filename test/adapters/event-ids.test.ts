@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { v5 } from 'uuid';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { idOfPublished } from '../../src/adapters/event-ids.ts';
+import { idOfPublished } from '../../src/adapters/inbound.ts';
 
 it('the id of a published event is UUID v5 of the slug in the namespace of the platform’s event', () => {
   const event_id = randomUUID();

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { callPauseMs, hurriedCallPauseMs } from '../../src/adapters/retry-schedule.ts';
+import { callPauseMs, earlyCallPauseMs } from '../../src/adapters/retry-schedule.ts';
 import { lastAttemptMs } from '../../src/engage/journeys/runs/delivery-time.ts';
 import { sendPauseMs } from '../../src/engage/messaging/delivery.ts';
 import { deliveryPauseMs } from '../../src/engage/webhooks/retry-schedule.ts';
@@ -20,18 +20,18 @@ it('a message that was not sent is tried again after 5 s, then after twice as lo
   expect(ATTEMPTS.map((n) => sendPauseMs(n, 1e12))).toEqual(ATTEMPTS.map(() => 24 * HOUR_MS));
 });
 
-it('a call to a platform has its listed pauses with a fifth of jitter, and a tenth of that in a hurry', () => {
+it('a call to a platform has its listed pauses with a fifth of jitter, and a tenth of that when it is made early', () => {
   const listed_ms = [SECOND_MS, 5 * SECOND_MS, 30 * SECOND_MS, 2 * MINUTE_MS, 10 * MINUTE_MS, HOUR_MS];
   for (const key of KEYS) {
     for (const calls of ATTEMPTS) {
       const jitter = bucketOf(`${key}:${calls}`, 1_001) / 1_000;
       const usual_ms = ((listed_ms[calls - 1] ?? HOUR_MS) * (100 + 20 * (2 * jitter - 1))) / 100;
       expect(callPauseMs(key, calls)).toBe(Math.round(usual_ms));
-      expect(hurriedCallPauseMs(key, calls)).toBe(Math.round(usual_ms / 10));
+      expect(earlyCallPauseMs(key, calls)).toBe(Math.round(usual_ms / 10));
       for (const asked_ms of [7_000, 1e9]) {
         const least_ms = Math.min(asked_ms, HOUR_MS);
         expect(callPauseMs(key, calls, asked_ms)).toBe(Math.round(Math.max(usual_ms, least_ms)));
-        expect(hurriedCallPauseMs(key, calls, asked_ms)).toBe(Math.round(Math.max(usual_ms / 10, least_ms)));
+        expect(earlyCallPauseMs(key, calls, asked_ms)).toBe(Math.round(Math.max(usual_ms / 10, least_ms)));
       }
     }
   }

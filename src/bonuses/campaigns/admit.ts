@@ -1,7 +1,6 @@
 import { ApiError } from '../../errors.ts';
 import type { TenantConfig } from '../../tenants/config/read.ts';
-import { requireEligible } from '../grants/eligibility.ts';
-import { refuseByLicence } from '../grants/grant-licence.ts';
+import { requireEligible, refuseByLicence } from '../grants/eligibility.ts';
 import { requirePlace } from '../grants/issue.ts';
 import type { GrantCounts, GrantPlayer } from '../grants/issue-queries.ts';
 import type { Worth } from '../grants/worth.ts';

@@ -42,7 +42,7 @@ export async function selectReleasing(
       and (r.has_reserved or exists (select from bonus_grants g
         where g.campaign_id = c.campaign_id and g.tenant_id = c.tenant_id and g.project_id = c.project_id
           and g.status = 'pending' and g.outcome = 'unsent'
-          and g.put_off_to is not null and least(g.put_off_to, g.next_attempt_at) <= ${now} offset 0))
+          and g.retry_early_at is not null and least(g.retry_early_at, g.next_attempt_at) <= ${now} offset 0))
       and not exists (select from tenant_configs t
         where t.tenant_id = c.tenant_id and t.config -> 'bonuses' -> 'paused' = 'true' offset 0)
     order by c.campaign_id limit ${limit}`;
@@ -60,7 +60,7 @@ export const releaseWork: WorkQuery = (sql) => sql`
           and n.status = 'reserved' and n.members > 0 offset 0)
       or exists (select from bonus_grants g
         where g.campaign_id = c.campaign_id and g.tenant_id = c.tenant_id and g.project_id = c.project_id
-          and g.status = 'pending' and g.outcome = 'unsent' and g.put_off_to is not null offset 0))
+          and g.status = 'pending' and g.outcome = 'unsent' and g.retry_early_at is not null offset 0))
   order by c.campaign_id limit 1`;
 
 /** Released grants of a campaign that wait for a call. */
@@ -82,11 +82,11 @@ export async function countWaiting(
 ): Promise<Waiting> {
   const [row] = await sql<Waiting[]>`
     select count(*)::integer as waiting,
-      (count(*) filter (where put_off_to is null and next_attempt_at <= ${now}))::integer as due,
-      (count(*) filter (where put_off_to is not null and next_attempt_at <= ${now}))::integer as put_off,
-      (count(*) filter (where put_off_to <= ${now} and next_attempt_at > ${now}))::integer as early
+      (count(*) filter (where retry_early_at is null and next_attempt_at <= ${now}))::integer as due,
+      (count(*) filter (where retry_early_at is not null and next_attempt_at <= ${now}))::integer as put_off,
+      (count(*) filter (where retry_early_at <= ${now} and next_attempt_at > ${now}))::integer as early
     from (
-      select g.next_attempt_at, g.put_off_to from bonus_grants g
+      select g.next_attempt_at, g.retry_early_at from bonus_grants g
       where g.campaign_id = ${campaign_id} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
         and g.status = 'pending' and g.outcome = 'unsent'
       order by g.next_attempt_at limit ${most}) w`;
@@ -103,12 +103,12 @@ export async function resumePutOff(
   { limit, now, is_early }: { limit: number; now: Date; is_early: boolean },
 ): Promise<number> {
   const resumed = await tx`
-    update bonus_grants g set next_attempt_at = ${now}, put_off_to = null
+    update bonus_grants g set next_attempt_at = ${now}, retry_early_at = null
     from (
       select o.ctid from bonus_grants o
       where o.campaign_id = ${campaign_id} and o.tenant_id = ${tenant_id} and o.project_id = ${project_id}
-        and o.status = 'pending' and o.outcome = 'unsent' and o.put_off_to is not null
-        and ${is_early ? tx`o.put_off_to` : tx`o.next_attempt_at`} <= ${now}
+        and o.status = 'pending' and o.outcome = 'unsent' and o.retry_early_at is not null
+        and ${is_early ? tx`o.retry_early_at` : tx`o.next_attempt_at`} <= ${now}
       order by o.next_attempt_at limit ${limit} for no key update skip locked) found
     where g.ctid = found.ctid`;
   return resumed.count;

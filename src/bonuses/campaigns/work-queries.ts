@@ -287,13 +287,13 @@ export async function takeBackUnsent(
 ): Promise<{ taken: number; shares: number }> {
   const [row] = await tx<{ taken: number; shares: number }[]>`
     with free as materialized (
-      select g.grant_id, g.put_off_to is null as has_share from (
+      select g.grant_id, g.retry_early_at is null as has_share from (
         select g.grant_id from bonus_grants g
         where g.campaign_id = ${campaign_id} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
           and g.status = 'pending' and g.outcome = 'unsent' and not g.may_be_sent
         order by g.next_attempt_at limit ${limit}) o
       cross join lateral (
-        select g.grant_id, g.put_off_to from bonus_grants g
+        select g.grant_id, g.retry_early_at from bonus_grants g
         where g.grant_id = o.grant_id and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
           and g.status = 'pending' and g.outcome = 'unsent' and not g.may_be_sent and g.cancel_requested_at is null
         offset 0 for no key update of g skip locked) g),

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Platform } from '../../platform/platform.ts';
 import { Fence } from '../../protection/fence.ts';
-import { selectIdsOf } from '../../protection/fence-queries.ts';
 import { DEPARTURE_MS } from '../../ingest/intake/exclusions.ts';
-import { projectRefOf } from '../../tenants/project-ref.ts';
-import { selectProtected, type Protected } from './admission-queries.ts';
-import type { GrantRow } from './grant-row.ts';
-import { recheck } from './recheck.ts';
+import { selectProtected, type Protected, selectRecheck, type RecheckFacts } from './admission-queries.ts';
+import { type GrantRow, termsOfGrant } from './grant-row.ts';
+import { ApiError } from '../../errors.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
+import { readTenantConfig, type TenantConfig } from '../../tenants/config/read.ts';
+import { requireEligible, requireLicence } from './eligibility.ts';
 
 /** How long a call waits for the fold in all, and one look at it: what it has not folded then is waited for apart. */
 const PATIENCE_MS = 1_000;
@@ -95,10 +96,14 @@ export class GrantAdmission {
     for (const [grant_id, verdict] of await recheck(service, grants, found, now)) {
       verdicts.set(grant_id, verdict);
     }
-    if (behind.size > 0) {
-      for (const grant_id of await this.#heldBack(grants, found, mark, behind)) {
-        verdicts.set(grant_id, { kind: 'behind' });
-      }
+    const player_of = new Map(found.map((one) => [one.grant_id, one.player_id]));
+    const players = grants.map((one) => ({
+      ...one,
+      player_id: player_of.get(one.grant_id) ?? one.player_id,
+    }));
+    const held = await this.#fence.heldBack(mark, behind, players);
+    for (const { grant_id, player_id } of players) {
+      if (held.has(player_id)) verdicts.set(grant_id, { kind: 'behind' });
     }
     // What an exclusion has said stays true, whatever else is not folded.
     for (const { grant_id, reason, is_paused } of found) {
@@ -107,46 +112,98 @@ export class GrantAdmission {
     }
     return verdicts;
   }
-
-  /** The grants of players of whom events in these partitions may not be folded. */
-  async #heldBack(
-    grants: readonly GrantRow[],
-    found: readonly Protected[],
-    mark: Awaited<ReturnType<Fence['note']>>,
-    behind: ReadonlySet<number>,
-  ): Promise<string[]> {
-    const current = new Map(found.map((one) => [one.grant_id, one.player_id]));
-    const player_of = ({ grant_id, player_id }: GrantRow) => current.get(grant_id) ?? player_id;
-    const held_back: string[] = [];
-    for (const of_project of byProject(grants)) {
-      const [first] = of_project;
-      if (first === undefined) continue;
-      const project = projectRefOf(first);
-      const players = await selectIdsOf(this.#deps.postgres.service, project, [
-        ...new Set(of_project.map(player_of)),
-      ]);
-      const held = new Set(
-        players
-          .filter(({ ids }) =>
-            [...this.#fence.partitionsOf(mark, project, ids)].some((one) => behind.has(one)),
-          )
-          .map(({ player_id }) => player_id),
-      );
-      held_back.push(
-        ...of_project.filter((grant) => held.has(player_of(grant))).map(({ grant_id }) => grant_id),
-      );
-    }
-    return held_back;
-  }
 }
 
-function byProject(grants: readonly GrantRow[]): GrantRow[][] {
-  const groups = new Map<string, GrantRow[]>();
-  for (const one of grants) {
-    const key = `${one.tenant_id} ${one.project_id}`;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [one]);
-    else group.push(one);
+/** The checks of a grant hold for so long after it was stored; what waits longer is checked again. */
+const FRESH_MS = 60_000;
+
+/** What a grant that has waited is told: it ends with the reason, or nobody knows. */
+type Rechecked = { kind: 'barred'; reason: string } | { kind: 'failed'; error: unknown };
+
+/**
+ * Checks grants again that have waited longer than a minute since they were stored: risk, KYC level, segment and licence,
+ * as they are now, in a few statements for all. The terms and amounts are those that were stored, and what the player was
+ * granted before counts without the grant itself. Resolves with those that may not be sent, by grant_id.
+ */
+export async function recheck(
+  sql: Tx,
+  grants: readonly GrantRow[],
+  found: readonly Protected[],
+  now: Date,
+): Promise<Map<string, Rechecked>> {
+  const waited = new Map(
+    grants
+      .filter(({ created_at }) => now.getTime() - created_at.getTime() > FRESH_MS)
+      .map((grant) => [grant.grant_id, grant]),
+  );
+  const refused = new Map<string, Rechecked>();
+  if (waited.size === 0) return refused;
+  const asked = found.flatMap(({ grant_id, player_id }) => {
+    const grant = waited.get(grant_id);
+    return grant === undefined ? [] : [{ ...grant, player_id }];
+  });
+  const configs = new Map<string, TenantConfig>();
+  for (const tenant_id of new Set(asked.map((one) => one.tenant_id))) {
+    configs.set(tenant_id, await readTenantConfig(sql, tenant_id));
   }
-  return [...groups.values()];
+  for (const facts of await selectRecheck(sql, asked)) {
+    const grant = waited.get(facts.grant_id);
+    const config = grant === undefined ? undefined : configs.get(grant.tenant_id);
+    if (grant === undefined || config === undefined) continue;
+    try {
+      await requireStillEligible(sql, grant, facts, config, now);
+    } catch (error) {
+      const reason =
+        error instanceof ApiError && error.code === 'BONUS_PLAYER_NOT_ELIGIBLE'
+          ? error.details?.['reason']
+          : undefined;
+      // One grant that cannot be read holds up no other.
+      refused.set(
+        grant.grant_id,
+        typeof reason === 'string' ? { kind: 'barred', reason } : { kind: 'failed', error },
+      );
+    }
+  }
+  return refused;
+}
+
+async function requireStillEligible(
+  sql: Tx,
+  grant: GrantRow,
+  { is_member, bonuses_before, min_kyc_level, eligible_segment_id, ...player }: RecheckFacts,
+  config: TenantConfig,
+  now: Date,
+): Promise<void> {
+  const digits = (amount: string | null) => (amount === null ? null : BigInt(amount));
+  const input = {
+    player,
+    template: { min_kyc_level, eligible_segment_id },
+    // Counted when it was stored; it is one of the day itself.
+    counts: { of_day: 0 },
+    config,
+    is_member: () => is_member,
+    now,
+  };
+  await requireEligible(input, async () => {
+    await requireLicence(sql, {
+      tenant_id: grant.tenant_id,
+      config,
+      terms: termsOfGrant(grant),
+      amounts: {
+        kind: 'amounts',
+        currency: grant.currency,
+        bonus_amount: BigInt(grant.bonus_amount),
+        deposit_amount: digits(grant.deposit_amount),
+        wagering_required: BigInt(grant.wagering_required),
+        max_bet: digits(grant.max_bet),
+        max_win_cap: digits(grant.max_win_cap),
+      },
+      // What was agreed when it was stored does not change, and what it was earned with was judged then.
+      qualifying_product: null,
+      is_amount_changed: false,
+      player,
+      bonuses_before,
+      now,
+    });
+  });
 }

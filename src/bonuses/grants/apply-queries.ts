@@ -2,7 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { PROJECT_KEY } from '../../tenants/project-ref.ts';
-import type { CallChange } from './conclude-queries.ts';
+import type { CallChange } from './call-queries.ts';
 import type { EventSource, GrantRef, GrantRow } from './grant-row.ts';
 import type { GrantStatus } from './transition.ts';
 
@@ -49,7 +49,7 @@ export function updateGrants(tx: Tx, grants: readonly GrantRow[]): Statements {
         wagering_required = r.wagering_required, wagering_progress = r.wagering_progress,
         progress_source = r.progress_source, released_amount = r.released_amount,
         released_amount_base = r.released_amount_base, facts = r.facts, status_reason = r.status_reason,
-        next_attempt_at = r.next_attempt_at, put_off_to = r.put_off_to, activated_at = r.activated_at, expires_at = r.expires_at,
+        next_attempt_at = r.next_attempt_at, retry_early_at = r.retry_early_at, activated_at = r.activated_at, expires_at = r.expires_at,
         completed_at = r.completed_at, ended_at = r.ended_at, seq = r.seq, may_be_sent = r.may_be_sent,
         last_error = r.last_error, attempts = r.attempts, cancel_requested_at = r.cancel_requested_at,
         cancel_reason = r.cancel_reason, is_protection_seen = r.is_protection_seen, updated_at = r.updated_at
@@ -57,7 +57,7 @@ export function updateGrants(tx: Tx, grants: readonly GrantRow[]): Statements {
         project_id uuid, grant_id uuid, status text, outcome text, needs_review boolean, exclusion_group text,
         slot integer, bonus_amount numeric, bonus_amount_base bigint, wagering_required numeric,
         wagering_progress numeric, progress_source text, released_amount numeric, released_amount_base bigint,
-        facts jsonb, status_reason text, next_attempt_at timestamptz, put_off_to timestamptz,
+        facts jsonb, status_reason text, next_attempt_at timestamptz, retry_early_at timestamptz,
         activated_at timestamptz, expires_at timestamptz,
         completed_at timestamptz, ended_at timestamptz, seq integer, may_be_sent boolean, last_error jsonb,
         attempts integer, cancel_requested_at timestamptz, cancel_reason text, is_protection_seen boolean,
@@ -96,7 +96,7 @@ function writtenOf(row: GrantRow): Written {
     facts: row.facts,
     status_reason: row.status_reason,
     next_attempt_at: row.next_attempt_at,
-    put_off_to: row.put_off_to,
+    retry_early_at: row.retry_early_at,
     activated_at: row.activated_at,
     expires_at: row.expires_at,
     completed_at: row.completed_at,

@@ -1,5 +1,5 @@
 import type { Tx } from '../../platform/postgres/port.ts';
-import { idOfPublished } from '../../adapters/event-ids.ts';
+import { idOfPublished } from '../../adapters/inbound.ts';
 import { baseCeil, MAX_AMOUNT, MAX_BASE_AMOUNT, wageringRequired } from '../templates/amounts.ts';
 import { settleInCampaigns, type ChangedGrant } from './campaign-settlement.ts';
 import {
@@ -10,7 +10,7 @@ import {
   type GrantChange,
   type NewHistory,
 } from './apply-queries.ts';
-import type { CallChange } from './conclude-queries.ts';
+import type { CallChange } from './call-queries.ts';
 import {
   baseRateOf,
   factsJson,

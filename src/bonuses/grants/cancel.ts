@@ -2,16 +2,15 @@ import { ApiError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import { attemptCall } from './attempt.ts';
+import { attemptCall } from './calls.ts';
 import { conclude, endUnsent } from './conclude.ts';
-import { claimLocked, updateCall } from './conclude-queries.ts';
+import { claimLocked, updateCall } from './call-queries.ts';
 import type { GrantDeps } from './create.ts';
 import { grantJson, type GrantRef, type GrantRow } from './grant-row.ts';
-import { CALL_MS } from './issue.ts';
+import { CALL_MS, unavailable } from './issue.ts';
 import { lockGrant } from './queries.ts';
 import { GRANT } from './read.ts';
 import { isLive } from './transition.ts';
-import { unavailable } from './unavailable.ts';
 
 /** The reason of a cancelled grant when the caller gives none. */
 const REQUESTED = 'requested';

@@ -16,8 +16,7 @@ import { valuesInCurrencies } from '../templates/licence-check.ts';
 import { selectBonusTemplates, type BonusTemplateRow, type LicenceWarning } from '../templates/queries.ts';
 import { BONUS_TEMPLATE } from '../templates/read.ts';
 import { termsOf, type BonusTerms } from '../templates/terms.ts';
-import { requireEligible } from './eligibility.ts';
-import { refuseByLicence } from './grant-licence.ts';
+import { requireEligible, refuseByLicence } from './eligibility.ts';
 import {
   countedFor,
   newGrantOf,

@@ -9,8 +9,7 @@ import type { Postgres } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { isDoubtful } from '../../platform/postgres/transactions.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
-import { conclude, concludeLocked, type Concluded } from './conclude.ts';
-import type { Conclusion } from './conclusion.ts';
+import { conclude, concludeLocked, type Concluded, type Conclusion } from './conclude.ts';
 import type { GrantRow } from './grant-row.ts';
 import { lockFree } from './queries.ts';
 

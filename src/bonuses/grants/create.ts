@@ -1,21 +1,20 @@
 import { ApiError } from '../../errors.ts';
 import type { AuditedCall } from '../../http/audit.ts';
-import type { Stages } from '../../http/endpoint.ts';
+import type { Saga } from '../../http/endpoint.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { BonusPlatform } from '../../adapters/platform.ts';
 import type { Platforms } from '../../adapters/platforms.ts';
 import type { GrantAdmission } from './admission.ts';
-import { attemptCall } from './attempt.ts';
-import type { Conclusion } from './conclusion.ts';
+import { attemptCall } from './calls.ts';
+import type { Conclusion } from './conclude.ts';
 import type { Conclusions } from './conclusions.ts';
 import { protectedError } from './eligibility.ts';
 import { grantText, type GrantRow } from './grant-row.ts';
 import type { Intents } from './intents.ts';
-import type { GrantRequest } from './issue.ts';
+import { type GrantRequest, unavailable } from './issue.ts';
 import { settledLossOf } from './loss.ts';
-import { unavailable } from './unavailable.ts';
 
 /** The parts of the platform that granting uses. */
 export interface GrantDeps extends Pick<
@@ -34,23 +33,23 @@ export interface Shared {
 }
 
 /**
- * POST /v1/bonus-grants in stages: the intent is committed, then the platform is called once, then what it answered is
+ * POST /v1/bonus-grants: the intent is committed, then the platform is called once, then what it answered is
  * committed together with the answer to the caller. A process that dies in between leaves a grant that the sender takes up.
  */
-export async function grantStages(
+export async function grantSaga(
   deps: GrantDeps & Shared & { call: AuditedCall },
   project: ProjectRef,
   request: GrantRequest,
-): Promise<Stages<GrantRow, Conclusion>> {
+): Promise<Saga<GrantRow, Conclusion>> {
   const { call, admission, intents, conclusions } = deps;
   const [platform, loss] = await Promise.all([
     platformOf(deps.platforms, project),
     settledLossOf(deps, project, request),
   ]);
   return {
-    begin: (key) => intents.intend({ project, request, platform, loss, call, key }),
-    act: (claimed) => attemptCall(deps, claimed, () => admission.lookAt(claimed)),
-    end: (key, claimed, conclusion) => conclusions.conclude({ claimed, conclusion, key }),
+    prepare: (key) => intents.intend({ project, request, platform, loss, call, key }),
+    execute: (claimed) => attemptCall(deps, claimed, () => admission.lookAt(claimed)),
+    settle: (key, claimed, conclusion) => conclusions.conclude({ claimed, conclusion, key }),
   };
 }
 

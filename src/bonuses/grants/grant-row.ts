@@ -96,7 +96,7 @@ export interface GrantRow extends GrantRef {
    * Of a campaign's grant that is not sent: it waits for a share of the campaign's rate, at `next_attempt_at`, or from this
    * moment on when its platform takes calls again. Null: it has its share, or needs none.
    */
-  put_off_to: Date | null;
+  retry_early_at: Date | null;
   cancel_requested_at: Date | null;
   cancel_reason: string | null;
   is_protection_seen: boolean;

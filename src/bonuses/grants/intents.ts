@@ -13,12 +13,11 @@ import { isDoubtful } from '../../platform/postgres/transactions.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { AskedGrant, CheckedGrant } from './checks.ts';
 import { grantJson, type GrantRow } from './grant-row.ts';
-import { CALL_MS, type GrantRequest } from './issue.ts';
+import { CALL_MS, type GrantRequest, unavailable } from './issue.ts';
 import { insertedRow } from './issue-queries.ts';
 import type { Loss } from './loss.ts';
 import { selectSurvivor } from './reserve-queries.ts';
 import { GrantStore } from './store.ts';
-import { unavailable } from './unavailable.ts';
 
 /** What storing intents needs. */
 export interface IntentDeps {
@@ -43,7 +42,7 @@ export interface IntentRequest {
 }
 
 /** The stored intent, or the answer that the request's key has already. */
-export type Intended = { state: GrantRow } | { before: StoredAnswer };
+export type Intended = { intent: GrantRow } | { before: StoredAnswer };
 
 /**
  * Stores the intents of grants: those of one project that are asked for together share a transaction ({@link Lots}), in
@@ -128,7 +127,7 @@ export class Intents {
         const { intent } = await store.makeOne(wanted);
         const row = insertedRow(intent);
         await this.#record(tx, [{ one, row }]);
-        return { state: row };
+        return { intent: row };
       }),
     );
   }
@@ -149,7 +148,7 @@ export class Intents {
       if (outcome?.kind !== 'passed') return;
       const row = insertedRow(outcome.checked.intent);
       passed.push({ one, checked: outcome.checked, row });
-      outcomes.set(one, { kind: 'done', value: { state: row } });
+      outcomes.set(one, { kind: 'done', value: { intent: row } });
     });
     if (passed.length > 0) {
       await Promise.all([store.write(passed.map(({ checked }) => checked)), this.#record(tx, passed)]);

@@ -119,7 +119,7 @@ const DEFAULTS = {
   facts: {},
   status_reason: null,
   last_error: null,
-  put_off_to: null,
+  retry_early_at: null,
   cancel_requested_at: null,
   cancel_reason: null,
   is_protection_seen: false,

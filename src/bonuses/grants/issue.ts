@@ -12,6 +12,7 @@ import type { CountedFor, GrantCounts, GrantPlayer, NewGrant } from './issue-que
 import { grantOrderBody } from './order.ts';
 import type { CreateGrantBody } from './schema.ts';
 import type { Worth } from './worth.ts';
+import type { GrantRow } from './grant-row.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -182,4 +183,12 @@ export function requestedOf(row: NewGrant, warnings: readonly LicenceWarning[]):
     data: { granted_by_kind, granted_by_id, ...(warnings.length > 0 ? { licence_warnings: warnings } : {}) },
     log: null,
   };
+}
+
+/** 503 ADAPTER_UNAVAILABLE for a grant that is queued. */
+export function unavailable({ grant_id, next_attempt_at }: GrantRow, message: string): ApiError {
+  return new ApiError('ADAPTER_UNAVAILABLE', message, {
+    details: { grant_id, next_attempt_at },
+    retry_after_s: 1,
+  });
 }

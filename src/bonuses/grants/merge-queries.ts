@@ -61,7 +61,7 @@ async function hurryGrants(
   now: Date,
 ): Promise<void> {
   await tx`
-    update bonus_grants g set next_attempt_at = ${now}, put_off_to = null
+    update bonus_grants g set next_attempt_at = ${now}, retry_early_at = null
     where g.player_id = ${player_id} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
       and g.status = 'pending' and g.outcome = 'unsent'`;
 }

@@ -7,10 +7,9 @@ import { readTenantConfig } from '../../tenants/config/read.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { selectProtected, type Protected } from './admission-queries.ts';
 import { endUnsent } from './conclude.ts';
-import { updateCall } from './conclude-queries.ts';
+import { updateCall, selectLiveGrants } from './call-queries.ts';
 import { PLAYER_EXCLUDED, type GrantRef } from './grant-row.ts';
 import { lockGrant } from './queries.ts';
-import { selectLiveGrants } from './sender-queries.ts';
 import { isLive } from './transition.ts';
 
 /** Grants that one turn looks at. */

@@ -13,7 +13,7 @@ export function grantColumns(tx: Tx): PendingQuery<Row[]> {
     g.may_be_sent, g.needs_review, g.adapter_slug, g.player_external_id, g.order_body, g.currency, g.deposit_amount,
     g.bonus_amount, g.bonus_amount_base, g.fx, g.base_fx, g.wagering_required, g.wagering_progress, g.progress_source,
     g.max_bet, g.max_win_cap, g.max_bet_breaches, g.released_amount, g.released_amount_base, g.facts, g.status_reason,
-    g.last_error, g.attempts, g.calls, g.first_called_at, g.next_attempt_at, g.put_off_to,
+    g.last_error, g.attempts, g.calls, g.first_called_at, g.next_attempt_at, g.retry_early_at,
     g.cancel_requested_at, g.cancel_reason, g.is_protection_seen, g.created_at, g.activated_at, g.expires_at, g.completed_at, g.ended_at, g.updated_at, g.seq`;
 }
 

@@ -11,7 +11,7 @@ import { projectRefOf } from '../../tenants/project-ref.ts';
 import { GrantAdmission } from './admission.ts';
 import { cancelGrant } from './cancel.ts';
 import { Conclusions } from './conclusions.ts';
-import { answerTo, grantStages, type GrantDeps, type Shared } from './create.ts';
+import { answerTo, grantSaga, type GrantDeps, type Shared } from './create.ts';
 import { Intents } from './intents.ts';
 import { grantText, type GrantRow } from './grant-row.ts';
 import { listGrants } from './queries.ts';
@@ -133,14 +133,14 @@ function createEndpoint(deps: GrantDeps & Shared): AnyEndpoint {
       'ADAPTER_UNAVAILABLE',
       'SERVICE_UNAVAILABLE',
     ],
-    handle: async ({ caller, body, inStages, replay, audited }) => {
+    handle: async ({ caller, body, runSaga, replay, audited }) => {
       requireKind(caller, body);
       const project = projectRefOf(caller);
       // Before the platform and the events are asked: neither has a say in an answer that was given already.
       const before = await replay(project.tenant_id);
       if (before !== undefined) return before;
       const request = { ...body, granted_by_user: caller.user_id };
-      return inStages(project.tenant_id, await grantStages({ ...deps, call: audited() }, project, request));
+      return runSaga(project.tenant_id, await grantSaga({ ...deps, call: audited() }, project, request));
     },
   });
 }

@@ -1,7 +1,7 @@
 import { v5 } from 'uuid';
 import type { PlatformBonus, StatusAnswer } from '../../adapters/platform.ts';
 import type { GrantReport } from '../grants/apply.ts';
-import { reportOfStatus } from '../grants/conclusion.ts';
+import { reportOfStatus } from '../grants/conclude.ts';
 import { factsOf, type GrantRow } from '../grants/grant-row.ts';
 
 /** How long after its end an active grant is taken for expired, where the platform cannot be asked. */

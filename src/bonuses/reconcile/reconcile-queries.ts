@@ -1,6 +1,6 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { grantColumns } from '../grants/queries.ts';
-import type { GrantLane } from '../grants/sender-queries.ts';
+import type { GrantLane } from '../grants/call-queries.ts';
 import type { ComparedGrant } from './compare.ts';
 
 /** A live grant that its platform may know: of one that was never sent there is nothing to ask. */

@@ -1,4 +1,4 @@
-import type { Tx } from '../../platform/postgres/port.ts';
+import { inBatches } from '../../platform/in-batches.ts';
 import type { Platform } from '../../platform/platform.ts';
 import {
   closeGrants,
@@ -14,9 +14,8 @@ import {
  * end.
  */
 const RETENTION_MS = 97 * 86_400_000;
-/** Grants per page, and rows per statement. */
+/** Grants per page. */
 const MAX_GRANTS = 100;
-const MAX_ROWS = 1_000;
 
 /**
  * Removes the bets and breaches of grants that ended 97 days ago, bets of their players that no grant took, and what
@@ -28,21 +27,14 @@ export async function cleanUpWagering(
 ): Promise<void> {
   const { service } = postgres;
   const before = new Date(clock.now_ms() - RETENTION_MS);
-  const all = async (step: (sql: Tx, limit: number) => Promise<number>) => {
-    for (let done = 0; ;) {
-      const count = await step(service, MAX_ROWS);
-      done += count;
-      if (count < MAX_ROWS || stop?.aborted === true) return done;
-    }
-  };
   let [grants, bets] = [0, 0];
   for (;;) {
     const page = await selectOldGrants(service, before, MAX_GRANTS);
     if (page.length > 0) await service.begin((tx) => closeGrants(tx, page, before));
     for (const grant of page) {
-      bets += await all((sql, limit) => removeBets(sql, grant, limit));
-      bets += await all((sql, limit) => removeUntakenBets(sql, grant, before, limit));
-      await all((sql, limit) => removeBreaches(sql, grant, limit));
+      bets += await inBatches((limit) => removeBets(service, grant, limit), stop);
+      bets += await inBatches((limit) => removeUntakenBets(service, grant, before, limit), stop);
+      await inBatches((limit) => removeBreaches(service, grant, limit), stop);
       if (stop?.aborted === true) return;
       await service.begin((tx) => markRemoved(tx, grant));
     }

@@ -1,8 +1,6 @@
 import type { Platform } from '../../platform/platform.ts';
 import { Fence } from '../../protection/fence.ts';
-import { selectIdsOf } from '../../protection/fence-queries.ts';
-import { selectAddressees } from './barred-queries.ts';
-import type { ClaimedDelivery } from './claim-queries.ts';
+import { selectAddressees, type ClaimedDelivery } from './claim-queries.ts';
 
 type AdmissionDeps = Pick<Platform, 'postgres' | 'eventLog' | 'clock'>;
 
@@ -47,33 +45,15 @@ export class WebhookAdmission {
     // What an exclusion has said stays true, whatever else is not folded.
     for (const { event_id, code } of found)
       if (code !== null) refused.set(event_id, { kind: 'barred', code });
-    if (behind.size === 0) return refused;
     const player_of = new Map(found.map((one) => [one.event_id, one.player_id]));
-    for (const deliveries of byProject(claimed)) {
-      const [project] = deliveries;
-      if (project === undefined) continue;
-      const player_ids = [
-        ...new Set(deliveries.map(({ event_id, player_id }) => player_of.get(event_id) ?? player_id)),
-      ];
-      const players = await selectIdsOf(this.#deps.postgres.service, project, player_ids);
-      const held = new Set(
-        players
-          .filter(({ ids }) =>
-            [...this.#fence.partitionsOf(mark, project, ids)].some((one) => behind.has(one)),
-          )
-          .map(({ player_id }) => player_id),
-      );
-      for (const { event_id, player_id } of deliveries) {
-        const is_held = held.has(player_of.get(event_id) ?? player_id);
-        if (is_held && !refused.has(event_id)) refused.set(event_id, { kind: 'behind' });
-      }
+    const players = claimed.map((one) => ({
+      ...one,
+      player_id: player_of.get(one.event_id) ?? one.player_id,
+    }));
+    const held = await this.#fence.heldBack(mark, behind, players);
+    for (const { event_id, player_id } of players) {
+      if (held.has(player_id) && !refused.has(event_id)) refused.set(event_id, { kind: 'behind' });
     }
     return refused;
   }
-}
-
-function byProject(claimed: readonly ClaimedDelivery[]): ClaimedDelivery[][] {
-  const groups = new Map<string, ClaimedDelivery[]>();
-  for (const one of claimed) groups.set(one.project_id, [...(groups.get(one.project_id) ?? []), one]);
-  return [...groups.values()];
 }

@@ -1,21 +1,19 @@
 import type { Backlog } from '../../platform/backlog-gauge.ts';
+import { dueBacklog, waitingLanes, type QueueTable } from '../../platform/call-queue/lane-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
-import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { dueLanes, type WorkQuery } from '../../platform/postgres/work-watch.ts';
+import { type ProjectRef, PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { SealedValue } from '../journeys/graph/webhook-headers.ts';
 import type { ScopePlayer } from '../templates/player-scope.ts';
+import { barredSql } from '../messaging/gate-queries.ts';
+import type { PlayerRef } from '../../players/player-ref.ts';
 
 /** Deliveries of one tenant to one host take turns: a lane. */
 export interface Lane {
   tenant_id: string;
   /** Host and port. */
   host: string;
-}
-
-/** A lane with pending deliveries, and when the next of them is due. */
-export interface WaitingLane extends Lane {
-  next_at: Date;
 }
 
 /** What a body is made of, as it was at the step of the run. */
@@ -60,36 +58,21 @@ const LOST_AFTER_MS = 30_000;
 const MAX_LOST_AFTER_MS = 3_600_000;
 const MAX_DOUBLINGS = 10;
 
-/** Returns a row while a delivery is pending, due or not. */
-export const deliveryWork: WorkQuery = (sql) => sql`
-  select from webhook_deliveries where status = 'pending' order by tenant_id, host limit 1`;
+/** The queue of pending deliveries. */
+const DELIVERIES: QueueTable<keyof Lane> = {
+  table: 'webhook_deliveries',
+  lane: { tenant_id: 'uuid', host: 'text' },
+  due: 'next_at',
+  waits: (tx) => tx`status = 'pending'`,
+};
 
-/** Lanes with pending deliveries after `after`, in the order of their keys. It hops from lane to lane in the index. */
-export async function selectWaitingLanes(
-  sql: Tx,
-  after: Lane | undefined,
-  limit: number,
-): Promise<WaitingLane[]> {
-  const first =
-    after === undefined
-      ? sql`true`
-      : sql`(d.tenant_id, d.host) > (${after.tenant_id}::uuid, ${after.host}::text)`;
-  return sql<WaitingLane[]>`
-    with recursive lane as (
-      (select d.tenant_id, d.host from webhook_deliveries d where d.status = 'pending' and ${first}
-        order by d.tenant_id, d.host limit 1)
-      union all
-      select n.* from lane cross join lateral (
-        select d.tenant_id, d.host from webhook_deliveries d
-        where d.status = 'pending' and (d.tenant_id, d.host) > (lane.tenant_id, lane.host)
-        order by d.tenant_id, d.host limit 1) n
-    )
-    select l.tenant_id, l.host, d.next_at from (select * from lane limit ${limit}) l
-    cross join lateral (
-      select d.next_at from webhook_deliveries d
-      where d.tenant_id = l.tenant_id and d.host = l.host and d.status = 'pending'
-      order by d.next_at limit 1) d`;
-}
+/** Lanes with pending deliveries: see {@link waitingLanes}. */
+export const selectWaitingLanes = (sql: Tx, after: Lane | undefined, limit: number) =>
+  waitingLanes(sql, DELIVERIES, after, limit);
+
+/** Returns a row while a delivery is due, also one of a lane that rests. */
+export const deliveryWork: WorkQuery = (sql, now) =>
+  dueLanes(sql, now, (limit) => selectWaitingLanes(sql, undefined, limit));
 
 /**
  * Claims due deliveries, of each lane as many as it has places, the longest due first. A claim is the number of the
@@ -161,9 +144,30 @@ export async function selectPendingByHost(
 }
 
 /** Deliveries that are due, also those of lanes that rest. */
-export async function readDueDeliveries(tx: Tx, most: number): Promise<Backlog> {
-  const [row] = await tx<Backlog[]>`
-    select count(*)::integer as items, epoch_ms(min(next_at))::float8 as oldest_ms from (
-      select next_at from webhook_deliveries where status = 'pending' and next_at <= now() limit ${most}) d`;
-  return row ?? { items: 0, oldest_ms: null };
+export const readDueDeliveries = (tx: Tx, most: number): Promise<Backlog> => dueBacklog(tx, DELIVERIES, most);
+
+/** Whom a delivery is about, as the database says now. */
+export interface Addressee {
+  event_id: string;
+  /** The player into whom the delivery's player was merged, else the delivery's player. */
+  player_id: string;
+  /** The code why nothing may be sent about the player; null: it may. */
+  code: string | null;
+}
+
+/** The players of these deliveries as they are now. */
+export async function selectAddressees(
+  sql: Tx,
+  deliveries: readonly (PlayerRef & { event_id: string })[],
+): Promise<Addressee[]> {
+  return sql<Addressee[]>`
+    select r.event_id, coalesce(m.into_player_id, r.player_id) as player_id, case ${barredSql(sql)} end as code
+    from ${rowsOf(sql, 'r', deliveries, { ...PROJECT_KEY, player_id: 'uuid', event_id: 'uuid' })}
+    left join lateral (
+      select m.into_player_id from player_merges m
+      where m.tenant_id = r.tenant_id and m.project_id = r.project_id and m.player_id = r.player_id offset 0) m on true
+    left join lateral (
+      select p.player_id, p.deleted_at, p.self_excluded, p.status from players p
+      where p.player_id = coalesce(m.into_player_id, r.player_id) and p.tenant_id = r.tenant_id
+        and p.project_id = r.project_id offset 0) p on true`;
 }

@@ -1,10 +1,9 @@
+import { inBatches } from '../../platform/in-batches.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { giveUpExpired, removeEnded } from './clean-up-queries.ts';
 
 /** How long deliveries are kept that have ended. */
 const RETENTION_MS = 30 * 86_400_000;
-/** Rows per statement. */
-const MAX_BATCH = 1_000;
 
 /** Gives up pending deliveries after a week, and removes ended ones after 30 days. */
 export async function cleanUpDeliveries({
@@ -13,14 +12,9 @@ export async function cleanUpDeliveries({
   logger,
 }: Pick<Platform, 'postgres' | 'clock' | 'logger'>): Promise<void> {
   const now_ms = clock.now_ms();
-  const all = async (step: (limit: number) => Promise<number>) => {
-    for (let done = 0; ;) {
-      const count = await step(MAX_BATCH);
-      done += count;
-      if (count < MAX_BATCH) return done;
-    }
-  };
-  const expired = await all((limit) => giveUpExpired(postgres.service, new Date(now_ms), limit));
-  const removed = await all((limit) => removeEnded(postgres.service, new Date(now_ms - RETENTION_MS), limit));
+  const expired = await inBatches((limit) => giveUpExpired(postgres.service, new Date(now_ms), limit));
+  const removed = await inBatches((limit) =>
+    removeEnded(postgres.service, new Date(now_ms - RETENTION_MS), limit),
+  );
   logger.info({ expired, removed }, 'removed old webhook deliveries');
 }

@@ -1,5 +1,7 @@
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { activeAdapterSecrets, readSecret as readAdapterSecret } from '../../adapters/secrets.ts';
+import { CallQueue } from '../../platform/call-queue/call-queue.ts';
+import type { LaneRules, LaneVerdict } from '../../platform/call-queue/lanes.ts';
 import { DecryptionFailed, type EncryptionKeys } from '../../platform/encryption.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -12,10 +14,9 @@ import {
   selectWaitingLanes,
   type ClaimedDelivery,
   type MadePayload,
-  type WaitingLane,
+  type Lane,
   type Source,
 } from './claim-queries.ts';
-import { Lanes, type HostVerdict } from './lanes.ts';
 import { NO_MONEY, type MoneyCatalogue } from '../templates/money.ts';
 import { readMoney } from '../templates/money-catalogue.ts';
 import { openHeaders } from '../journeys/graph/webhook-headers.ts';
@@ -30,10 +31,12 @@ export type DelivererDeps = Pick<
   'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics' | 'egress'
 >;
 
-/** Lanes that one look finds; further ones have their turn at the next look. */
-const MAX_LANES = 1_000;
-/** The longest pause: another process may have written deliveries without its notification arriving. */
-const LONGEST_PAUSE_MS = 1_000;
+/** A lane is the deliveries of one tenant to one host. */
+export const DELIVERY_LANES: LaneRules<Lane> = {
+  keyOf: ({ tenant_id, host }) => `${tenant_id} ${host}`,
+  sharesOf: ({ tenant_id, host }) => [`tenant ${tenant_id}`, `host ${host}`],
+  rest: { failures: 10, rest_ms: 30_000 },
+};
 /** How long bodies are made before the event loop gets a turn. */
 const RENDERING_MS = 20;
 /** How long closing waits for attempts before it stops them. */
@@ -43,14 +46,13 @@ const METRICS_MS = 15_000;
 const MAX_HOSTS = 20;
 const MAX_COUNTED = 10_000;
 
+/** What an attempt is made with, or why it is not made. */
+type Prepared = ClaimedDelivery & { with_what: Material | Refusal };
+
 /**
- * Calls the webhooks that are due. A claim raises the number of attempts and lets the delivery come due again after the
- * attempt's time-out; the body is kept before its first attempt. So a process that dies while it makes an attempt leaves
- * nothing to clean up: another attempt is made, with the same event_id and the same bytes, and the lost one uses up none of
- * those that the node allows. The result, and waking the run that waits for it, are one transaction.
- *
- * Deliveries of one tenant to one host take turns in a lane, and no lane, host or tenant has more than its share of the
- * attempts at a time (`Lanes`).
+ * Calls the webhooks that are due ({@link CallQueue}). The body is kept before the first attempt, so that each one has the
+ * same event_id and the same bytes; a lost attempt uses up none of those that the node allows. The result, and waking the
+ * run that waits for it, are one transaction. Deliveries of one tenant to one host are a lane.
  *
  * A claimed delivery is attempted only behind the messenger's fence: the deliverer looks at the player, and ends the
  * delivery of one who was excluded, banned or deleted while it was pending (`WebhookAdmission`).
@@ -58,136 +60,77 @@ const MAX_COUNTED = 10_000;
 export class Deliverer {
   readonly #deps: DelivererDeps;
   readonly #keys: EncryptionKeys;
-  readonly #lanes = new Lanes();
+  readonly #queue: CallQueue<Lane, Prepared>;
   readonly #payloads = new PayloadMaker();
   readonly #admission: WebhookAdmission;
   readonly #results: ResultWriter;
   readonly #calls = new Set<Call>();
-  /** Attempts until their result is written; they never reject. */
-  readonly #attempts = new Set<Promise<void>>();
-  #after: WaitingLane | undefined;
   #counted_ms = Number.NEGATIVE_INFINITY;
-  #woken = new AbortController();
 
-  /** `keys` decrypt the secrets that sign. */
-  constructor(deps: DelivererDeps, keys: EncryptionKeys) {
+  /** `keys` decrypt the secrets that sign. `onFree`: a place is free for which a delivery may be waiting. */
+  constructor(deps: DelivererDeps, keys: EncryptionKeys, onFree?: () => void) {
     this.#deps = deps;
     this.#keys = keys;
     this.#admission = new WebhookAdmission(deps);
     this.#results = new ResultWriter(deps);
+    this.#queue = new CallQueue(
+      deps.clock,
+      {
+        ...DELIVERY_LANES,
+        find: (after, limit) => selectWaitingLanes(deps.postgres.service, after, limit),
+        claim: (lanes, now, stop) => this.#claim(lanes, now, stop),
+        call: (delivery) => this.#attempt(delivery),
+      },
+      onFree,
+    );
   }
 
-  /** Begins the attempts that are due and have a place, or waits until one is due, at most 1 s; false when none is pending. */
+  /** Begins the attempts that are due and have a place: see {@link CallQueue}. */
   async turn(stop?: AbortSignal): Promise<boolean> {
-    const { postgres, clock } = this.#deps;
-    this.#woken = new AbortController();
-    const { signal } = this.#woken;
     await this.#count();
-    const lanes = await selectWaitingLanes(postgres.service, this.#after, MAX_LANES);
-    const has_more = lanes.length === MAX_LANES;
-    const has_begun_again = this.#after !== undefined && !has_more;
-    this.#after = has_more ? lanes.at(-1) : undefined;
-    const now_ms = clock.now_ms();
-    const due = lanes.filter(({ next_at }) => next_at.getTime() <= now_ms);
-    const places = this.#lanes.grant(due, now_ms);
-    if (places.length > 0) {
-      const claimed = await claimDeliveries(postgres.service, places, new Date(now_ms));
-      await this.#begin(claimed, stop);
-      if (claimed.length > 0) return true;
-    }
-    if (has_more || has_begun_again || stop?.aborted === true) return true;
-    if (lanes.length === 0) return false;
-    await this.#pause(lanes, now_ms, signal, stop);
-    return true;
+    return this.#queue.turn(stop);
   }
 
-  /** Ends the pause: something may be due, or a place is free. */
-  wake(): void {
-    this.#woken.abort();
-  }
-
-  /** Waits for the running attempts, for 5 s, then stops them: they are made again by whoever comes next. */
+  /** Waits for the running attempts, for 5 s, then stops them: the next process makes them again. */
   async close(): Promise<void> {
     const late = setTimeout(() => {
       for (const call of this.#calls) call.stop();
     }, CLOSE_MS);
     try {
-      await Promise.all(this.#attempts);
+      await this.#queue.close();
     } finally {
       clearTimeout(late);
     }
   }
 
-  /** Until the next delivery is due or a lane ends its rest. The end of an attempt ends it, too. */
-  async #pause(
-    lanes: readonly WaitingLane[],
-    now_ms: number,
-    signal: AbortSignal,
+  /** All lanes at once, so that one fence and few statements prepare all attempts. */
+  async *#claim(
+    lanes: readonly (Lane & { places: number })[],
+    now: Date,
     stop: AbortSignal | undefined,
-  ): Promise<void> {
-    const next_ms = lanes.map((lane) => {
-      const due_ms = lane.next_at.getTime();
-      // A lane that is due and has no place waits for the end of an attempt.
-      return due_ms > now_ms ? due_ms : (this.#lanes.restsUntil(lane, now_ms) ?? Number.POSITIVE_INFINITY);
+  ): AsyncGenerator<Prepared[]> {
+    const claimed = await claimDeliveries(this.#deps.postgres.service, lanes, now);
+    const [secrets, bodies] = await Promise.all([this.#secretsOf(claimed), this.#bodiesOf(claimed)]);
+    // Last, because making bodies may take long.
+    const refused = await this.#admission.refuse(claimed, stop);
+    yield claimed.map((delivery) => {
+      const { event_id, project_id } = delivery;
+      const material = { body: bodies.get(event_id), secret: secrets.get(project_id) };
+      return { ...delivery, with_what: refused.get(event_id) ?? material };
     });
-    const pause_ms = Math.min(...next_ms.map((ms) => ms - now_ms), LONGEST_PAUSE_MS);
-    const end = () => this.#woken.abort();
-    stop?.addEventListener('abort', end, { once: true });
-    await sleep(pause_ms, undefined, { signal }).catch(() => undefined);
-    stop?.removeEventListener('abort', end);
-  }
-
-  async #begin(claimed: readonly ClaimedDelivery[], stop: AbortSignal | undefined): Promise<void> {
-    for (const delivery of claimed) this.#lanes.begin(delivery);
-    let begun = 0;
-    try {
-      const [secrets, bodies] = await Promise.all([this.#secretsOf(claimed), this.#bodiesOf(claimed)]);
-      // Last, because making bodies may take long.
-      const refused = await this.#admission.refuse(claimed, stop);
-      for (const delivery of claimed) {
-        const secret = secrets.get(delivery.project_id);
-        const { event_id } = delivery;
-        this.#track(this.#attempt(delivery, refused.get(event_id) ?? { body: bodies.get(event_id), secret }));
-        begun++;
-      }
-    } finally {
-      // What could not be begun is claimed again when its claim is over.
-      for (const delivery of claimed.slice(begun)) {
-        this.#lanes.end(delivery, 'unknown', this.#deps.clock.now_ms());
-      }
-    }
-  }
-
-  #track(attempt: Promise<void>): void {
-    const tracked = attempt.finally(() => {
-      this.#attempts.delete(tracked);
-      this.wake();
-    });
-    this.#attempts.add(tracked);
   }
 
   /** Never rejects. */
-  async #attempt(delivery: ClaimedDelivery, with_what: Refusal | Material): Promise<void> {
+  async #attempt({ with_what, ...delivery }: Prepared): Promise<LaneVerdict> {
     const { clock, logger, metrics } = this.#deps;
-    let verdict: HostVerdict = 'unknown';
     try {
       const outcome = 'kind' in with_what ? refusal(with_what) : await this.#outcomeOf(delivery, with_what);
-      // Without an answer there is no status, or one that says that the host cannot answer now.
-      if (outcome.kind === 'delivered' || (outcome.kind === 'failed' && outcome.status !== null))
-        verdict = 'answered';
-      else if (
-        outcome.kind === 'retry' &&
-        outcome.error !== SECRET_MISSING &&
-        outcome.error !== SECRET_UNREADABLE
-      ) {
-        verdict = 'silent';
-      }
       metrics.webhookAttempts.inc({ outcome: outcome.kind });
       await this.#results.write(resultOf(delivery, outcome, clock.now_ms()));
+      return verdictOf(outcome);
     } catch (error) {
       logger.error({ err: error, event_id: delivery.event_id }, 'an attempt to deliver a webhook failed');
-    } finally {
-      this.#lanes.end(delivery, verdict, clock.now_ms());
+      return 'unknown';
     }
   }
 
@@ -298,6 +241,13 @@ const SECRET_UNREADABLE = 'WEBHOOK_SECRET_UNREADABLE';
 interface Material {
   body: string | { fault: string } | undefined;
   secret: string | { fault: string } | undefined;
+}
+
+/** Without an answer there is no status, or one that says that the host cannot answer now. */
+function verdictOf({ kind, status, error }: AttemptOutcome): LaneVerdict {
+  if (kind === 'delivered' || (kind === 'failed' && status !== null)) return 'answered';
+  const is_silent = kind === 'retry' && error !== SECRET_MISSING && error !== SECRET_UNREADABLE;
+  return is_silent ? 'silent' : 'unknown';
 }
 
 /** An attempt that is not made. */

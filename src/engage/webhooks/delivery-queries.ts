@@ -5,6 +5,8 @@ import type { CallWebhookNode } from '../journeys/graph/shapes.ts';
 import { scopeObject, withTotals } from '../templates/scope-queries.ts';
 import { LONG_ATTEMPTS } from './retry-schedule.ts';
 import { exactJson } from '../../platform/exact-json.ts';
+import { wakeRuns, type RestingRun } from '../journeys/runs/wake-queries.ts';
+import { wokenByDelivery, type AttemptResult } from './result-queries.ts';
 
 /** Postgres notifies on this channel when deliveries are due at once. */
 export const DELIVERIES_CHANNEL = 'webhook_deliveries';
@@ -110,3 +112,34 @@ export async function cancelDeliveries(
       where d.ctid = found.ctid`,
   ]);
 }
+
+/**
+ * Lets runs that came a second time to a webhook which they called before, because they were moved back, take its
+ * outcome: at once if there is one, otherwise when there is. The transaction has locked the runs and moved them there.
+ */
+export async function rejoinDeliveries(tx: Tx, rows: readonly NewDelivery[], now: Date): Promise<void> {
+  const waiting = rows.filter(({ node }) => node.wait_for_response);
+  if (waiting.length === 0) return;
+  // A statement of its own locks first, so that the next one sees an outcome that is being written.
+  const found = await tx<{ event_id: string }[]>`
+    select d.event_id from (
+      select * from ${rowsOf(tx, 'r', waiting, { tenant_id: 'uuid', event_id: 'uuid', seq: 'integer' })} order by event_id) r
+    cross join lateral (
+      select o.event_id from webhook_deliveries o
+      where o.tenant_id = r.tenant_id and o.event_id = r.event_id and o.seq < r.seq for update) d`;
+  if (found.length === 0) return;
+  const event_ids = new Set(found.map(({ event_id }) => event_id));
+  const again = waiting.filter(({ event_id }) => event_ids.has(event_id));
+  const rejoined = await tx<Rejoined[]>`
+    update webhook_deliveries d set seq = r.seq, wait_for_response = true
+    from ${rowsOf(tx, 'r', again, { tenant_id: 'uuid', event_id: 'uuid', seq: 'integer' })}
+    where d.tenant_id = r.tenant_id and d.event_id = r.event_id
+    returning d.tenant_id, d.project_id, d.run_id, d.seq, d.status, d.last_error`;
+  const ended = rejoined.filter(({ status }) => status !== 'pending');
+  const wakes = ended.map(({ status, last_error, ...run }) => {
+    return { ...run, node_id: null, woken_by: wokenByDelivery({ status, last_error }), kept: null };
+  });
+  await wakeRuns(tx, wakes, now);
+}
+
+type Rejoined = Omit<RestingRun, 'node_id'> & Pick<AttemptResult, 'status' | 'last_error'>;

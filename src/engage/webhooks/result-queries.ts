@@ -1,11 +1,8 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
-import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
-
-/** The channel on which those who advance runs wait for timers that are due at once. */
-const TIMERS_CHANNEL = 'journey_timers';
-/** A run's context is no longer than this as JSON. */
-const MAX_CONTEXT_BYTES = 16 * 1024;
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+import type { WokenBy } from '../journeys/runs/shapes.ts';
+import { lockResting, wakeRuns, type Wake } from '../journeys/runs/wake-queries.ts';
 
 /** What an attempt has led to. */
 export interface AttemptResult extends ProjectRef {
@@ -22,8 +19,8 @@ export interface AttemptResult extends ProjectRef {
   next_at: Date;
   /** The attempt was interrupted, so it does not count. */
   is_void: boolean;
-  /** The attempt was not made: what the last one has led to stays, and the number of it, too. */
-  is_unmade: boolean;
+  /** Nothing was sent: what the last attempt has led to stays, and the number of it, too. */
+  was_not_sent: boolean;
   last_status: number | null;
   last_error: string | null;
   last_reason: string | null;
@@ -40,28 +37,38 @@ export interface AttemptResult extends ProjectRef {
  */
 export async function writeResults(tx: Tx, results: readonly AttemptResult[], now: Date): Promise<void> {
   const ended = results.filter(({ status, wait_for_response }) => wait_for_response && status !== 'pending');
-  const waiting = await lockWaitingRuns(tx, ended);
+  if (ended.length > 0) await lockResting(tx, ended);
   const counted = await updateDeliveries(tx, results, now);
-  await wakeRuns(
-    tx,
-    ended.filter(({ event_id, run_id }) => counted.has(event_id) && waiting.has(run_id)),
-    now,
-  );
+  const wakes = ended.flatMap((result) => (counted.has(result.event_id) ? [wakeOf(result)] : []));
+  await wakeRuns(tx, wakes, now);
 }
 
-/** The ids of those runs that are running and still stand at the step, locked in the order of their ids. */
-async function lockWaitingRuns(tx: Tx, results: readonly AttemptResult[]): Promise<ReadonlySet<string>> {
-  if (results.length === 0) return new Set();
-  const rows = await tx<{ run_id: string }[]>`
-    select r.run_id from (
-      select * from ${rowsOf(tx, 'u', results, { ...PROJECT_KEY, run_id: 'uuid', seq: 'integer', node_id: 'text' })}
-      order by run_id) u
-    cross join lateral (
-      select r.run_id from journey_runs r
-      where r.run_id = u.run_id and r.tenant_id = u.tenant_id and r.project_id = u.project_id and r.seq = u.seq
-        and r.node_id = u.node_id and r.status = 'running'
-      for update) r`;
-  return new Set(rows.map(({ run_id }) => run_id));
+function wakeOf({
+  tenant_id,
+  project_id,
+  run_id,
+  seq,
+  node_id,
+  save_as,
+  saved,
+  ...ended
+}: AttemptResult): Wake {
+  const kept =
+    save_as === null || saved === null ? null : ({ part: 'responses', name: save_as, json: saved } as const);
+  return { tenant_id, project_id, run_id, seq, node_id, kept, woken_by: wokenByDelivery(ended) };
+}
+
+/** What a run that waits for a delivery learns of its end. */
+export function wokenByDelivery({
+  status,
+  last_error,
+}: Pick<AttemptResult, 'status' | 'last_error'>): WokenBy {
+  const outcome = status === 'delivered' ? 'delivered' : 'exhausted';
+  return {
+    kind: 'delivery',
+    outcome,
+    error_code: outcome === 'delivered' ? undefined : (last_error ?? undefined),
+  };
 }
 
 /**
@@ -77,12 +84,12 @@ async function updateDeliveries(
   const rows = await tx<{ event_id: string }[]>`
     update webhook_deliveries d set
       status = r.status, next_at = 'epoch'::timestamptz + r.next_ms * interval '1 millisecond',
-      attempts = d.attempts - r.unmade, attempts_before = d.attempts_before - 1 + r.voided,
-      attempted_at = case when r.unmade = 1 and d.attempts = 1 then null else d.attempted_at end,
-      last_status = case when r.unmade = 1 then d.last_status else r.last_status end,
-      last_error = case when r.unmade = 1 then coalesce(r.last_error, d.last_error) else r.last_error end,
-      last_reason = case when r.unmade = 1 then d.last_reason else r.last_reason end,
-      response = case when r.unmade = 1 then d.response else r.response end,
+      attempts = d.attempts - r.unsent, attempts_before = d.attempts_before - 1 + r.voided,
+      attempted_at = case when r.unsent = 1 and d.attempts = 1 then null else d.attempted_at end,
+      last_status = case when r.unsent = 1 then d.last_status else r.last_status end,
+      last_error = case when r.unsent = 1 then coalesce(r.last_error, d.last_error) else r.last_error end,
+      last_reason = case when r.unsent = 1 then d.last_reason else r.last_reason end,
+      response = case when r.unsent = 1 then d.response else r.response end,
       completed_at = case when r.status <> 'pending' then ${now}::timestamptz end
     from ${rowsOf(tx, 'r', results, {
       tenant_id: 'uuid',
@@ -91,7 +98,7 @@ async function updateDeliveries(
       status: 'text',
       next_ms: ['bigint', (r) => r.next_at.getTime()],
       voided: ['integer', (r) => (r.is_void ? 1 : 0)],
-      unmade: ['integer', (r) => (r.is_unmade ? 1 : 0)],
+      unsent: ['integer', (r) => (r.was_not_sent ? 1 : 0)],
       last_status: 'integer',
       last_error: 'text',
       last_reason: 'text',
@@ -113,39 +120,4 @@ async function lockDeliveries(tx: Tx, results: readonly AttemptResult[]): Promis
       select from webhook_deliveries o
       where o.tenant_id = r.tenant_id and o.event_id = r.event_id and o.status = 'pending'
       for update) found`;
-}
-
-/** Lets runs that the transaction has locked go on now, with the outcome; a response that fits is kept in their context. */
-async function wakeRuns(tx: Tx, results: readonly AttemptResult[], now: Date): Promise<void> {
-  if (results.length === 0) return;
-  const wokenBy = ({ status, last_error }: AttemptResult) =>
-    JSON.stringify(
-      status === 'delivered'
-        ? { kind: 'delivery', outcome: 'delivered' }
-        : { kind: 'delivery', outcome: 'exhausted', error_code: last_error },
-    );
-  await tx`
-    with woken as (
-      update journey_runs r set woken_by = w.woken_by::jsonb, due_at = ${now},
-        context = case when octet_length(c.context::text) <= ${MAX_CONTEXT_BYTES}::integer then c.context else r.context end
-      from ${rowsOf(tx, 'w', results, {
-        ...PROJECT_KEY,
-        run_id: 'uuid',
-        woken_by: ['text', wokenBy],
-        save_as: 'text',
-        saved: 'text',
-      })}
-      cross join lateral (
-        select o.ctid, case when w.save_as is null or w.saved is null then o.context
-          else o.context || jsonb_build_object('responses',
-            coalesce(o.context -> 'responses', '{}') || jsonb_build_object(w.save_as, w.saved::jsonb)) end as context
-        from journey_runs o
-        where o.run_id = w.run_id and o.tenant_id = w.tenant_id and o.project_id = w.project_id offset 0) c
-      where r.ctid = c.ctid
-      returning r.tenant_id, r.project_id, r.run_id, r.seq
-    )
-    insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
-    select tenant_id, project_id, ${now}, run_id, seq from woken
-    on conflict (tenant_id, project_id, due_at, run_id) do update set seq = excluded.seq`;
-  await tx`select pg_notify(${TIMERS_CHANNEL}, '')`;
 }

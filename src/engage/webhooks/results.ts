@@ -1,14 +1,13 @@
-import { bucketOf } from '../../platform/bucket.ts';
+import { Lots, type LotLimits, type LotOutcome } from '../../platform/lots.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { isDataError, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { ClaimedDelivery } from './claim-queries.ts';
 import type { AttemptOutcome } from './call.ts';
 import { writeResults, type AttemptResult } from './result-queries.ts';
+import { jitterOf } from '../../platform/retry-pause.ts';
 import { deliveryPauseMs } from './retry-schedule.ts';
 import { exactJson, isExactNumber, parseExact, problemOf } from '../../platform/exact-json.ts';
 
-/** Results per transaction. */
-const MAX_BATCH = 200;
 /** How much of an answer is kept to show, in characters. */
 const SHOWN_LENGTH = 1_000;
 /** How deeply an answer may be nested that is kept in a run's context. */
@@ -29,7 +28,7 @@ export function resultOf(delivery: ClaimedDelivery, outcome: AttemptOutcome, now
   const is_behind = outcome.kind === 'behind';
   const is_pending = is_void || is_behind || (outcome.kind === 'retry' && failed < delivery.max_attempts);
   const { backoff_ms } = delivery;
-  const jitter = bucketOf(`${event_id}:${attempts}`, JITTER_STEPS) / (JITTER_STEPS - 1);
+  const jitter = jitterOf(event_id, attempts);
   const pause_ms =
     is_void || !is_pending
       ? 0
@@ -44,7 +43,7 @@ export function resultOf(delivery: ClaimedDelivery, outcome: AttemptOutcome, now
     status: is_pending ? 'pending' : ENDED[outcome.kind],
     next_at: new Date(now_ms + pause_ms),
     is_void,
-    is_unmade: is_behind || outcome.kind === 'barred',
+    was_not_sent: is_behind || outcome.kind === 'barred',
     last_status: outcome.status,
     last_error: outcome.error,
     last_reason: outcome.reason,
@@ -88,52 +87,44 @@ function isStorable(value: unknown, depth: number): boolean {
   return depth > 0 && Object.values(value).every((child) => isStorable(child, depth - 1));
 }
 
-const JITTER_STEPS = 1_001;
+/** Results that wait while others are written: no more than attempts may be under way. One transaction at a time. */
+const LIMITS: LotLimits = {
+  max_size: 200,
+  beside_after_ms: 60_000,
+  waiting: { max_waiting: Infinity, max_waiting_of_group: Infinity, max_wait_ms: Infinity },
+};
 
-/** A result, and whom to tell when it is written or lost. */
-interface Entry {
-  result: AttemptResult;
-  settle: () => void;
-}
-
-/** Writes results in batches: while one batch is written, the next one gathers. */
+/** Writes results; those that end while others are written share the next transaction. */
 export class ResultWriter {
   readonly #deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
-  #waiting: Entry[] = [];
-  #is_writing = false;
+  readonly #lots: Lots<AttemptResult, undefined>;
 
   constructor(deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
     this.#deps = deps;
+    this.#lots = new Lots(
+      {
+        kindOf: () => 'results',
+        groupOf: ({ tenant_id }) => tenant_id,
+        namesOf: ({ event_id }) => [event_id],
+        together: (results) => this.#writeAll(results),
+      },
+      LIMITS,
+    );
   }
 
   /**
    * Resolves when the result is written, or when that has failed: then the attempt is made again once its claim is over.
    */
-  write(result: AttemptResult): Promise<void> {
-    const written = new Promise<void>((settle) => this.#waiting.push({ result, settle }));
-    // It never rejects.
-    void this.#writeAll();
-    return written;
+  async write(result: AttemptResult): Promise<void> {
+    await this.#lots.run(result);
   }
 
-  async #writeAll(): Promise<void> {
-    if (this.#is_writing) return;
-    this.#is_writing = true;
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.slice(0, MAX_BATCH);
-      this.#waiting = this.#waiting.slice(MAX_BATCH);
-      try {
-        await this.#writeBatch(batch.map(({ result }) => result));
-      } catch (error) {
-        this.#deps.logger.warn(
-          { err: error, results: batch.length },
-          'results of webhooks could not be written',
-        );
-      } finally {
-        for (const { settle } of batch) settle();
-      }
-    }
-    this.#is_writing = false;
+  /** Never rejects. */
+  async #writeAll(results: readonly AttemptResult[]): Promise<LotOutcome<undefined>[]> {
+    await this.#writeBatch(results).catch((err: unknown) =>
+      this.#deps.logger.warn({ err, results: results.length }, 'results of webhooks could not be written'),
+    );
+    return results.map(() => ({ kind: 'done', value: undefined }));
   }
 
   async #writeBatch(results: readonly AttemptResult[]): Promise<void> {

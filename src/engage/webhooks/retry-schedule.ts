@@ -1,12 +1,10 @@
-import { retryPauseMs } from '../../platform/retry-pause.ts';
+import { CALL_PAUSES, retryPauseMs } from '../../platform/retry-pause.ts';
 
 const [SECOND_MS, MINUTE_MS, HOUR_MS] = [1_000, 60_000, 3_600_000];
 
-const LIMITS = { jitter_percent: 20, longest_asked_ms: HOUR_MS };
-
 /** The schedule of a webhook whose run does not wait for the outcome: together 27.6 hours. */
 const LONG = {
-  ...LIMITS,
+  ...CALL_PAUSES,
   pauses_ms: [
     5 * SECOND_MS,
     5 * MINUTE_MS,
@@ -34,11 +32,13 @@ export interface Failure {
 /** The pause before the next attempt, in milliseconds; `jitter` is a number from 0 to 1. */
 export function deliveryPauseMs({ backoff_ms, failed, retry_after_ms }: Failure, jitter: number): number {
   const schedule =
-    backoff_ms === null ? LONG : { ...LIMITS, first_ms: backoff_ms, longest_ms: 24 * HOUR_MS, factor: 4 };
+    backoff_ms === null
+      ? LONG
+      : { ...CALL_PAUSES, first_ms: backoff_ms, longest_ms: 24 * HOUR_MS, factor: 4 };
   return retryPauseMs(schedule, { attempt: failed, jitter, asked_ms: retry_after_ms });
 }
 
 /** The longest pause before the next attempt, with the longest jitter and whatever the receiver asks for. */
 export function longestDeliveryPauseMs(backoff_ms: number, failed: number): number {
-  return deliveryPauseMs({ backoff_ms, failed, retry_after_ms: LIMITS.longest_asked_ms }, 1);
+  return deliveryPauseMs({ backoff_ms, failed, retry_after_ms: CALL_PAUSES.longest_asked_ms }, 1);
 }

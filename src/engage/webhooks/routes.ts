@@ -10,7 +10,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { projectRefOf, type ProjectRef } from '../../tenants/project-ref.ts';
-import { selectAddressees } from './barred-queries.ts';
+import { selectAddressees } from './claim-queries.ts';
 import {
   DELIVERY_STATUSES,
   listDeliveries,

@@ -1,8 +1,9 @@
 import type { PendingQuery } from 'postgres';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
+import { dueBacklog, waitingLanes, type QueueTable } from '../../platform/call-queue/lane-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { dueLanes, type WorkQuery } from '../../platform/postgres/work-watch.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { PlayerRef } from '../player-ref.ts';
 
 /** A call of a platform about a player, under a claim. */
@@ -63,36 +64,17 @@ export function selectCalls(
     limit 100`;
 }
 
-/** A project with calls to make, the earliest of them at `next_at`. */
-export interface WaitingProject extends ProjectRef {
-  next_at: Date;
-}
+/** The queue of calls that were not answered and not given up. */
+const CALLS: QueueTable<keyof ProjectRef> = {
+  table: 'kyc_calls',
+  lane: PROJECT_KEY,
+  due: 'next_attempt_at',
+  waits: (tx) => tx`next_attempt_at is not null`,
+};
 
-/**
- * Projects with calls to make, in the order of their keys behind `after`. It hops from project to project in the index, so
- * it reads one row of each, however many calls of it wait.
- */
-export function selectWaitingProjects(
-  sql: Tx,
-  after: ProjectRef | undefined,
-  limit: number,
-): PendingQuery<WaitingProject[]> {
-  const first = sql`
-    select c.tenant_id, c.project_id, c.next_attempt_at as next_at from kyc_calls c where c.next_attempt_at is not null`;
-  const order = sql`order by c.tenant_id, c.project_id, c.next_attempt_at limit 1`;
-  const behind =
-    after === undefined
-      ? sql``
-      : sql`and (c.tenant_id, c.project_id) > (${after.tenant_id}::uuid, ${after.project_id}::uuid)`;
-  return sql<WaitingProject[]>`
-    with recursive projects as (
-      (${first} ${behind} ${order})
-      union all
-      select n.* from projects p cross join lateral (
-        ${first} and (c.tenant_id, c.project_id) > (p.tenant_id, p.project_id) ${order}) n
-    )
-    select * from projects limit ${limit}`;
-}
+/** Projects with calls to make: see {@link waitingLanes}. */
+export const selectWaitingProjects = (sql: Tx, after: ProjectRef | undefined, limit: number) =>
+  waitingLanes(sql, CALLS, after, limit);
 
 /** Returns a row while a call is due. */
 export const kycCallWork: WorkQuery = (sql, now) =>
@@ -210,10 +192,4 @@ export async function readLateCalls(tx: Tx, most: number): Promise<Backlog> {
 }
 
 /** Calls that are due, for the metrics. */
-export async function readDueCalls(tx: Tx, most: number): Promise<Backlog> {
-  const [row] = await tx<Backlog[]>`
-    select count(*)::integer as items, epoch_ms(min(next_attempt_at))::float8 as oldest_ms from (
-      select next_attempt_at from kyc_calls where next_attempt_at <= now() and next_attempt_at is not null
-      limit ${most}) d`;
-  return row ?? { items: 0, oldest_ms: null };
-}
+export const readDueCalls = (tx: Tx, most: number): Promise<Backlog> => dueBacklog(tx, CALLS, most);

@@ -2,6 +2,8 @@ import type { KycAnswer } from '../../adapters/platform.ts';
 import type { KycInitiateBody, KycUpdateBody } from '../../adapters/protocol.ts';
 import type { Platforms } from '../../adapters/platforms.ts';
 import { callPauseMs } from '../../adapters/retry-schedule.ts';
+import { CallQueue } from '../../platform/call-queue/call-queue.ts';
+import type { LaneVerdict } from '../../platform/call-queue/lanes.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
@@ -33,9 +35,6 @@ export const GIVE_UP_AFTER_MS = 24 * 3_600_000;
 const CLAIM_MS = 90_000;
 /** How long the caller of the API waits for the platform. */
 const INLINE_MS = 1_000;
-/** Calls of one project that run at once, and projects that one look finds. */
-const MAX_AT_ONCE = 16;
-const MAX_PROJECTS = 1_000;
 
 /** A call to make: the body without what every body has. */
 export type NewCall =
@@ -59,20 +58,29 @@ export async function queueCall(
 
 /**
  * Tells platforms what was decided about players (bonuses part 8). A call is kept until the platform has answered it, and
- * is repeated with the same key and bytes; of one player the earlier call goes first, also while it is being made. Calls of one project never wait for
- * another's: each has its own lane. The limits of the adapter hold inside `Platforms`.
+ * is repeated with the same key and bytes; of one player the earlier call goes first, also while it is being made. Calls of
+ * one project are a lane ({@link CallQueue}). The limits of the adapter hold inside `Platforms`.
  */
 export class KycCaller {
   readonly #deps: CallerDeps;
-  /** By project_id. */
-  readonly #lanes = new Map<string, Promise<void>>();
+  readonly #queue: CallQueue<ProjectRef, ClaimedCall>;
   /** Attempts that the caller of the API no longer waits for. */
   readonly #late = new Set<Promise<unknown>>();
-  /** The last project of the look before; undefined: the next look begins with the first one. */
-  #after: ProjectRef | undefined;
 
-  constructor(deps: CallerDeps) {
+  /** `onFree`: a place is free for which a call may be waiting. */
+  constructor(deps: CallerDeps, onFree?: () => void) {
     this.#deps = deps;
+    this.#queue = new CallQueue(
+      deps.clock,
+      {
+        keyOf: ({ project_id }) => project_id,
+        sharesOf: ({ tenant_id }) => [tenant_id],
+        find: (after, limit) => selectWaitingProjects(deps.postgres.service, after, limit),
+        claim: (projects, now) => this.#claim(projects, now),
+        call: (call) => this.#attemptDue(call),
+      },
+      onFree,
+    );
   }
 
   /** Whether the project's platform is to be told. Unknown counts as yes: the call is queued then. Never rejects. */
@@ -100,34 +108,35 @@ export class KycCaller {
     }
   }
 
-  /** Begins the calls that are due, in each project that has none running. */
-  async turn(): Promise<void> {
-    const { postgres, clock, logger } = this.#deps;
-    const projects = await selectWaitingProjects(postgres.service, this.#after, MAX_PROJECTS);
-    this.#after = projects.length === MAX_PROJECTS ? projects.at(-1) : undefined;
-    for (const { next_at, ...project } of projects) {
-      const { project_id } = project;
-      if (next_at.getTime() > clock.now_ms() || this.#lanes.has(project_id)) continue;
-      const lane = this.#runDue(project)
-        .catch((error: unknown) =>
-          logger.warn({ err: error, project_id }, 'calls about KYC failed; they are due again'),
-        )
-        .finally(() => this.#lanes.delete(project_id));
-      this.#lanes.set(project_id, lane);
-    }
+  /** Begins the calls that are due and have a place: see {@link CallQueue}. */
+  turn(stop?: AbortSignal): Promise<boolean> {
+    return this.#queue.turn(stop);
   }
 
   /** Waits for the running attempts. */
   async close(): Promise<void> {
-    await Promise.all([...this.#lanes.values(), ...this.#late]);
+    await Promise.all([this.#queue.close(), ...this.#late]);
   }
 
-  async #runDue(project: { tenant_id: string; project_id: string }): Promise<void> {
-    const { postgres, clock } = this.#deps;
-    const now_ms = clock.now_ms();
-    const claim = { now: new Date(now_ms), until: new Date(now_ms + CLAIM_MS), limit: MAX_AT_ONCE };
-    const claimed = await claimCalls(postgres.service, project, claim);
-    await Promise.all(claimed.map((call) => this.#attempt(call)));
+  async *#claim(
+    projects: readonly (ProjectRef & { places: number })[],
+    now: Date,
+  ): AsyncGenerator<ClaimedCall[]> {
+    const until = new Date(now.getTime() + CLAIM_MS);
+    for (const { places, ...project } of projects) {
+      yield await claimCalls(this.#deps.postgres.service, project, { now, until, limit: places });
+    }
+  }
+
+  /** Never rejects. */
+  async #attemptDue(call: ClaimedCall): Promise<LaneVerdict> {
+    try {
+      return (await this.#attempt(call)) ? 'answered' : 'not_made';
+    } catch (error) {
+      const { project_id, call_id } = call;
+      this.#deps.logger.warn({ err: error, project_id, call_id }, 'a call about KYC failed; it is due again');
+      return 'not_made';
+    }
   }
 
   async #attemptNew(ref: PlayerRef & { call_id: string }): Promise<boolean> {

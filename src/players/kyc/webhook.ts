@@ -1,6 +1,5 @@
-import { idOfPublished } from '../../adapters/event-ids.ts';
+import { idOfPublished, adapterWebhook, type InboundDeps } from '../../adapters/inbound.ts';
 import type { Inbound } from '../../adapters/apply-inbound.ts';
-import { adapterWebhook, type InboundDeps } from '../../adapters/inbound.ts';
 import { ApiError } from '../../errors.ts';
 import type { AnyEndpoint } from '../../http/endpoint.ts';
 import { isUuid } from '../../platform/ids.ts';

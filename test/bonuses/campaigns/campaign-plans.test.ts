@@ -31,7 +31,7 @@ import {
 } from '../../../src/bonuses/grants/campaign-settlement-queries.ts';
 import type { GrantRow } from '../../../src/bonuses/grants/grant-row.ts';
 import { countGrants } from '../../../src/bonuses/grants/issue-queries.ts';
-import { hurryPutOff } from '../../../src/bonuses/grants/sender-queries.ts';
+import { retryEarly } from '../../../src/bonuses/grants/call-queries.ts';
 import { NIL_ID } from '../../../src/platform/ids.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { startExplainedService, type ExplainedService } from '../../platform/postgres/statement-plans.ts';
@@ -128,9 +128,9 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
       expect(await countWaiting(tx, ref, { most: 512, now })).toEqual({ waiting: 10, ...none });
     },
     async (tx) => {
-      await tx`update bonus_grants set put_off_to = ${now} where campaign_id = ${campaign_id} and outcome = 'unsent'`;
+      await tx`update bonus_grants set retry_early_at = ${now} where campaign_id = ${campaign_id} and outcome = 'unsent'`;
       await explained.executions();
-      await hurryPutOff(tx, ref, 512);
+      await retryEarly(tx, ref, 512);
       expect(await resumePutOff(tx, ref, { limit: 5, now, is_early: false })).toBe(5);
       expect(await resumePutOff(tx, ref, { limit: 2, now, is_early: true })).toBe(2);
     },

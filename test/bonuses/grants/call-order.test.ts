@@ -3,7 +3,8 @@ import type { BonusPlatform, GrantOrder } from '../../../src/adapters/platform.t
 import type { GrantVerdict } from '../../../src/bonuses/grants/admission.ts';
 import { callPlatform } from '../../../src/bonuses/grants/calls.ts';
 import type { GrantRow } from '../../../src/bonuses/grants/grant-row.ts';
-import { fromNext, CallPlaces } from '../../../src/bonuses/grants/sender.ts';
+import { GRANT_LANES } from '../../../src/bonuses/grants/sender.ts';
+import { Lanes } from '../../../src/platform/call-queue/lanes.ts';
 
 /** A pending grant of which only what decides about calls is there. */
 const grant = (rest: Partial<GrantRow>) =>
@@ -65,16 +66,17 @@ describe('the look at a player', () => {
 });
 
 it('every lane has its turn, however many are always due', () => {
-  const lanes = ['a', 'b', 'c', 'd'].map((adapter_slug) => ({
-    tenant_id: 't',
-    project_id: 'p',
-    adapter_slug,
-  }));
-  const orderAfter = (key?: string) => fromNext(lanes, key).map(({ adapter_slug }) => adapter_slug);
+  const lane = (adapter_slug: string) => ({ tenant_id: 't', project_id: 'p', adapter_slug });
+  const lanes = ['a', 'b', 'c', 'd'].map(lane);
+  const orderAfter = (slug?: string) => {
+    const places = new Lanes(GRANT_LANES);
+    if (slug !== undefined) places.grant([lane(slug)], 0);
+    return places.grant(lanes, 0).map(({ adapter_slug }) => adapter_slug);
+  };
   expect(orderAfter()).toEqual(['a', 'b', 'c', 'd']);
-  expect(orderAfter('t p b')).toEqual(['c', 'd', 'a', 'b']);
-  expect(orderAfter('t p d')).toEqual(['a', 'b', 'c', 'd']);
-  expect(orderAfter('t p gone')).toEqual(['a', 'b', 'c', 'd']);
+  expect(orderAfter('b')).toEqual(['c', 'd', 'a', 'b']);
+  expect(orderAfter('d')).toEqual(['a', 'b', 'c', 'd']);
+  expect(orderAfter('gone')).toEqual(['a', 'b', 'c', 'd']);
 });
 
 it('a tenant has no more than its share of the places, a lane no more than its platform takes', () => {
@@ -83,19 +85,18 @@ it('a tenant has no more than its share of the places, a lane no more than its p
     project_id,
     adapter_slug: 'casino',
     most,
-    next_at: new Date(0),
-    is_paused: false,
   });
-  const places = new CallPlaces();
+  const places = new Lanes(GRANT_LANES);
+  const freeOf = (one: ReturnType<typeof lane>) => places.grant([one], 0)[0]?.places ?? 0;
   const fill = (one: ReturnType<typeof lane>) => {
-    const free = Math.max(0, places.freeOf(one));
-    for (let n = 0; n < free; n++) places.take(one);
+    const free = freeOf(one);
+    for (let n = 0; n < free; n++) places.begin(one);
     return free;
   };
   expect(fill(lane('a', 'slow', 3))).toBe(3);
   const of_a = Array.from({ length: 10 }, (_, n) => fill(lane('a', `p${n}`)));
   expect(of_a).toEqual([16, 16, 16, 13, 0, 0, 0, 0, 0, 0]);
   expect(fill(lane('b', 'p'))).toBe(16);
-  places.free(lane('a', 'p0'));
-  expect(places.freeOf(lane('a', 'p9'))).toBe(1);
+  places.end(lane('a', 'p0'), 'answered', 0);
+  expect(freeOf(lane('a', 'p9'))).toBe(1);
 });

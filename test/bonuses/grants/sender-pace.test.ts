@@ -31,12 +31,11 @@ it('a lane goes on as soon as one of its calls has ended, without another look a
     platform,
     service.service.notifications,
   )();
-  const sender = new Sender({ ...platform, platforms });
+  const sender: Sender = new Sender({ ...platform, platforms }, () => loop.wake());
   const pauses = { idle_pause_ms: 3_600_000, longest_pause_ms: 3_600_000 };
   const loop = startPolling({ name: 'sender', logger: platform.logger, ...pauses }, (stop) =>
     sender.turn(stop),
   );
-  sender.onFree = () => loop.wake();
   try {
     await until(async (saw) => {
       const [row] = saw(

@@ -23,7 +23,7 @@ import {
   readDueGrants,
   selectLiveGrants,
   selectWaitingLanes,
-} from '../../../src/bonuses/grants/sender-queries.ts';
+} from '../../../src/bonuses/grants/call-queries.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
 import { startExplainedService, type ExplainedService } from '../../platform/postgres/statement-plans.ts';
 

@@ -1,13 +1,15 @@
 import { expect, it } from 'vitest';
-import { Lanes, REST_MS, type HostVerdict } from '../../../src/engage/webhooks/lanes.ts';
+import { DELIVERY_LANES } from '../../../src/engage/webhooks/deliverer.ts';
+import { Lanes, type LaneVerdict } from '../../../src/platform/call-queue/lanes.ts';
 import { deliveryPauseMs } from '../../../src/engage/webhooks/retry-schedule.ts';
 import { lastAttemptMs } from '../../../src/engage/journeys/runs/delivery-time.ts';
 
 const lane = (tenant_id: string, host: string) => ({ tenant_id, host });
+const REST_MS = 30_000;
 const sum = (granted: readonly { places: number }[]) => granted.reduce((all, { places }) => all + places, 0);
 
 it('a lane has 16 places, a host and a tenant a quarter of 256, and all lanes have their turn', () => {
-  const lanes = new Lanes();
+  const lanes = new Lanes(DELIVERY_LANES);
   expect(lanes.grant([lane('a', 'x')], 0)).toEqual([{ ...lane('a', 'x'), places: 16 }]);
   const of_host = Array.from({ length: 20 }, (_, n) => lane(`t${n}`, 'x'));
   expect(sum(lanes.grant(of_host, 0))).toBe(64);
@@ -25,9 +27,9 @@ it('a lane has 16 places, a host and a tenant a quarter of 256, and all lanes ha
 });
 
 it('a lane rests after 10 failures in a row, then one attempt decides', () => {
-  const lanes = new Lanes();
+  const lanes = new Lanes(DELIVERY_LANES);
   const [bad, other] = [lane('a', 'bad'), lane('b', 'bad')];
-  const attempt = (verdict: HostVerdict, now_ms: number) => {
+  const attempt = (verdict: LaneVerdict, now_ms: number) => {
     lanes.begin(bad);
     lanes.end(bad, verdict, now_ms);
   };
@@ -37,14 +39,14 @@ it('a lane rests after 10 failures in a row, then one attempt decides', () => {
   attempt('unknown', 0);
   expect(sum(lanes.grant([bad], 0))).toBe(16);
   attempt('silent', 0);
-  expect(lanes.restsUntil(bad, 0)).toBe(REST_MS);
   expect(lanes.grant([bad, other], REST_MS - 1)).toEqual([{ ...other, places: 16 }]);
   expect(sum(lanes.grant([bad], REST_MS))).toBe(1);
   lanes.begin(bad);
   expect(lanes.grant([bad], REST_MS)).toEqual([]);
   lanes.end(bad, 'silent', REST_MS);
   expect(lanes.grant([bad], REST_MS + 1)).toEqual([]);
-  expect(lanes.restsUntil(bad, REST_MS)).toBe(2 * REST_MS);
+  expect(lanes.grant([bad], 2 * REST_MS - 1)).toEqual([]);
+  expect(sum(lanes.grant([bad], 2 * REST_MS))).toBe(1);
   attempt('answered', 2 * REST_MS);
   expect(sum(lanes.grant([bad], 2 * REST_MS))).toBe(16);
 });

@@ -12,6 +12,11 @@ import type { RunningRow, RunRef } from './run-row.ts';
 /** Postgres notifies on this channel when runs have come due at once. */
 export const TIMERS_CHANNEL = 'journey_timers';
 
+/** Wakes the runners when the transaction commits: runs are due now. */
+export async function notifyRunners(tx: Tx): Promise<void> {
+  await tx`select pg_notify(${TIMERS_CHANNEL}, '')`;
+}
+
 /** A timer that the transaction has claimed. */
 export interface Timer extends RunRef {
   due_at: Date;

@@ -1,7 +1,6 @@
 import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { rowsOf } from '../../../platform/postgres/rows.ts';
-import { TIMERS_CHANNEL } from './claim-queries.ts';
 import { EVENTS_THAT_END } from './match-queries.ts';
 import type { RunTrigger, VersionRef } from './run-row.ts';
 import type { RunContext } from './shapes.ts';
@@ -114,11 +113,6 @@ function leavingOf(
       where b.status = 'running' and (m.is_member or s.segment_id = ${members_of ?? null}::uuid)
       on conflict do nothing
     )`;
-}
-
-/** Wakes the runners when the transaction commits: runs are due now. */
-export async function notifyRunners(tx: Tx): Promise<void> {
-  await tx`select pg_notify(${TIMERS_CHANNEL}, '')`;
 }
 
 /** Postgres notifies on this channel when runs have begun for which events are to be looked at again. */

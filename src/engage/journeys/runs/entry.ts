@@ -1,17 +1,11 @@
+import { notifyRunners } from './claim-queries.ts';
 import { bucketOf } from '../../../platform/bucket.ts';
 import { newId } from '../../../platform/ids.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { projectRefOf } from '../../../tenants/project-ref.ts';
 import { holdPlayers } from '../../triggers/trigger-queries.ts';
 import type { Definition } from '../graph/shapes.ts';
-import {
-  countRunsSince,
-  insertRuns,
-  lockEntry,
-  notifyChecks,
-  notifyRunners,
-  type NewRun,
-} from './entry-queries.ts';
+import { countRunsSince, insertRuns, lockEntry, notifyChecks, type NewRun } from './entry-queries.ts';
 import type { RunTrigger, VersionRef } from './run-row.ts';
 import type { RunContext } from './shapes.ts';
 import { endsByEvent, type WaitStart, type WaitStarts } from './wait-starts.ts';

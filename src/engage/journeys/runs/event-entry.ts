@@ -8,8 +8,7 @@ import { enter, type Entrant } from './entry.ts';
 import { countEntries } from './entry-metrics.ts';
 import { verdictOn } from './event-where.ts';
 import { noteJourneyError, selectJourney, selectListening, type JourneyKey } from './journey-queries.ts';
-import { versionKey } from './run-row.ts';
-import { MAX_CONTEXT_BYTES } from './trigger-run.ts';
+import { MAX_CONTEXT_BYTES, versionKey } from './run-row.ts';
 import type { WaitStart } from './wait-starts.ts';
 import { storedBytes } from '../../../platform/exact-json.ts';
 

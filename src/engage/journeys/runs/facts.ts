@@ -1,3 +1,4 @@
+import { groupBy } from '../../../platform/group-by.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { selectGrantableOf } from '../../../bonuses/templates/queries.ts';
 import { NO_AMOUNTS, readAmounts } from './amounts.ts';
@@ -144,15 +145,4 @@ function namedBy(runs: readonly RunningRow[], versions: ReadonlyMap<string, Load
     providers: [...providers.values()],
     bonus_templates: [...bonus_templates.values()],
   };
-}
-
-function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, Row[]> {
-  const groups = new Map<string, Row[]>();
-  for (const row of rows) {
-    const key = keyOf(row);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [row]);
-    else group.push(row);
-  }
-  return groups;
 }

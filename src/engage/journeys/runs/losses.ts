@@ -1,3 +1,4 @@
+import { groupBy } from '../../../platform/group-by.ts';
 import { playersBehind } from '../../../analytics/players-caught-up.ts';
 import { lossesOf, loggedPlayersOf, type LostPlayer } from '../../../bonuses/grants/loss.ts';
 import { withinTime } from '../../../platform/time-limit.ts';
@@ -71,7 +72,7 @@ export class Losses {
     await this.#settle(asked);
     this.#until_ms ??= performance.now() + QUESTIONS_MS;
     const answered: A[] = [];
-    for (const of_template of groupBy(asked, ({ template_id }) => template_id)) {
+    for (const of_template of groupBy(asked, ({ template_id }) => template_id).values()) {
       let size = FEWEST;
       for (let left = this.#askable(of_template); left.length > 0;) {
         const begun_ms = performance.now();
@@ -135,14 +136,4 @@ export class Losses {
 /** Whether the run has the loss of another cashback on its way. */
 function hasBegun({ asker }: LossQuestion<LossAsker>): boolean {
   return [...asker.answers.values()].some((answer) => typeof answer === 'bigint');
-}
-
-function groupBy<T>(all: readonly T[], keyOf: (one: T) => string): T[][] {
-  const groups = new Map<string, T[]>();
-  for (const one of all) {
-    const group = groups.get(keyOf(one));
-    if (group === undefined) groups.set(keyOf(one), [one]);
-    else group.push(one);
-  }
-  return [...groups.values()];
 }

@@ -5,7 +5,6 @@ import { PROJECT_KEY, type ProjectRef } from '../../../tenants/project-ref.ts';
 import { lastStepsSql } from './last-step-queries.ts';
 import { mergedPartition } from './merge-queries.ts';
 import type { RunRef, VersionRef } from './run-row.ts';
-import type { EventPlace } from './shapes.ts';
 
 // Events and waits meet in one of two ways. The matcher publishes up to where it is about to look events up, and looks
 // then. A run that begins to wait becomes visible, and what was published is looked at then. One of them sees the other.
@@ -224,64 +223,6 @@ function given(sql: Tx, events: readonly LookedUp[]) {
       n.afters::uuid[]) as g (index, player_id, log_offset, received_ms, after_run_id)) e`;
 }
 
-/** A run whose wait has ended, with the properties of the event as JSON. */
-export interface Wake extends RunRef {
-  seq: number;
-  node_id: string;
-  properties: string;
-  /** Behind the event: what the run waits for next counts from there. */
-  behind: EventPlace;
-}
-
-/**
- * Ends the waits of runs that still rest where they waited: the event's properties become part of the context, and a
- * timer is due now. The timer of the time-out falls away when it is claimed. Returns how many.
- */
-export async function wakeRuns(
-  tx: Tx,
-  wakes: readonly Wake[],
-  now: Date,
-  max_bytes: number,
-): Promise<number> {
-  const given = tx`(
-    select * from ${rowsOf(tx, 'g', wakes, {
-      ...PROJECT_KEY,
-      run_id: 'uuid',
-      seq: 'integer',
-      node_id: 'text',
-      properties: 'text',
-      woken_by: ['text', ({ behind }) => JSON.stringify({ kind: 'event', behind })],
-    })} order by run_id) g`;
-  const isGiven = tx`r.run_id = g.run_id and r.tenant_id = g.tenant_id and r.project_id = g.project_id
-    and r.seq = g.seq and r.status = 'running' and r.woken_by is null`;
-  // A statement of its own locks first, so that the next one sees what other transactions have changed.
-  const [, rows] = await Promise.all([
-    tx`select from ${given} cross join lateral (select from journey_runs r where ${isGiven} for update) r`,
-    tx<{ run_id: string }[]>`
-      with locked as materialized (
-        select r.ctid, r.tenant_id, r.project_id, r.run_id, r.seq, g.woken_by::jsonb as woken_by, jsonb_set(
-          r.context || jsonb_build_object('events', coalesce(r.context -> 'events', '{}')),
-          array['events', g.node_id], g.properties::jsonb) as context
-        from ${given}
-        cross join lateral (select r.ctid, r.* from journey_runs r where ${isGiven} offset 0) r
-      ), woken as (
-        update journey_runs r set woken_by = l.woken_by, due_at = ${now},
-          context = case when octet_length(l.context::text) <= ${max_bytes} then l.context else r.context end
-        from locked l where r.ctid = l.ctid
-      ), unawaited as (
-        delete from journey_waits w using locked l
-        where w.run_id = l.run_id and w.tenant_id = l.tenant_id and w.project_id = l.project_id
-          and w.seq > 0
-      ), timers as (
-        insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
-        select tenant_id, project_id, ${now}, run_id, seq from locked
-        on conflict (tenant_id, project_id, due_at, run_id) do update set seq = excluded.seq
-      )
-      select run_id from locked`,
-  ]);
-  return rows.length;
-}
-
 /** A run that an event ends. */
 export interface Exit extends RunRef {
   outcome: 'exited' | 'goal';
@@ -293,7 +234,7 @@ export async function exitRuns(tx: Tx, exits: readonly Exit[], now: Date): Promi
     select * from ${rowsOf(tx, 'g', exits, { ...PROJECT_KEY, run_id: 'uuid', outcome: 'text' })} order by run_id) g`;
   const isGiven = tx`r.run_id = g.run_id and r.tenant_id = g.tenant_id and r.project_id = g.project_id
     and r.status = 'running'`;
-  // As in `wakeRuns`.
+  // A statement of its own locks first, so that the next one sees what other transactions have changed.
   const [, rows] = await Promise.all([
     tx`select from ${given} cross join lateral (select from journey_runs r where ${isGiven} for update) r`,
     tx<RunRef[]>`

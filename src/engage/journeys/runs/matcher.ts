@@ -28,7 +28,6 @@ import {
   type LookedUp,
   type UncheckedWait,
   type WaitHit,
-  type Wake,
 } from './match-queries.ts';
 import { awaits, exitOf } from './match-verdicts.ts';
 import {
@@ -44,6 +43,7 @@ import { versionKey } from './run-row.ts';
 import { repeatedEvents } from './repeated-events.ts';
 import type { EventPlace } from './shapes.ts';
 import { WatchedEvent } from './watched-event.ts';
+import type { Wake } from './wake-queries.ts';
 import { writeMatches } from './write-matches.ts';
 import { exactJson } from '../../../platform/exact-json.ts';
 
@@ -441,9 +441,10 @@ export class Matcher {
         continue;
       }
       const { tenant_id, project_id, run_id, seq, node_id } = hit;
-      const properties = exactJson(event.properties);
+      const kept = { part: 'events', name: node_id, json: exactJson(event.properties) } as const;
       const behind = placeBehind(place, record, hit.is_merged);
-      wakes.set(run_id, { tenant_id, project_id, run_id, seq, node_id, properties, behind });
+      const woken_by = { kind: 'event', behind } as const;
+      wakes.set(run_id, { tenant_id, project_id, run_id, seq, node_id: null, woken_by, kept });
     }
     await writeMatches(this.#deps, this.#definitions, { wakes: [...wakes.values()] });
   }

@@ -3,7 +3,7 @@ import type { Tx } from '../../../platform/postgres/port.ts';
 import { rowsOf } from '../../../platform/postgres/rows.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import type { JourneyRef } from '../graph/queries.ts';
-import { notifyRunners } from './entry-queries.ts';
+import { notifyRunners } from './claim-queries.ts';
 
 /** A running run, as what moves it needs to know it. */
 export interface StandingRun {

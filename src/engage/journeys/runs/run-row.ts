@@ -2,6 +2,9 @@ import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import type { RunContext, WokenBy } from './shapes.ts';
 import type { WaitStart } from './wait-starts.ts';
 
+/** Bytes of a run's context as JSON. */
+export const MAX_CONTEXT_BYTES = 16_384;
+
 /** The key of a run. */
 export interface RunRef extends ProjectRef {
   run_id: string;

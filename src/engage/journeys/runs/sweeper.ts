@@ -4,7 +4,7 @@ import type { Platform } from '../../../platform/platform.ts';
 import { failClaimed } from './advance-batch.ts';
 import { endRuns, MAX_ENDED } from './cancel.ts';
 import { Definitions } from './definitions.ts';
-import { notifyRunners } from './entry-queries.ts';
+import { notifyRunners } from './claim-queries.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import type { RunRef } from './run-row.ts';
 import { walkRuns, type StuckRun } from './sweep-queries.ts';

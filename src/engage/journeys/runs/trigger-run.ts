@@ -13,11 +13,10 @@ import { storedBytes } from '../../../platform/exact-json.ts';
 import { lockLivePlayer, selectRun } from './read-queries.ts';
 import { JOURNEY, RUN } from './read.ts';
 import { auditedRunOf, runResourceOf, type RunResource } from './run-json.ts';
+import { MAX_CONTEXT_BYTES } from './run-row.ts';
 import type { RunContext } from './shapes.ts';
 import { noteWaitStarts, type WaitStarts } from './wait-starts.ts';
 
-/** Bytes of a run's context as JSON. */
-export const MAX_CONTEXT_BYTES = 16_384;
 /** Fields of the context that belong to the service. */
 const RESERVED = ['events', 'responses'];
 

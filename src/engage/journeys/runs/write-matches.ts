@@ -2,10 +2,9 @@ import { isDataError, retryConflicts } from '../../../platform/postgres/retry.ts
 import type { Platform } from '../../../platform/platform.ts';
 import { failClaimed } from './advance-batch.ts';
 import type { Definitions } from './definitions.ts';
-import { notifyRunners } from './entry-queries.ts';
 import { endByExit } from './exit-runs.ts';
-import { wakeRuns, type Exit, type Wake } from './match-queries.ts';
-import { MAX_CONTEXT_BYTES } from './trigger-run.ts';
+import type { Exit } from './match-queries.ts';
+import { wakeRuns, type Wake } from './wake-queries.ts';
 
 type Deps = Pick<Platform, 'postgres' | 'clock' | 'metrics' | 'logger'>;
 
@@ -38,13 +37,7 @@ async function wake(deps: Deps, definitions: Definitions, wakes: readonly Wake[]
   if (first === undefined) return;
   const now = new Date(clock.now_ms());
   try {
-    const woken = await retryConflicts(() =>
-      postgres.service.begin(async (tx) => {
-        const count = await wakeRuns(tx, wakes, now, MAX_CONTEXT_BYTES);
-        if (count > 0) await notifyRunners(tx);
-        return count;
-      }),
-    );
+    const woken = await retryConflicts(() => postgres.service.begin((tx) => wakeRuns(tx, wakes, now)));
     metrics.journeyMatches.inc({ outcome: 'woken' }, woken);
   } catch (error) {
     if (!isDataError(error)) throw error;

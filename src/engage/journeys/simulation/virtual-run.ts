@@ -7,9 +7,8 @@ import type { CallWebhookNode, Definition, SendMessageNode } from '../graph/shap
 import type { JudgedEvent } from '../runs/event-where.ts';
 import type { RunPlayer } from '../runs/facts-queries.ts';
 import { awaits, exitOf } from '../runs/match-verdicts.ts';
-import type { RunningRow } from '../runs/run-row.ts';
+import { type RunningRow, MAX_CONTEXT_BYTES } from '../runs/run-row.ts';
 import type { Advanced, Effect, Rest, RunContext, Step, WokenBy } from '../runs/shapes.ts';
-import { MAX_CONTEXT_BYTES } from '../runs/trigger-run.ts';
 import { LONGEST_RATE_WAIT_MS } from '../runs/turn.ts';
 import type { SimulatedEvent, WebhookAnswer } from './schema.ts';
 

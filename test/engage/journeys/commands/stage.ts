@@ -273,7 +273,7 @@ export class Stage {
       status: error === undefined ? 'delivered' : 'failed',
       next_at: new Date(this.now_ms),
       is_void: false,
-      is_unmade: false,
+      was_not_sent: false,
       last_status: error === undefined ? 200 : 410,
       last_error: error ?? null,
       last_reason: null,

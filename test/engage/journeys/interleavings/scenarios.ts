@@ -351,7 +351,7 @@ class Meeting {
       status: 'delivered' as const,
       next_at: now,
       is_void: false,
-      is_unmade: false,
+      was_not_sent: false,
       last_status: 200,
       last_error: null,
       last_reason: null,

@@ -1,58 +1,41 @@
-import type { PendingQuery, Row } from 'postgres';
+import type { PendingQuery } from 'postgres';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
+import type { Waiting } from '../../platform/call-queue/call-queue.ts';
+import { dueBacklog, waitingLanes, type QueueTable } from '../../platform/call-queue/lane-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { dueLanes, type WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { GrantRow } from './grant-row.ts';
-import { grantColumns } from './queries.ts';
+import type { GrantRow, GrantRef } from './grant-row.ts';
+import { grantColumns, isGrant } from './queries.ts';
 
 /** The grants of one adapter of one project: they wait for each other, and for no others. */
 export interface GrantLane extends ProjectRef {
   adapter_slug: string;
 }
 
-/** A lane in which something is due at `next_at`, or later. */
-export interface WaitingLane extends GrantLane {
-  next_at: Date;
-  /** The tenant has paused its bonuses. */
-  is_paused: boolean;
-  /** How many calls its platform takes at once and may be begun within a second: further ones would only wait. */
-  most: number;
-}
-
 /** Calls at once of the built-in sandbox, which has no adapter. */
 const MOST_OF_SANDBOX = 16;
 
-/** Of the table `g`: a call may be made when its time has come. Grants that were put off wait for a share first. */
-function mayBeCalled(sql: Tx): PendingQuery<Row[]> {
-  return sql`g.next_attempt_at is not null and (g.put_off_to is null or g.outcome <> 'unsent')`;
-}
+/** The queue of grants: what may be called when its time has come. Others wait for a share of their campaign's rate first. */
+const GRANTS: QueueTable<keyof GrantLane> = {
+  table: 'bonus_grants',
+  lane: { adapter_slug: 'text', tenant_id: 'uuid', project_id: 'uuid' },
+  due: 'next_attempt_at',
+  waits: (tx) => tx`next_attempt_at is not null and (retry_early_at is null or outcome <> 'unsent')`,
+};
 
 /**
- * Lanes with something to be called, in the order of their keys after `after`, each with its earliest time. Reads one row
- * per lane, however many grants wait in it.
+ * Lanes with something to be called: see {@link waitingLanes}. `most`: how many calls its platform takes at once and may be
+ * begun within a second; further ones would only wait. `is_paused`: the tenant has paused its bonuses.
  */
 export function selectWaitingLanes(
   sql: Tx,
   after: GrantLane | undefined,
   limit: number,
-): PendingQuery<WaitingLane[]> {
-  const lane = sql`g.adapter_slug, g.tenant_id, g.project_id`;
-  const first = sql`
-    select ${lane}, g.next_attempt_at as next_at from bonus_grants g where ${mayBeCalled(sql)}`;
-  const order = sql`order by ${lane}, g.next_attempt_at limit 1`;
-  const beyond =
-    after === undefined
-      ? sql``
-      : sql`and (${lane}) > (${after.adapter_slug}, ${after.tenant_id}::uuid, ${after.project_id}::uuid)`;
-  return sql<WaitingLane[]>`
-    with recursive lanes as (
-      (${first} ${beyond} ${order})
-      union all
-      select n.* from lanes l cross join lateral (
-        ${first} and (${lane}) > (l.adapter_slug, l.tenant_id, l.project_id) ${order}) n
-    )
-    select l.*, coalesce(c.is_paused, false) as is_paused, coalesce(a.most, ${MOST_OF_SANDBOX}) as most from (select * from lanes limit ${limit}) l
+): PendingQuery<Required<Waiting<GrantLane>>[]> {
+  return sql<Required<Waiting<GrantLane>>[]>`
+    select l.*, coalesce(c.is_paused, false) as is_paused, coalesce(a.most, ${MOST_OF_SANDBOX}) as most
+    from (${waitingLanes(sql, GRANTS, after, limit)}) l
     left join lateral (
       select c.config -> 'bonuses' -> 'paused' = 'true' as is_paused from tenant_configs c
       where c.tenant_id = l.tenant_id offset 0) c on true
@@ -84,14 +67,14 @@ export async function claimGrants(
     with due as materialized (
       select g.grant_id, case when ${limited} then ${ends_at} end as expires_at from bonus_grants g
       where g.adapter_slug = ${adapter_slug} and g.tenant_id = ${tenant_id} and g.project_id = ${project_id}
-        and ${mayBeCalled(sql)} and g.next_attempt_at <= ${now}
+        and ${GRANTS.waits(sql)} and g.next_attempt_at <= ${now}
         and not exists (select from tenant_configs c
           where c.tenant_id = ${tenant_id} and c.config -> 'bonuses' -> 'paused' = 'true')
       order by g.next_attempt_at
       limit ${limit}
       for no key update skip locked)
     update bonus_grants g set
-      calls = g.calls + 1, next_attempt_at = ${lost_at}, put_off_to = null, first_called_at = coalesce(g.first_called_at, ${now}),
+      calls = g.calls + 1, next_attempt_at = ${lost_at}, retry_early_at = null, first_called_at = coalesce(g.first_called_at, ${now}),
       expires_at = coalesce(due.expires_at, g.expires_at),
       order_body = case when due.expires_at is null then g.order_body
         else jsonb_set(g.order_body::jsonb, '{template,expires_at}',
@@ -109,32 +92,27 @@ export async function claimGrants(
 }
 
 /**
- * Lets grants of a campaign that were put off go on before their time, because its platform takes calls again: as far as
- * it has not asked them to wait, and each with a share of the rate. Of `most` at once, without those that are held.
+ * Lets grants of a campaign that wait for another try go on before their time, because its platform takes calls again: as
+ * far as it has not asked them to wait, and each with a share of the rate. Of `most` at once, without those that are held.
  */
-export async function hurryPutOff(
+export async function retryEarly(
   sql: Tx,
   { tenant_id, project_id, campaign_id }: ProjectRef & { campaign_id: string },
   most: number,
 ): Promise<void> {
   await sql`
-    update bonus_grants g set next_attempt_at = found.put_off_to
+    update bonus_grants g set next_attempt_at = found.retry_early_at
     from (
-      select o.ctid, o.put_off_to from bonus_grants o
+      select o.ctid, o.retry_early_at from bonus_grants o
       where o.campaign_id = ${campaign_id} and o.tenant_id = ${tenant_id} and o.project_id = ${project_id}
-        and o.status = 'pending' and o.outcome = 'unsent' and o.put_off_to < o.next_attempt_at
+        and o.status = 'pending' and o.outcome = 'unsent' and o.retry_early_at < o.next_attempt_at
       limit ${most} for no key update skip locked) found
     where g.ctid = found.ctid`;
 }
 
 /** Calls of platforms that are due, also those of lanes that are paused. */
-export async function readDueGrants(tx: Tx, most: number): Promise<Backlog> {
-  const [row] = await tx<Backlog[]>`
-    select count(*)::integer as items, epoch_ms(min(next_attempt_at))::float8 as oldest_ms from (
-      select next_attempt_at from bonus_grants
-      where next_attempt_at is not null and next_attempt_at <= now() limit ${most}) d`;
-  return row ?? { items: 0, oldest_ms: null };
-}
+export const readDueGrants = (tx: Tx, most: number): Promise<Backlog> =>
+  dueBacklog(tx, { ...GRANTS, waits: () => tx`next_attempt_at is not null` }, most);
 
 /** What the sweep of protected players reads of a grant: of each live one, again and again. */
 export type LiveGrant = Pick<
@@ -149,4 +127,52 @@ export async function selectLiveGrants(sql: Tx, after: string, limit: number): P
     where g.status in ('pending', 'active') and g.grant_id > ${after}
     order by g.grant_id
     limit ${limit}`;
+}
+
+/** The columns that the end of a call changes, beside those of an event. */
+export type CallChange = Pick<
+  GrantRow,
+  | 'outcome'
+  | 'may_be_sent'
+  | 'needs_review'
+  | 'last_error'
+  | 'attempts'
+  | 'next_attempt_at'
+  | 'retry_early_at'
+  | 'cancel_requested_at'
+  | 'cancel_reason'
+  | 'is_protection_seen'
+>;
+
+/**
+ * Writes the end of a call of a locked grant; returns the row as it is then. Only a grant that a member of a campaign got
+ * waits for a share of a rate: one that names a campaign, and is of none of its members, is never put off.
+ */
+export async function updateCall(tx: Tx, ref: GrantRef, change: CallChange, now: Date): Promise<GrantRow> {
+  const last_error = change.last_error === null ? null : JSON.stringify(change.last_error);
+  const [row] = await tx<GrantRow[]>`
+    update bonus_grants g set
+      outcome = ${change.outcome}, may_be_sent = ${change.may_be_sent}, needs_review = ${change.needs_review},
+      last_error = ${last_error}::text::jsonb, attempts = ${change.attempts},
+      next_attempt_at = ${change.next_attempt_at},
+      retry_early_at = case when ${change.retry_early_at}::timestamptz is not null and exists (
+        select from bonus_campaign_rows r
+        where r.grant_id = g.grant_id and r.tenant_id = g.tenant_id and r.project_id = g.project_id)
+        then ${change.retry_early_at}::timestamptz end,
+      cancel_requested_at = ${change.cancel_requested_at},
+      cancel_reason = ${change.cancel_reason}, is_protection_seen = ${change.is_protection_seen}, updated_at = ${now}
+    where ${isGrant(tx, ref)}
+    returning ${grantColumns(tx)}`;
+  if (row === undefined) throw new Error(`grant ${ref.grant_id} has vanished`);
+  return row;
+}
+
+/** Claims a locked grant for a call, which is taken for lost at `lost_at`. */
+export async function claimLocked(tx: Tx, grant: GrantRow, lost_at: Date): Promise<GrantRow> {
+  const [row] = await tx<GrantRow[]>`
+    update bonus_grants g set calls = g.calls + 1, next_attempt_at = ${lost_at}
+    where ${isGrant(tx, grant)}
+    returning ${grantColumns(tx)}`;
+  if (row === undefined) throw new Error(`grant ${grant.grant_id} has vanished`);
+  return row;
 }
