@@ -26,7 +26,7 @@ import {
   runExportJob,
   type ExportDeps,
 } from '../../src/players/export/job.ts';
-import { cleanUpKyc } from '../../src/players/kyc/clean-up.ts';
+import { cleanUpKyc } from '../../src/players/kyc/calls.ts';
 import {
   RETIER_TASK,
   runRetierJob,

@@ -1,4 +1,4 @@
-import { SIGNATURE_HEADER, signatureOf, TIMESTAMP_HEADER } from '../http/auth/webhook-signature.ts';
+import { signatureHeaders } from '../http/auth/webhook-signature.ts';
 import { callOnce, type NoAnswer } from '../platform/egress/call-once.ts';
 import { EGRESS_REFUSED, type Egress } from '../platform/egress/egress.ts';
 import { readRetryAfter } from '../platform/retry-after.ts';
@@ -36,14 +36,12 @@ const TIME_OUTS: ReadonlySet<string> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIM
 
 /** The headers of a call (bonuses part 9). */
 function headersOf({ method, body, secret, token, headers, now_ms }: SignedCall): Record<string, string> {
-  const timestamp_s = Math.floor(now_ms / 1_000);
   return {
     ...headers,
     ...(method === 'POST' ? { 'Content-Type': 'application/json' } : {}),
     ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
     Accept: 'application/json',
-    [SIGNATURE_HEADER]: signatureOf(secret, timestamp_s, body),
-    [TIMESTAMP_HEADER]: String(timestamp_s),
+    ...signatureHeaders(secret, now_ms, body),
   };
 }
 

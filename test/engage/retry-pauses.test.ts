@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { callPauseMs, earlyCallPauseMs } from '../../src/adapters/retry-schedule.ts';
-import { lastAttemptMs } from '../../src/engage/journeys/runs/delivery-time.ts';
+import { lastAttemptMs, deliveryPauseMs } from '../../src/engage/webhooks/retry-schedule.ts';
 import { sendPauseMs } from '../../src/engage/messaging/delivery.ts';
-import { deliveryPauseMs } from '../../src/engage/webhooks/retry-schedule.ts';
 import { bucketOf } from '../../src/platform/bucket.ts';
 
 const ATTEMPTS = Array.from({ length: 12 }, (_, n) => n + 1);

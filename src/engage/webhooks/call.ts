@@ -1,4 +1,4 @@
-import { SIGNATURE_HEADER, signatureOf, TIMESTAMP_HEADER } from '../../http/auth/webhook-signature.ts';
+import { signatureHeaders } from '../../http/auth/webhook-signature.ts';
 import { callOnce, type NoAnswer } from '../../platform/egress/call-once.ts';
 import { EGRESS_REFUSED, type Egress } from '../../platform/egress/egress.ts';
 import { readRetryAfter } from '../../platform/retry-after.ts';
@@ -56,12 +56,10 @@ const UNUSABLE = new Set([
 /** The headers of an attempt. */
 function headersOf({ headers, payload, event_id, attempt, secret, now_ms }: Attempt): Record<string, string> {
   const own = Object.entries(headers).filter(([name]) => !RESERVED.test(name));
-  const timestamp_s = Math.floor(now_ms / 1_000);
   return {
     ...Object.fromEntries(own),
     'Content-Type': 'application/json',
-    [SIGNATURE_HEADER]: signatureOf(secret, timestamp_s, payload),
-    [TIMESTAMP_HEADER]: String(timestamp_s),
+    ...signatureHeaders(secret, now_ms, payload),
     'X-Service-Event-Id': event_id,
     'X-Service-Attempt': String(attempt),
   };

@@ -1,3 +1,4 @@
+import type { CallWebhookNode } from '../journeys/graph/shapes.ts';
 import { CALL_PAUSES, retryPauseMs } from '../../platform/retry-pause.ts';
 
 const [SECOND_MS, MINUTE_MS, HOUR_MS] = [1_000, 60_000, 3_600_000];
@@ -38,7 +39,16 @@ export function deliveryPauseMs({ backoff_ms, failed, retry_after_ms }: Failure,
   return retryPauseMs(schedule, { attempt: failed, jitter, asked_ms: retry_after_ms });
 }
 
-/** The longest pause before the next attempt, with the longest jitter and whatever the receiver asks for. */
-export function longestDeliveryPauseMs(backoff_ms: number, failed: number): number {
-  return deliveryPauseMs({ backoff_ms, failed, retry_after_ms: CALL_PAUSES.longest_asked_ms }, 1);
+/**
+ * How long after its step a webhook's last attempt may end at the latest: every attempt takes its whole time, and every
+ * pause is the longest possible (its back-off, or what the receiver may ask for). Time in which attempts wait for their
+ * turn is not in it.
+ */
+export function lastAttemptMs({ timeout_ms, retry }: Pick<CallWebhookNode, 'timeout_ms' | 'retry'>): number {
+  const { backoff_ms } = retry;
+  let total_ms = retry.max_attempts * timeout_ms;
+  for (let failed = 1; failed < retry.max_attempts; failed++) {
+    total_ms += deliveryPauseMs({ backoff_ms, failed, retry_after_ms: CALL_PAUSES.longest_asked_ms }, 1);
+  }
+  return total_ms;
 }

@@ -23,6 +23,15 @@ export function signatureOf(secret: string, timestamp_s: number, body: string | 
   return macOf(secret, String(timestamp_s), body).toString('hex');
 }
 
+/** The headers that sign a body now. */
+export function signatureHeaders(secret: string, now_ms: number, body: string): Record<string, string> {
+  const timestamp_s = Math.floor(now_ms / 1_000);
+  return {
+    [SIGNATURE_HEADER]: signatureOf(secret, timestamp_s, body),
+    [TIMESTAMP_HEADER]: String(timestamp_s),
+  };
+}
+
 /** A signed request as received: the two headers, if it has them, and the bytes of its body. */
 export interface SignedBody {
   signature: string | undefined;

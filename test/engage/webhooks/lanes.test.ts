@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { DELIVERY_LANES } from '../../../src/engage/webhooks/deliverer.ts';
 import { Lanes, type LaneVerdict } from '../../../src/platform/call-queue/lanes.ts';
-import { deliveryPauseMs } from '../../../src/engage/webhooks/retry-schedule.ts';
-import { lastAttemptMs } from '../../../src/engage/journeys/runs/delivery-time.ts';
+import { deliveryPauseMs, lastAttemptMs } from '../../../src/engage/webhooks/retry-schedule.ts';
 
 const lane = (tenant_id: string, host: string) => ({ tenant_id, host });
 const REST_MS = 30_000;

@@ -14,7 +14,7 @@ import type {
   WaitUntilNode,
 } from '../graph/shapes.ts';
 import { contextValue, matchesContext } from '../graph/where.ts';
-import { lastAttemptMs } from './delivery-time.ts';
+import { lastAttemptMs } from '../../webhooks/retry-schedule.ts';
 import type { Effect, Facts, RunState, Step } from './shapes.ts';
 import { JourneyStepError } from './step-error.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Facts, RunState } from '../../../../src/engage/journeys/runs/shapes.ts';
 import { advance } from '../../../../src/engage/journeys/runs/advance.ts';
-import { lastAttemptMs } from '../../../../src/engage/journeys/runs/delivery-time.ts';
+import { lastAttemptMs } from '../../../../src/engage/webhooks/retry-schedule.ts';
 import { JourneyStepError } from '../../../../src/engage/journeys/runs/step-error.ts';
 import type { WrittenNode } from './naive-run.ts';
 import { definitionOf } from './written-graphs.ts';
