@@ -259,7 +259,7 @@ export async function selectEntry(
 ): Promise<{ has_begun: boolean; has_ended: boolean; due: boolean }> {
   const [row] = await sql<{ has_begun: boolean; has_ended: boolean; due: boolean }[]>`
     select exists (select from journey_occasions where journey_id = ${journey_id}) as has_begun,
-      not exists (select from journey_batches where journey_id = ${journey_id}) as has_ended,
+      not exists (select from member_ranges where owner_id = ${journey_id}) as has_ended,
       exists (select from journey_timers where tenant_id = ${tenant_id} and project_id = ${project_id}
         and due_at <= now()) as due`;
   return row ?? { has_begun: false, has_ended: false, due: true };

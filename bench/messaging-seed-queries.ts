@@ -117,6 +117,6 @@ export async function countSends(
 
 /** Whether members of the campaign's segment wait for their send rows. */
 export async function hasRanges(owner: Db, campaign_id: string): Promise<boolean> {
-  const rows = await owner`select from campaign_batches where campaign_id = ${campaign_id} limit 1`;
+  const rows = await owner`select from member_ranges where owner_id = ${campaign_id} limit 1`;
   return rows.length > 0;
 }

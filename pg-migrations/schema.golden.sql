@@ -851,20 +851,6 @@ create policy own_tenant on bonus_templates for all to engagement_api using ((te
 grant delete, insert, select, update on public.bonus_templates to engagement_api;
 grant delete, insert, select, update on public.bonus_templates to engagement_service;
 
-create table public.campaign_batches (
-  tenant_id uuid not null,
-  project_id uuid not null,
-  campaign_id uuid not null,
-  from_player_id uuid not null,
-  until_player_id uuid,
-  constraint campaign_batches_pkey PRIMARY KEY (tenant_id, project_id, campaign_id, from_player_id)
-);
--- row-level security of public.campaign_batches: enabled, forced
-create policy every_tenant on campaign_batches for all to engagement_service using (true);
-create policy own_tenant on campaign_batches for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
-grant delete, insert, select, update on public.campaign_batches to engagement_api;
-grant delete, insert, select, update on public.campaign_batches to engagement_service;
-
 create table public.campaign_variants (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -1138,24 +1124,6 @@ create table public.installation_secrets (
   constraint installation_secrets_pkey PRIMARY KEY (name)
 );
 grant delete, insert, select, update on public.installation_secrets to engagement_service;
-
-create table public.journey_batches (
-  tenant_id uuid not null,
-  project_id uuid not null,
-  journey_id uuid not null,
-  version integer not null,
-  occasion text not null,
-  from_player_id uuid not null,
-  to_player_id uuid not null,
-  members_before timestamp with time zone,
-  constraint journey_batches_pkey PRIMARY KEY (tenant_id, project_id, journey_id, occasion, from_player_id)
-);
-CREATE INDEX journey_batches_open ON public.journey_batches USING btree (journey_id, from_player_id);
--- row-level security of public.journey_batches: enabled, forced
-create policy every_tenant on journey_batches for all to engagement_service using (true);
-create policy own_tenant on journey_batches for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
-grant delete, insert, select, update on public.journey_batches to engagement_api;
-grant delete, insert, select, update on public.journey_batches to engagement_service;
 
 create table public.journey_match_rests (
   tenant_id uuid not null,
@@ -1525,6 +1493,25 @@ create policy every_tenant on ledger_adjustments for all to engagement_service u
 create policy own_tenant on ledger_adjustments for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.ledger_adjustments to engagement_api;
 grant delete, insert, select, update on public.ledger_adjustments to engagement_service;
+
+create table public.member_ranges (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  work text not null,
+  owner_id uuid not null,
+  occasion text not null,
+  from_player_id uuid not null,
+  until_player_id uuid,
+  members_before timestamp with time zone,
+  constraint member_ranges_pkey PRIMARY KEY (tenant_id, project_id, owner_id, occasion, from_player_id),
+  constraint member_ranges_work_check CHECK ((work = ANY (ARRAY['campaign'::text, 'journey'::text])))
+);
+CREATE INDEX member_ranges_turns ON public.member_ranges USING btree (work, owner_id, occasion, from_player_id);
+-- row-level security of public.member_ranges: enabled, forced
+create policy every_tenant on member_ranges for all to engagement_service using (true);
+create policy own_tenant on member_ranges for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.member_ranges to engagement_api;
+grant delete, insert, select, update on public.member_ranges to engagement_service;
 
 create table public.memberships (
   tenant_id uuid not null,

@@ -1,4 +1,4 @@
-import { FanOut } from '../../src/engage/campaigns/fan-out.ts';
+import { CAMPAIGN_RANGES, FanOut } from '../../src/engage/campaigns/fan-out.ts';
 import { FailedRetries } from '../../src/engage/campaigns/retry-failed.ts';
 import { Schedule } from '../../src/engage/campaigns/send.ts';
 import { campaignTriggers } from '../../src/engage/campaigns/trigger.ts';
@@ -14,7 +14,7 @@ import { receiptWork } from '../../src/engage/messaging/push-receipt-queries.ts'
 import { TriggerDecider } from '../../src/engage/triggers/decider.ts';
 import { recordTriggerEvents } from '../../src/engage/triggers/record.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
-import { fanOutWork } from '../../src/engage/campaigns/fan-out-queries.ts';
+import { rangeWork } from '../../src/engage/member-ranges/range-queries.ts';
 import { campaignWork } from '../../src/engage/campaigns/send-queries.ts';
 import { messageWork } from '../../src/engage/messaging/queue-queries.ts';
 import { triggerWork } from '../../src/engage/triggers/trigger-queries.ts';
@@ -48,7 +48,7 @@ export async function startMessenger(
   // Their turns also extend claims, give up messages without one, tidy and set metrics.
   const with_housekeeping = { longest_wait_ms: 5_000 };
   const due = workWatch.watch(campaignWork, clock);
-  const ranges = workWatch.watch(fanOutWork, clock);
+  const ranges = workWatch.watch(rangeWork(CAMPAIGN_RANGES), clock);
   const messages = workWatch.watch(messageWork, clock);
   const undecided = workWatch.watch(triggerWork, clock);
   const messenger = new Messenger(platform, settings);

@@ -190,8 +190,8 @@ it('queues of segments and messages have a length and an age', async () => {
     values (${tenant_id}, ${project_id}, '{*}', array[${player_id}::uuid], ${minute_ago})`;
   await sql`insert into campaigns (tenant_id, project_id, campaign_id, name, channel, type, status, started_at, created_at, updated_at)
     values (${tenant_id}, ${project_id}, ${campaign_id}, 'c', 'email', 'broadcast', 'sending', ${minute_ago}, ${minute_ago}, ${minute_ago})`;
-  await sql`insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id)
-    values (${tenant_id}, ${project_id}, ${campaign_id}, ${player_id})`;
+  await sql`insert into member_ranges (work, tenant_id, project_id, owner_id, occasion, from_player_id)
+    values ('campaign', ${tenant_id}, ${project_id}, ${campaign_id}, '', ${player_id})`;
   await sql`insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, status, enqueued_at)
     values (${tenant_id}, ${project_id}, ${newId()}, ${campaign_id}, ${player_id}, 'email', 'queued', ${minute_ago})`;
   const reading = await watch(['segment-refresh', 'messenger'])();

@@ -153,7 +153,7 @@ async function newCampaign({ sql, project, ...ground }: Ground): Promise<string>
 async function isIdle({ sql, project }: Ground, campaigns: readonly string[]): Promise<boolean> {
   if (campaigns.length === 0) return true;
   const [row] = await sql<{ busy: boolean }[]>`
-    select exists (select from campaign_batches where tenant_id = ${project.tenant_id})
+    select exists (select from member_ranges where tenant_id = ${project.tenant_id})
       or exists (select from message_sends where tenant_id = ${project.tenant_id} and status in ('queued', 'sending')) as busy`;
   return row?.busy === false;
 }

@@ -4,7 +4,8 @@ import { recipientOf, verdictSql, type Gate } from '../messaging/gate-queries.ts
 import type { SkipCode } from '../messaging/send-row.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { EVERYBODY, membersSql, type Audience, type Member } from './fan-out-queries.ts';
+import { EVERYBODY } from '../member-ranges/range-queries.ts';
+import { membersSql, type Audience, type Member } from './fan-out-queries.ts';
 
 /** With more members than this the tables are joined as a whole. */
 const MANY_MEMBERS = 50_000;

@@ -27,11 +27,11 @@ export async function readQueuedMessages(tx: Tx, most: number): Promise<Backlog>
 /** Ranges of members that have not become messages. Their age is that of the campaign's start. */
 export async function readRangesToFanOut(tx: Tx, most: number): Promise<Backlog> {
   const [row] = await tx<Backlog[]>`
-    select (select count(*) from (select from campaign_batches limit ${most}) as ranges)::integer as items,
+    select (select count(*) from (select from member_ranges where work = 'campaign' limit ${most}) as ranges)::integer as items,
       (select epoch_ms(min(c.started_at))::float8 from campaigns c
         where c.status = 'sending' and exists (
-          select from campaign_batches b
-          where b.tenant_id = c.tenant_id and b.project_id = c.project_id and b.campaign_id = c.campaign_id)
+          select from member_ranges r
+          where r.tenant_id = c.tenant_id and r.project_id = c.project_id and r.owner_id = c.campaign_id)
       ) as oldest_ms`;
   return row ?? NONE;
 }

@@ -1,57 +1,41 @@
 import { tenantGateAt } from '../messaging/gate.ts';
 import { variantChooser } from './variant-choice.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { BackOff } from '../../platform/back-off.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { MemberRanges } from '../member-ranges/member-ranges.ts';
 import {
-  commitLater,
   cutRange,
-  deleteBatches,
-  insertRows,
+  deleteRanges,
   EVERYBODY,
-  selectMembers,
-  takeNextBatch,
-  type FanOutBatch,
-} from './fan-out-queries.ts';
+  type MemberRange,
+  type RangeKind,
+} from '../member-ranges/range-queries.ts';
+import { commitLater, insertRows, selectMembers } from './fan-out-queries.ts';
 import { notifyMessengers } from '../messaging/wake-queries.ts';
 import { selectLiveCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 
+/** Members who become send rows of a campaign. */
+export const CAMPAIGN_RANGES: RangeKind = { work: 'campaign' };
+
 /** Turns waiting ranges of members into send rows (spec part 4); campaigns take turns. */
 export class FanOut {
-  readonly #platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
-  readonly #back_off = new BackOff();
-  #last: CampaignRef | undefined;
+  readonly #clock: Platform['clock'];
+  readonly #ranges: MemberRanges;
 
   constructor(platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
-    this.#platform = platform;
+    this.#clock = platform.clock;
+    this.#ranges = new MemberRanges(platform, CAMPAIGN_RANGES);
   }
 
-  /**
-   * Makes the rows of one range; returns false when no range waits. One transaction deletes the range and inserts its
-   * rows, and cuts the following ranges when it was the last one, so after a crash the range waits again. A cancelled campaign gets no further rows. A campaign whose range
-   * fails backs off, and the others go on.
-   */
-  async turn(): Promise<boolean> {
-    const { postgres, clock, logger } = this.#platform;
-    let taken: FanOutBatch | undefined;
-    try {
-      return await postgres.service.begin(async (tx) => {
-        commitLater(tx);
-        taken = await takeNextBatch(tx, this.#last, this.#back_off.keys());
-        if (taken === undefined) return false;
-        this.#last = taken;
-        const campaign = await selectLiveCampaign(tx, taken);
-        if (campaign?.status === 'sending') await fanOutBatch(tx, campaign, taken, new Date(clock.now_ms()));
-        else await deleteBatches(tx, taken);
-        return true;
-      });
-    } catch (error) {
-      if (taken === undefined) throw error;
-      const { campaign_id } = taken;
-      this.#back_off.begin(campaign_id);
-      logger.warn({ err: error, campaign_id }, 'a range of members failed; the campaign backs off');
-      return true;
-    }
+  /** Makes the rows of one range; returns false when no range waits. A cancelled campaign gets no further rows. */
+  turn(): Promise<boolean> {
+    return this.#ranges.turn(async () => async (tx, range) => {
+      commitLater(tx);
+      const campaign = await selectLiveCampaign(tx, { ...range, campaign_id: range.owner_id });
+      if (campaign?.status === 'sending') await fanOut(tx, campaign, range, new Date(this.#clock.now_ms()));
+      else await deleteRanges(tx, range);
+      return 'done';
+    });
   }
 }
 
@@ -61,16 +45,17 @@ export class FanOut {
  * time does not grow with the segment.
  */
 export async function beginFanOut(tx: Tx, ref: CampaignRef, campaign: CampaignRow, now: Date): Promise<void> {
-  await fanOutBatch(tx, campaign, { ...ref, ...EVERYBODY }, now);
+  const { tenant_id, project_id, campaign_id: owner_id } = ref;
+  const all = { tenant_id, project_id, owner_id, occasion: '', members_before: null, ...EVERYBODY };
+  await fanOut(tx, campaign, all, now);
 }
 
 /** Makes the rows of one range of members; of a range without an end those of its first members, and cuts the rest. */
-async function fanOutBatch(tx: Tx, campaign: CampaignRow, taken: FanOutBatch, now: Date): Promise<void> {
-  const { tenant_id, project_id, campaign_id } = taken;
-  const { segment_id, channel, provider_id } = campaign;
+async function fanOut(tx: Tx, campaign: CampaignRow, taken: MemberRange, now: Date): Promise<void> {
+  const { tenant_id, project_id } = taken;
+  const { campaign_id, segment_id, channel, provider_id } = campaign;
   const audience = { tenant_id, project_id, campaign_id, segment_id, channel };
-  const range = taken.until_player_id === null ? await cutRange(tx, audience, taken) : taken;
-  const members = await selectMembers(tx, audience, range);
+  const members = await selectMembers(tx, audience, await cutRange(tx, CAMPAIGN_RANGES, taken, segment_id));
   if (members.length === 0) return;
   const gate = await tenantGateAt(tx, audience, now, () => members.map(({ timezone }) => timezone));
   const variants = await selectLiveVariants(tx, audience);

@@ -61,8 +61,8 @@ export function selectDueCampaigns(
 function isDone(tx: Tx): PendingQuery<Row[]> {
   return tx`c.status = 'sending' and c.type <> 'triggered' and c.retry_failed_until is null
       and not exists (
-        select from campaign_batches b
-        where b.tenant_id = c.tenant_id and b.project_id = c.project_id and b.campaign_id = c.campaign_id offset 0)
+        select from member_ranges r
+        where r.tenant_id = c.tenant_id and r.project_id = c.project_id and r.owner_id = c.campaign_id offset 0)
       and not exists (
         select from message_sends s
         where s.tenant_id = c.tenant_id and s.project_id = c.project_id

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { FanOut } from '../../../src/engage/campaigns/fan-out.ts';
-import { deleteBatches, takeNextBatch } from '../../../src/engage/campaigns/fan-out-queries.ts';
-import type { CampaignRef } from '../../../src/engage/campaigns/queries.ts';
+import { CAMPAIGN_RANGES, FanOut } from '../../../src/engage/campaigns/fan-out.ts';
+import { deleteRanges, takeRange, type RangeOwner } from '../../../src/engage/member-ranges/range-queries.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import type { Db, Tx } from '../../../src/platform/postgres/port.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
@@ -20,24 +19,23 @@ afterAll(async () => {
 });
 
 /** Before every campaign. */
-const NOBODY = '00000000-0000-0000-0000-000000000000';
-const FIRST: CampaignRef = { tenant_id: NOBODY, project_id: NOBODY, campaign_id: NOBODY };
+const FIRST = '00000000-0000-0000-0000-000000000000';
 
 it('one range is taken at a time, whichever join the planner chooses', async () => {
-  const ref = { tenant_id: randomUUID(), project_id: randomUUID(), campaign_id: randomUUID() };
+  const ref = { tenant_id: randomUUID(), project_id: randomUUID(), owner_id: randomUUID() };
   const player_ids = Array.from({ length: 20 }, () => randomUUID()).sort();
   // The table's statistics are stale, as after many finished campaigns: the planner expects almost no rows.
   await sql`
-    insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id)
-    select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid() from generate_series(1, 5000)`;
-  await sql`analyze campaign_batches`;
-  await sql`delete from campaign_batches`;
+    insert into member_ranges (work, tenant_id, project_id, owner_id, occasion, from_player_id)
+    select 'campaign', gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), '', gen_random_uuid() from generate_series(1, 5000)`;
+  await sql`analyze member_ranges`;
+  await sql`delete from member_ranges`;
   for (const from of player_ids) {
     await sql`
-      insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id)
-      values (${ref.tenant_id}, ${ref.project_id}, ${ref.campaign_id}, ${from})`;
+      insert into member_ranges (work, tenant_id, project_id, owner_id, occasion, from_player_id)
+      values ('campaign', ${ref.tenant_id}, ${ref.project_id}, ${ref.owner_id}, '', ${from})`;
   }
-  const left = async () => (await sql`select from campaign_batches`).length;
+  const left = async () => (await sql`select from member_ranges`).length;
   for (const [n, way] of ['hashjoin', 'mergejoin', 'nestloop', 'nestloop'].entries()) {
     const taken = await sql.begin(async (tx) => {
       // Runs as the API's role, whose row-level policy makes the planner expect few rows.
@@ -45,48 +43,49 @@ it('one range is taken at a time, whichever join the planner chooses', async () 
       for (const other of ['hashjoin', 'mergejoin', 'nestloop', 'material', 'seqscan']) {
         if (other !== way) await tx`select set_config(${`enable_${other}`}, 'off', true)`;
       }
-      return takeNextBatch(tx, n === 2 ? undefined : FIRST, []);
+      return takeRange(tx, CAMPAIGN_RANGES, n === 2 ? undefined : FIRST, []);
     });
     expect(taken).toMatchObject({ ...ref, from_player_id: player_ids[n] });
     expect(await left()).toBe(player_ids.length - n - 1);
   }
-  await sql.begin((tx) => deleteBatches(tx, ref));
+  await sql.begin((tx) => deleteRanges(tx, ref));
   expect(await left()).toBe(0);
-  expect(await sql.begin((tx) => takeNextBatch(tx, undefined, []))).toBeUndefined();
+  expect(await sql.begin((tx) => takeRange(tx, CAMPAIGN_RANGES, undefined, []))).toBeUndefined();
 });
 
-async function insertBatches(ref: CampaignRef, many: number): Promise<void> {
+async function insertBatches(ref: RangeOwner, many: number): Promise<void> {
   for (let n = 0; n < many; n++) {
     await sql`
-      insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id)
-      values (${ref.tenant_id}, ${ref.project_id}, ${ref.campaign_id}, ${randomUUID()})`;
+      insert into member_ranges (work, tenant_id, project_id, owner_id, occasion, from_player_id)
+      values ('campaign', ${ref.tenant_id}, ${ref.project_id}, ${ref.owner_id}, '', ${randomUUID()})`;
   }
 }
 const newRefs = (many: number) =>
   Array.from({ length: many }, () => ({
     tenant_id: randomUUID(),
     project_id: randomUUID(),
-    campaign_id: randomUUID(),
-  })).sort((a, b) => (a.tenant_id < b.tenant_id ? -1 : 1));
+    owner_id: randomUUID(),
+  })).sort((a, b) => (a.owner_id < b.owner_id ? -1 : 1));
 
 it('campaigns take turns, one range each, except those in back-off', async () => {
   const refs = newRefs(3);
   for (const ref of refs) await insertBatches(ref, 3);
-  const [first, second, third] = refs.map(({ campaign_id }) => campaign_id);
+  const [first, second, third] = refs.map(({ owner_id }) => owner_id);
   const taken: (string | undefined)[] = [];
-  let last: CampaignRef | undefined;
+  let last: string | undefined;
   for (let n = 0; n < 8; n++) {
-    last = await sql.begin((tx) => takeNextBatch(tx, last, n < 5 ? [second ?? ''] : []));
-    taken.push(last?.campaign_id);
+    const but_of = n < 5 ? [second ?? ''] : [];
+    last = (await sql.begin((tx) => takeRange(tx, CAMPAIGN_RANGES, last, but_of)))?.owner_id;
+    taken.push(last);
   }
   expect(taken).toEqual([first, third, first, third, first, second, third, second]);
-  await sql`delete from campaign_batches`;
+  await sql`delete from member_ranges`;
 });
 
 it('a campaign whose ranges fail delays no other campaign, and keeps its ranges', async () => {
   const refs = newRefs(3);
   for (const ref of refs) await insertBatches(ref, 2);
-  const failing_id = refs[0]?.campaign_id;
+  const failing_id = refs[0]?.owner_id;
   const asked: unknown[] = [];
   const failingFor = (tx: Tx) =>
     new Proxy(tx, {
@@ -111,6 +110,6 @@ it('a campaign whose ranges fail delays no other campaign, and keeps its ranges'
   expect(turns).toBe(3);
   expect(asked).toEqual([failing_id]);
   expect(warnings).toMatchObject([{ campaign_id: failing_id }]);
-  const left = await sql<{ campaign_id: string }[]>`select campaign_id from campaign_batches`;
-  expect(left.map(({ campaign_id }) => campaign_id)).toEqual([failing_id, failing_id]);
+  const left = await sql<{ owner_id: string }[]>`select owner_id from member_ranges`;
+  expect(left.map(({ owner_id }) => owner_id)).toEqual([failing_id, failing_id]);
 });

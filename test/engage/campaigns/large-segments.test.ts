@@ -35,7 +35,7 @@ it('a large segment is cut into ranges bit by bit, and each member gets one mess
       postgres.asTenant(tenant_id, async (tx) => {
         const result = await start(tx);
         ranges = await tx<{ until_player_id: string | null }[]>`
-        select until_player_id from campaign_batches where campaign_id = ${campaign_id}`;
+        select until_player_id from member_ranges where owner_id = ${campaign_id}`;
         return result;
       }),
   );
@@ -46,6 +46,6 @@ it('a large segment is cut into ranges bit by bit, and each member gets one mess
   await client.reaches(campaign_id, 'sent');
   const rows = await client.recipients(campaign_id);
   expect(rows.map(({ player_id }) => player_id).sort()).toEqual(players.toSorted());
-  const left = await postgres.service`select from campaign_batches where campaign_id = ${campaign_id}`;
+  const left = await postgres.service`select from member_ranges where owner_id = ${campaign_id}`;
   expect(left).toHaveLength(0);
 });

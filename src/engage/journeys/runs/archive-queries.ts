@@ -122,8 +122,8 @@ export async function archiveRuns(sql: Tx, runs: readonly RunRef[]): Promise<num
 }
 
 /**
- * Removes at most `limit` versions of journeys that nobody uses: a later one was published before `before`, no run is on
- * it, and no players are entering it. Returns how many.
+ * Removes at most `limit` versions of journeys that nobody uses: a later one was published before `before`, and no run is
+ * on it. Returns how many.
  *
  * The versions are locked before it is looked whether they are used: whoever moves runs to one locks it, too.
  */
@@ -139,11 +139,7 @@ export async function removeOldVersions(tx: Tx, before: Date, limit: number): Pr
     and not exists (
       select from journey_runs r
       where r.journey_id = v.journey_id and r.status = 'running' and r.version = v.version
-        and r.tenant_id = v.tenant_id and r.project_id = v.project_id)
-    and not exists (
-      select from journey_batches b
-      where b.tenant_id = v.tenant_id and b.project_id = v.project_id and b.journey_id = v.journey_id
-        and b.version = v.version)`;
+        and r.tenant_id = v.tenant_id and r.project_id = v.project_id)`;
   const locked = await tx<(JourneyKey & { version: number })[]>`
     select v.tenant_id, v.project_id, v.journey_id, v.version from journey_versions v
     where ${isUnused}

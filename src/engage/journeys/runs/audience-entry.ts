@@ -1,56 +1,50 @@
-import { BackOff } from '../../../platform/back-off.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
-import { retryConflicts } from '../../../platform/postgres/retry.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import { ScheduleTimes } from '../graph/schedule-times.ts';
 import type { Definition, Trigger } from '../graph/shapes.ts';
+import { MemberRanges } from '../../member-ranges/member-ranges.ts';
+import { cutRange, EVERYBODY, insertRange, type MemberRange } from '../../member-ranges/range-queries.ts';
 import {
-  cutRange,
-  endRange,
+  audienceWork,
+  beginOccasion,
   entryOfMembers,
   EXISTING_MEMBERS,
   hasOccasion,
-  insertEntry,
+  JOURNEY_RANGES,
   selectAudienceJourneys,
-  audienceWork,
   selectRangeMembers,
-  shortenRange,
-  takeRange,
-  type Range,
 } from './audience-queries.ts';
 import { Definitions } from './definitions.ts';
 import { countEntries } from './entry-metrics.ts';
 import { enter, type Entered, type Entrant } from './entry.ts';
 import { selectJourney, type JourneyKey, type LiveJourney } from './journey-queries.ts';
 import { versionKey } from './run-row.ts';
-import { countsEvents, StartNotes, StartsMissing, type WaitStarts } from './wait-starts.ts';
+import { countsEvents, StartNotes, type WaitStarts } from './wait-starts.ts';
 
 type Deps = Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics'>;
 
 /** How often schedules and activations are looked at. */
 export const PLAN_EVERY_MS = 5_000;
-/** Ranges that enter beside each other: while Postgres writes the runs of one, this process makes those of the other. */
-const BESIDE = 2;
+/** Ranges that enter at a time: while Postgres writes the runs of one, this process makes those of the other. */
+const PARALLEL = 2;
 
 /** Lets the players of a segment enter journeys together: by a schedule, or those who are members at the activation. */
 export class AudienceEntry {
   readonly #deps: Deps;
   readonly #definitions = new Definitions();
-  readonly #back_off = new BackOff();
+  readonly #ranges: MemberRanges;
   readonly #starts: StartNotes;
   #planned_ms = Number.NEGATIVE_INFINITY;
-  #last: JourneyKey | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.#ranges = new MemberRanges(deps, JOURNEY_RANGES);
     this.#starts = new StartNotes(deps);
   }
 
   /**
-   * Begins entries that are due, and lets ranges of players enter, {@link BESIDE} beside each other; false when no range
-   * waits. A range is one transaction, so that an entry that was interrupted goes on; journeys take turns. It is cut from
-   * the audience in that transaction, too. A journey whose range fails or is above its `max_entries_per_hour` backs off,
-   * and the others go on.
+   * Begins entries that are due, and lets ranges of players enter, {@link PARALLEL} at a time; false when no range waits.
+   * A journey that is above its `max_entries_per_hour` has no turn for a while.
    */
   async turn(): Promise<boolean> {
     const { postgres, clock } = this.#deps;
@@ -60,37 +54,26 @@ export class AudienceEntry {
     }
     const now = new Date(clock.now_ms());
     if ((await audienceWork(postgres.service, now)).length === 0) return false;
-    const ranges = await Promise.allSettled(Array.from({ length: BESIDE }, () => this.#enterRange()));
+    const ranges = await Promise.allSettled(Array.from({ length: PARALLEL }, () => this.#enterRange()));
     for (const range of ranges) if (range.status === 'rejected') throw range.reason;
     return ranges.some((range) => range.status === 'fulfilled' && range.value);
   }
 
   /** False when no range waits that nobody else holds. */
   async #enterRange(): Promise<boolean> {
-    const { postgres, logger, metrics } = this.#deps;
-    let taken: Range | undefined;
-    try {
-      const entered = await retryConflicts(async () => {
-        const starts = await this.#starts.take();
-        return postgres.service.begin(async (tx) => {
-          taken = await takeRange(tx, this.#last, this.#back_off.keys());
-          if (taken === undefined) return undefined;
-          this.#last = taken;
-          return this.#enter(tx, taken, starts);
-        });
-      });
-      if (taken === undefined) return false;
-      if (entered !== undefined) countEntries(metrics, { ...entered, limited: 0 });
-      if (entered !== undefined && entered.limited > 0) this.#back_off.begin(taken.journey_id);
-      return true;
-    } catch (error) {
-      if (taken === undefined) throw error;
-      if (error instanceof StartsMissing && this.#starts.need()) return true;
-      const { journey_id } = taken;
-      this.#back_off.begin(journey_id);
-      logger.warn({ err: error, journey_id }, 'a range of players could not enter; the journey backs off');
-      return true;
-    }
+    let entered: Entered | undefined;
+    const was_taken = await this.#ranges.turn(async () => {
+      entered = undefined;
+      const starts = await this.#starts.take();
+      return async (tx, range) => {
+        const outcome = await this.#enter(tx, range, starts);
+        if (typeof outcome === 'string') return outcome;
+        entered = outcome;
+        return entered.limited > 0 ? 'rest' : 'done';
+      };
+    });
+    if (entered !== undefined) countEntries(this.#deps.metrics, { ...entered, limited: 0 });
+    return was_taken;
   }
 
   /** Lets the next turn look at schedules and activations: a journey was activated. */
@@ -98,23 +81,24 @@ export class AudienceEntry {
     this.#planned_ms = Number.NEGATIVE_INFINITY;
   }
 
-  /** Undefined: the journey takes nobody in any more, and the range is done. */
-  async #enter(tx: Tx, taken: Range, starts: WaitStarts | undefined): Promise<Entered | undefined> {
+  /** A text: nobody enters now. The range is done, or waits again. */
+  async #enter(
+    tx: Tx,
+    taken: MemberRange,
+    starts: WaitStarts | undefined,
+  ): Promise<Entered | 'done' | 'rest'> {
     const now = new Date(this.#deps.clock.now_ms());
-    const live = await this.#live(tx, taken);
-    if (live === undefined) {
-      await endRange(tx, taken);
-      return undefined;
+    const ref = { ...taken, journey_id: taken.owner_id };
+    const live = await this.#live(tx, ref);
+    if (live === undefined) return 'done';
+    if (starts === undefined && countsEvents(live.definition)) {
+      await insertRange(tx, JOURNEY_RANGES, taken);
+      return this.#starts.need() ? 'done' : 'rest';
     }
-    // Before anything is written: the range waits until it is known where the log ends.
-    if (starts === undefined && countsEvents(live.definition)) throw new StartsMissing();
     const { segment_id } = live.trigger;
-    if (isOfMembers(taken) && !isEntryOf(taken, live.trigger)) {
-      // The trigger was given another segment meanwhile, or takes in no existing members any more.
-      await endRange(tx, taken);
-      return undefined;
-    }
-    const range = await cutRange(tx, taken, segment_id);
+    // The trigger was given another segment meanwhile, or takes in no existing members any more.
+    if (isOfMembers(taken) && !isEntryOf(taken, live.trigger)) return 'done';
+    const range = await cutRange(tx, JOURNEY_RANGES, taken, segment_id);
     const members = await selectRangeMembers(tx, range, segment_id);
     const trigger_key = isOfMembers(range) ? EXISTING_MEMBERS : range.occasion;
     const entrants = members.map(({ player_id }): Entrant => {
@@ -122,13 +106,12 @@ export class AudienceEntry {
       return { player_id, trigger_key, trigger: { kind }, context: { trigger_payload: {} } };
     });
     const { version, definition } = live;
-    const entry = { version: { ...range, version }, definition, now, starts, members_of: segment_id };
+    const entry = { version: { ...ref, version }, definition, now, starts, members_of: segment_id };
     const entered = await enter(tx, entry, entrants);
     // Those above the cap enter when there is room again.
     const first_left = members[members.length - entered.limited];
-    if (first_left === undefined) await endRange(tx, range);
-    else if (first_left.player_id !== range.from_player_id) {
-      await shortenRange(tx, range, first_left.player_id);
+    if (first_left !== undefined) {
+      await insertRange(tx, JOURNEY_RANGES, { ...range, from_player_id: first_left.player_id });
     }
     return entered;
   }
@@ -157,7 +140,7 @@ export class AudienceEntry {
       if (due === undefined) continue;
       try {
         if (await hasOccasion(postgres.service, journey, due.occasion)) continue;
-        await insertEntry(postgres.service, journey, due.occasion, due.members_before);
+        await postgres.service.begin((tx) => beginEntry(tx, journey, due));
       } catch (error) {
         const { journey_id } = journey;
         logger.warn(
@@ -167,6 +150,22 @@ export class AudienceEntry {
       }
     }
   }
+}
+
+/** The entry of an audience: its name, and since before when its members are members; null: all of them enter. */
+interface Occasion {
+  occasion: string;
+  members_before: Date | null;
+}
+
+/**
+ * Begins the entry of the members of a segment with one range of all of them, which is cut when it is taken: no statement
+ * grows with the segment. Beginning an entry again changes nothing.
+ */
+export async function beginEntry(tx: Tx, journey: JourneyKey, entry: Occasion): Promise<void> {
+  if (!(await beginOccasion(tx, journey, entry.occasion))) return;
+  const { tenant_id, project_id, journey_id: owner_id } = journey;
+  await insertRange(tx, JOURNEY_RANGES, { tenant_id, project_id, owner_id, ...entry, ...EVERYBODY });
 }
 
 type AudienceTrigger = Extract<Trigger, { segment_id: string }>;
@@ -183,7 +182,7 @@ function occasionOf(
   { trigger }: Definition,
   { activated_at }: LiveJourney,
   now_ms: number,
-): { occasion: string; members_before: Date | null } | undefined {
+): Occasion | undefined {
   if (trigger.kind === 'segment_entered' && trigger.existing_members) {
     return { occasion: entryOfMembers(trigger.segment_id), members_before: activated_at };
   }
@@ -193,10 +192,10 @@ function occasionOf(
   return { occasion: `schedule ${new Date(at_ms).toISOString()}`, members_before: null };
 }
 
-const isOfMembers = ({ occasion }: Range) => occasion.startsWith(EXISTING_MEMBERS);
+const isOfMembers = ({ occasion }: MemberRange) => occasion.startsWith(EXISTING_MEMBERS);
 
 /** Whether the range is of the existing members that the trigger takes in. */
-function isEntryOf({ occasion }: Range, trigger: AudienceTrigger): boolean {
+function isEntryOf({ occasion }: MemberRange, trigger: AudienceTrigger): boolean {
   const takes = trigger.kind === 'segment_entered' && trigger.existing_members;
   return takes && occasion === entryOfMembers(trigger.segment_id);
 }

@@ -1,12 +1,8 @@
 import { DateTime } from 'luxon';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import {
-  cutRange,
-  endRange,
-  insertEntry,
-  selectRangeMembers,
-  takeRange,
-} from '../../../../src/engage/journeys/runs/audience-queries.ts';
+import { beginEntry } from '../../../../src/engage/journeys/runs/audience-entry.ts';
+import { JOURNEY_RANGES, selectRangeMembers } from '../../../../src/engage/journeys/runs/audience-queries.ts';
+import { cutRange, takeRange } from '../../../../src/engage/member-ranges/range-queries.ts';
 import type { Tx } from '../../../../src/platform/postgres/port.ts';
 import type { TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
@@ -31,7 +27,7 @@ async function count(journey_id: string): Promise<number> {
   return row?.runs ?? 0;
 }
 const open = (journey_id: string, sql: Tx = on.sql) =>
-  sql`select from journey_batches where journey_id = ${journey_id}`;
+  sql`select from member_ranges where owner_id = ${journey_id}`;
 
 it('existing members enter in ranges, each once', async () => {
   const player_ids = await on.client.players(2_300);
@@ -43,9 +39,8 @@ it('existing members enter in ranges, each once', async () => {
   await until(async (saw) => saw((await open(journey_id)).length) === 0);
   // A range that was interrupted is entered again: nobody twice.
   await on.sql`
-    insert into journey_batches (tenant_id, project_id, journey_id, version, occasion, from_player_id, to_player_id)
-    select tenant_id, project_id, journey_id, 1, occasion, '00000000-0000-0000-0000-000000000000',
-      'ffffffff-ffff-ffff-ffff-ffffffffffff'
+    insert into member_ranges (work, tenant_id, project_id, owner_id, occasion, from_player_id)
+    select 'journey', tenant_id, project_id, journey_id, occasion, '00000000-0000-0000-0000-000000000000'
     from journey_occasions where journey_id = ${journey_id}`;
   await until(async (saw) => saw((await open(journey_id)).length) === 0);
   expect(await count(journey_id)).toBe(2_300);
@@ -120,15 +115,15 @@ it('a large audience is cut bit by bit, and nobody is left between the ranges', 
   const trigger = { kind: 'schedule', cron: '0 0 1 1 *', timezone: 'Europe/Malta', segment_id };
   const journey_id = await on.journey(nodes, trigger);
   const cut = await on.sql.begin(async (tx) => {
-    const entry = { tenant_id, project_id, journey_id, version: 1 };
-    await insertEntry(tx, entry, 'schedule');
-    await insertEntry(tx, entry, 'schedule');
+    const journey = { tenant_id, project_id, journey_id };
+    const entry = { occasion: 'schedule', members_before: null };
+    await beginEntry(tx, journey, entry);
+    await beginEntry(tx, journey, entry);
     expect(await open(journey_id, tx)).toHaveLength(1);
     const sizes: number[] = [];
-    for (let taken; (taken = await takeRange(tx, undefined, [])) !== undefined;) {
-      const range = await cutRange(tx, taken, segment_id);
+    for (let taken; (taken = await takeRange(tx, JOURNEY_RANGES, undefined, [])) !== undefined;) {
+      const range = await cutRange(tx, JOURNEY_RANGES, taken, segment_id);
       sizes.push((await selectRangeMembers(tx, range, segment_id)).length);
-      await endRange(tx, range);
     }
     return sizes;
   });

@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { findMigrations } from '../../../src/platform/postgres/migrate.ts';
+import { connectPool } from '../../../src/platform/postgres/pool.ts';
+import type { Db } from '../../../src/platform/postgres/port.ts';
+import { openTestPostgres } from '../../engines/wiring.ts';
+
+const RANGES = 14;
+const [FIRST_ID, LAST_ID] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'];
+const id = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+
+let postgres: Awaited<ReturnType<typeof openTestPostgres>>;
+let sql: Db;
+beforeAll(async () => {
+  postgres = await openTestPostgres();
+  const admin = connectPool(postgres.url);
+  await admin`create database before_ranges`;
+  await admin.end({ timeout: 5 });
+  sql = connectPool(postgres.url.replace(/[^/]*$/, 'before_ranges'));
+});
+afterAll(async () => {
+  await sql?.end({ timeout: 5 });
+  await postgres?.close();
+});
+
+async function migrate(which: (version: number) => boolean): Promise<void> {
+  const files = (await findMigrations('pg-migrations')).filter(({ version }) => which(version));
+  await sql.begin(async (tx) => {
+    for (const file of files) await tx.unsafe(await file.sql());
+  });
+}
+
+it('ranges that wait in the tables of campaigns and journeys go on as member ranges', async () => {
+  const [tenant_id, project_id, campaign, journey] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
+  await migrate((version) => version < RANGES);
+  await sql`
+    insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id, until_player_id) values
+      (${tenant_id}, ${project_id}, ${campaign}, ${id(1)}, ${id(3)}), (${tenant_id}, ${project_id}, ${campaign}, ${id(3)}, null)`;
+  const before = new Date('2026-11-01T00:00:00Z');
+  await sql`
+    insert into journey_batches (tenant_id, project_id, journey_id, version, occasion, from_player_id, to_player_id,
+      members_before) values
+      (${tenant_id}, ${project_id}, ${journey}, 1, 'a', ${FIRST_ID}, ${id(2)}, ${before}),
+      (${tenant_id}, ${project_id}, ${journey}, 1, 'a', ${id(5)}, ${LAST_ID}, ${before}),
+      (${tenant_id}, ${project_id}, ${journey}, 1, 'b', ${id(4)}, ${LAST_ID}, null)`;
+  await migrate((version) => version === RANGES);
+  const rows = await sql`
+    select work, owner_id, occasion, from_player_id, until_player_id, members_before from member_ranges
+    order by work, occasion, from_player_id`;
+  expect(rows.map((row) => Object.values(row))).toEqual([
+    ['campaign', campaign, '', id(1), id(3), null],
+    ['campaign', campaign, '', id(3), null, null],
+    ['journey', journey, 'a', FIRST_ID, id(5), before],
+    ['journey', journey, 'a', id(5), null, before],
+    ['journey', journey, 'b', id(4), null, null],
+  ]);
+});
