@@ -906,7 +906,6 @@ create table public.campaigns (
 );
 CREATE INDEX campaigns_by_age ON public.campaigns USING btree (tenant_id, project_id, created_at DESC, campaign_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE INDEX campaigns_due ON public.campaigns USING btree (schedule_at) WHERE ((status = 'scheduled'::text) AND (deleted_at IS NULL));
-CREATE INDEX campaigns_retrying ON public.campaigns USING btree (tenant_id, project_id) WHERE (retry_failed_until IS NOT NULL);
 CREATE INDEX campaigns_sending ON public.campaigns USING btree (tenant_id, project_id) WHERE (status = 'sending'::text);
 -- row-level security of public.campaigns: enabled, forced
 create policy every_tenant on campaigns for all to engagement_service using (true);

@@ -1,5 +1,4 @@
 import { CAMPAIGN_RANGES, FanOut } from '../../src/engage/campaigns/fan-out.ts';
-import { FailedRetries } from '../../src/engage/campaigns/retry-failed.ts';
 import { Schedule } from '../../src/engage/campaigns/send.ts';
 import { campaignTriggers } from '../../src/engage/campaigns/trigger.ts';
 import { journeyTriggers } from '../../src/engage/journeys/runs/event-entry.ts';
@@ -59,12 +58,8 @@ export async function startMessenger(
   };
   await notifications.on(MESSAGES_CHANNEL, wake, () => wake());
   const schedule = new Schedule(platform);
-  const retries = new FailedRetries(platform);
   const fanOut = new FanOut(platform);
-  const campaigns = startPolling({ name: 'campaigns', ...pauses, work: due }, async () => {
-    const has_retries = await retries.turn();
-    return (await schedule.turn()) || has_retries;
-  });
+  const campaigns = startPolling({ name: 'campaigns', ...pauses, work: due }, () => schedule.turn());
   loops.push(
     campaigns,
     ...Array.from({ length: FAN_OUT_LOOPS }, () =>

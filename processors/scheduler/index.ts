@@ -18,6 +18,7 @@ import {
   runCancelJob,
   runResumeJob,
 } from '../../src/engage/journeys/runs-job.ts';
+import { RETRY_TASK, runRetryJob } from '../../src/engage/campaigns/retry-failed.ts';
 import { CLEAN_UP_CRONTAB, CLEAN_UP_TASK, runCleanUp } from '../../src/http/idempotency-job.ts';
 import { ERASE_CRONTAB, ERASE_TASK, runEraseJob, type EraseDeps } from '../../src/players/erasure/job.ts';
 import {
@@ -65,6 +66,7 @@ export function startScheduler(
     [SIZES_TASK]: (_payload: unknown, stop: AbortSignal) => runSizesJob(platform, stop),
     [CANCEL_RUNS_TASK]: (payload: unknown, stop: AbortSignal) => runCancelJob(platform, payload, stop),
     [RESUME_RUNS_TASK]: (payload: unknown, stop: AbortSignal) => runResumeJob(platform, payload, stop),
+    [RETRY_TASK]: (payload: unknown) => runRetryJob(platform, payload),
     [RETIER_TASK]: (payload: unknown, stop: AbortSignal) => runRetierJob(platform, payload, stop),
     [SWEEP_TASK]: async (_payload: unknown, stop: AbortSignal) => void (await runSweepJob(platform, stop)),
     [WARNINGS_TASK]: (payload: unknown, stop: AbortSignal) => runWarningsJob(platform, payload, stop),

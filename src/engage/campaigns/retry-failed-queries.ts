@@ -1,5 +1,3 @@
-import type { PendingQuery } from 'postgres';
-import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import type { CampaignRef } from './queries.ts';
 
@@ -77,15 +75,11 @@ export async function endRetrying(tx: Tx, ref: CampaignRef, until: Date): Promis
       and retry_failed_until = ${until}`;
 }
 
-/** Campaigns with messages left to queue again, except those in `but_not`. */
-export function selectRetrying(
-  sql: Tx,
-  but_not: readonly string[],
-  limit: number,
-): PendingQuery<(CampaignRef & { until: Date })[]> {
-  return sql<(CampaignRef & { until: Date })[]>`
-    select tenant_id, project_id, campaign_id, retry_failed_until as until from campaigns
-    where retry_failed_until is not null and status = 'sending'
-      and campaign_id <> all(${plainArray(but_not)}::text::uuid[])
-    order by retry_failed_until limit ${limit}`;
+/** Until when messages that are queued again wait for the provider; undefined: the campaign has none left to queue. */
+export async function selectRetrying(tx: Tx, ref: CampaignRef): Promise<Date | undefined> {
+  const [row] = await tx<{ until: Date }[]>`
+    select retry_failed_until as until from campaigns
+    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}
+      and retry_failed_until is not null and status = 'sending'`;
+  return row?.until;
 }

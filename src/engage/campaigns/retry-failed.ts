@@ -1,6 +1,7 @@
+import { z } from 'zod';
 import type { AuditChange } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
-import { BackOff } from '../../platform/back-off.ts';
+import type { Jobs, NewJob } from '../../platform/jobs/port.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { lockCampaign, type CampaignRef } from './queries.ts';
@@ -17,8 +18,11 @@ import {
 
 /** How long the messages wait for their provider this time, as they did the first time. */
 const WAIT_MS = 24 * 3_600_000;
-/** How many campaigns are gone on with in one turn. */
-const MAX_RETRYING = 20;
+/** Queues the remaining messages of a campaign that is retried. */
+export const RETRY_TASK = 'campaign-retry-failed';
+const MAX_ATTEMPTS = 25;
+
+const campaignRef = z.strictObject({ tenant_id: z.uuid(), project_id: z.uuid(), campaign_id: z.uuid() });
 
 /**
  * The answer to retrying: how many messages are queued again. Of more than a thousand it is the number of those that failed,
@@ -32,7 +36,7 @@ export interface RetryResult {
 
 /**
  * Queues the campaign's messages with PROVIDER_UNAVAILABLE again, within the caller's transaction; they pass the gate
- * like all others. The first thousand are queued at once, the others by {@link FailedRetries}. Without such messages
+ * like all others. The first thousand are queued at once, the others by jobs. Without such messages
  * nothing changes. `unavailable`: how many there were before the transaction; counting a million of them here would hold
  * the campaign, and a transaction id, for seconds. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS unless the campaign is sending or sent, or
  * PROVIDER_NOT_CONFIGURED when its provider is gone or paused.
@@ -42,7 +46,7 @@ export async function retryFailed(
   ref: CampaignRef,
   unavailable: number,
   now: Date,
-  audit: AuditChange,
+  { audit, jobs }: { audit: AuditChange; jobs: Jobs },
 ): Promise<RetryResult> {
   const campaign = requireRow(CAMPAIGN, ref, await lockCampaign(tx, ref));
   requireStatus(campaign, ['sending', 'sent'], 'retried');
@@ -54,6 +58,7 @@ export async function retryFailed(
   if (queued === 0) return result;
   await markRetrying(tx, ref, until, now);
   if (first < MAX_REQUEUED) await endRetrying(tx, ref, until);
+  else await jobs.add(tx, retryJob(ref));
   await notifyMessengers(tx, ref.campaign_id);
   await audit(tx, {
     tenant_id: ref.tenant_id,
@@ -65,39 +70,29 @@ export async function retryFailed(
   return result;
 }
 
-/** Queues the remaining messages of campaigns that are retried, a thousand in each transaction. */
-export class FailedRetries {
-  readonly #platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
-  readonly #back_off = new BackOff();
+/** A job that queues the next messages of a campaign; it replaces a waiting one of the same campaign. */
+function retryJob({ tenant_id, project_id, campaign_id }: CampaignRef): NewJob {
+  const payload = { tenant_id, project_id, campaign_id };
+  return { task: RETRY_TASK, payload, max_attempts: MAX_ATTEMPTS, job_key: `${RETRY_TASK} ${campaign_id}` };
+}
 
-  constructor(platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
-    this.#platform = platform;
-  }
-
-  /**
-   * Queues up to a thousand messages of each campaign; returns whether there may be more. After the deadline nothing is
-   * queued: the messages would be given up at once, and then be queued again. A campaign that fails backs off.
-   */
-  async turn(): Promise<boolean> {
-    const { postgres, clock, logger } = this.#platform;
-    const retrying = await selectRetrying(postgres.service, this.#back_off.keys(), MAX_RETRYING);
-    for (const { until, ...ref } of retrying) {
-      const { campaign_id } = ref;
-      try {
-        await postgres.service.begin(async (tx) => {
-          const is_over = until.getTime() <= clock.now_ms();
-          const queued = is_over ? 0 : await requeueUnavailable(tx, ref, until);
-          if (queued < MAX_REQUEUED) await endRetrying(tx, ref, until);
-          if (queued > 0) await notifyMessengers(tx, ref.campaign_id);
-        });
-      } catch (error) {
-        this.#back_off.begin(campaign_id);
-        logger.warn(
-          { err: error, campaign_id },
-          'messages could not be queued again; the campaign backs off',
-        );
-      }
-    }
-    return retrying.length > 0;
-  }
+/**
+ * The task `campaign-retry-failed`: queues up to a thousand messages, and in the same transaction adds the job for those
+ * that may follow, so that the jobs of others have their turns. After the deadline nothing is queued: the messages would
+ * be given up at once, and then be queued again.
+ */
+export async function runRetryJob(
+  { postgres, clock, jobs }: Pick<Platform, 'postgres' | 'clock' | 'jobs'>,
+  payload: unknown,
+): Promise<void> {
+  const ref = campaignRef.parse(payload);
+  await postgres.service.begin(async (tx) => {
+    const until = await selectRetrying(tx, ref);
+    if (until === undefined) return;
+    const is_over = until.getTime() <= clock.now_ms();
+    const queued = is_over ? 0 : await requeueUnavailable(tx, ref, until);
+    if (queued < MAX_REQUEUED) await endRetrying(tx, ref, until);
+    else await jobs.add(tx, retryJob(ref));
+    if (queued > 0) await notifyMessengers(tx, ref.campaign_id);
+  });
 }

@@ -3,7 +3,6 @@ import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Db, Tx } from '../../platform/postgres/port.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { CampaignRef } from './queries.ts';
-import { selectRetrying } from './retry-failed-queries.ts';
 
 /** The most campaigns that are marked as sent at once. */
 const MAX_FINISHED = 1_000;
@@ -69,13 +68,11 @@ function isDone(tx: Tx): PendingQuery<Row[]> {
           and coalesce(s.queue_id, s.campaign_id) = c.campaign_id and s.status in ('queued', 'sending') offset 0)`;
 }
 
-/** Returns a row while a campaign is due, is retried, or is done and still marked as `sending`. */
+/** Returns a row while a campaign is due, or is done and still marked as `sending`. */
 export const campaignWork: WorkQuery = (sql, now) => sql`
   (select true as is_found from campaigns c where ${isDone(sql)} order by c.campaign_id limit 1)
   union all
-  (select true from (${selectDueCampaigns(sql, now, [], 1)}) d)
-  union all
-  (select true from (${selectRetrying(sql, [], 1)}) r)`;
+  (select true from (${selectDueCampaigns(sql, now, [], 1)}) d)`;
 
 /**
  * Marks campaigns as `sent` that have no range left to fan out and no message left to send or to retry. Triggered campaigns go on

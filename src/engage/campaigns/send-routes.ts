@@ -73,7 +73,7 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
         const now = new Date(deps.clock.now_ms());
         const unavailable = await countUnavailable(deps.postgres, ref);
         return once(ref.tenant_id, async (tx) =>
-          envelope(await retryFailed(tx, ref, unavailable, now, audit)),
+          envelope(await retryFailed(tx, ref, unavailable, now, { ...deps, audit })),
         );
       },
     }),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { FailedRetries } from '../../../src/engage/campaigns/retry-failed.ts';
+import { RETRY_TASK, runRetryJob } from '../../../src/engage/campaigns/retry-failed.ts';
 import { Schedule } from '../../../src/engage/campaigns/send.ts';
 
 import { until } from '../../engines/until.ts';
@@ -99,8 +99,17 @@ it('of more than a thousand failed messages it says how many failed, and queues 
       enqueued_at, case when i <= 2 then 'of event ' || i || ' merged x' else '' end
     from message_sends, generate_series(1, 1002) i where campaign_id = ${campaign_id}`;
   expect((await retry(campaign_id)).data).toMatchObject({ queued: 1_003 });
-  const retries = new FailedRetries(fixture.service.platform);
-  while (await retries.turn());
+  const worker = await fixture.service.platform.jobs.work(
+    { [RETRY_TASK]: (payload) => runRetryJob(fixture.service.platform, payload) },
+    [],
+  );
+  await until('all were queued', async (saw) => {
+    const [row] = saw(
+      await sql()`select retry_failed_until from campaigns where campaign_id = ${campaign_id}`,
+    );
+    return row?.['retry_failed_until'] === null;
+  });
+  await worker.close();
   const rows = await sql()`select status, count(*)::integer as n from message_sends
     where campaign_id = ${campaign_id} group by status order by status`;
   expect(rows).toEqual([
@@ -139,8 +148,9 @@ it('retrying ends at its deadline', async () => {
   await sql()`
     update message_sends set status = 'failed', error_code = 'PROVIDER_UNAVAILABLE' where campaign_id = ${campaign_id}`;
   await sql()`update campaigns set retry_failed_until = ${past} where campaign_id = ${campaign_id}`;
-  const retries = new FailedRetries(fixture.service.platform);
-  while (await retries.turn());
+  const [ref] =
+    await sql()`select tenant_id, project_id, campaign_id from campaigns where campaign_id = ${campaign_id}`;
+  await runRetryJob(fixture.service.platform, ref);
   expect(await operator.codes(campaign_id)).toEqual(['failed PROVIDER_UNAVAILABLE']);
   await new Schedule(fixture.service.platform).turn();
   expect((await operator.client.stats(campaign_id)).status).toBe('sent');

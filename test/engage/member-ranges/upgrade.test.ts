@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { RETRY_TASK } from '../../../src/engage/campaigns/retry-failed.ts';
+import { migrateJobs } from '../../../src/platform/jobs/migrate.ts';
+import { createLogger } from '../../../src/platform/logger.ts';
 import { findMigrations } from '../../../src/platform/postgres/migrate.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import type { Db } from '../../../src/platform/postgres/port.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
 
-const RANGES = 14;
+const UPGRADE = 14;
 const [FIRST_ID, LAST_ID] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'];
 const id = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
@@ -16,7 +19,9 @@ beforeAll(async () => {
   const admin = connectPool(postgres.url);
   await admin`create database before_ranges`;
   await admin.end({ timeout: 5 });
-  sql = connectPool(postgres.url.replace(/[^/]*$/, 'before_ranges'));
+  const url = postgres.url.replace(/[^/]*$/, 'before_ranges');
+  sql = connectPool(url);
+  await migrateJobs(url, createLogger('silent'));
 });
 afterAll(async () => {
   await sql?.end({ timeout: 5 });
@@ -30,9 +35,9 @@ async function migrate(which: (version: number) => boolean): Promise<void> {
   });
 }
 
-it('ranges that wait in the tables of campaigns and journeys go on as member ranges', async () => {
+it('ranges that wait in the tables of campaigns and journeys go on as member ranges, and retries as jobs', async () => {
   const [tenant_id, project_id, campaign, journey] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
-  await migrate((version) => version < RANGES);
+  await migrate((version) => version < UPGRADE);
   await sql`
     insert into campaign_batches (tenant_id, project_id, campaign_id, from_player_id, until_player_id) values
       (${tenant_id}, ${project_id}, ${campaign}, ${id(1)}, ${id(3)}), (${tenant_id}, ${project_id}, ${campaign}, ${id(3)}, null)`;
@@ -43,7 +48,15 @@ it('ranges that wait in the tables of campaigns and journeys go on as member ran
       (${tenant_id}, ${project_id}, ${journey}, 1, 'a', ${FIRST_ID}, ${id(2)}, ${before}),
       (${tenant_id}, ${project_id}, ${journey}, 1, 'a', ${id(5)}, ${LAST_ID}, ${before}),
       (${tenant_id}, ${project_id}, ${journey}, 1, 'b', ${id(4)}, ${LAST_ID}, null)`;
-  await migrate((version) => version === RANGES);
+  await sql.begin(async (tx) => {
+    // Without the rows that the campaign refers to.
+    await tx`set local session_replication_role = replica`;
+    await tx`
+      insert into campaigns (tenant_id, project_id, campaign_id, name, type, channel, status, created_at, updated_at,
+        retry_failed_until)
+      values (${tenant_id}, ${project_id}, ${campaign}, 'c', 'broadcast', 'email', 'sending', now(), now(), now())`;
+  });
+  await migrate((version) => version === UPGRADE);
   const rows = await sql`
     select work, owner_id, occasion, from_player_id, until_player_id, members_before from member_ranges
     order by work, occasion, from_player_id`;
@@ -53,5 +66,11 @@ it('ranges that wait in the tables of campaigns and journeys go on as member ran
     ['journey', journey, 'a', FIRST_ID, id(5), before],
     ['journey', journey, 'a', id(5), null, before],
     ['journey', journey, 'b', id(4), null, null],
+  ]);
+  const jobs = await sql`
+    select t.identifier, j.payload from graphile_worker._private_jobs j
+    join graphile_worker._private_tasks t on t.id = j.task_id`;
+  expect(jobs).toEqual([
+    { identifier: RETRY_TASK, payload: { tenant_id, project_id, campaign_id: campaign } },
   ]);
 });

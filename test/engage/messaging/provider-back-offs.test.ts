@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { FailedRetries } from '../../../src/engage/campaigns/retry-failed.ts';
+import { runRetryJob } from '../../../src/engage/campaigns/retry-failed.ts';
 import { Schedule } from '../../../src/engage/campaigns/send.ts';
 import { Deliveries } from '../../../src/engage/messaging/batch-dispatcher.ts';
 import { giveUpLate, selectQueues } from '../../../src/engage/messaging/queue-queries.ts';
@@ -382,8 +382,9 @@ it('failed messages are queued again on request, and pass the gate', async () =>
   await schedule.turn();
   expect((await client.stats(campaign_id)).status).toBe('sending');
   expect(await countOf(campaign_id, 'queued null')).toBe(1_000);
-  const retries = new FailedRetries(fixture.service.platform);
-  while (await retries.turn());
+  const [ref] =
+    await service`select tenant_id, project_id, campaign_id from campaigns where campaign_id = ${campaign_id}`;
+  await runRetryJob(fixture.service.platform, ref);
   expect(await countOf(campaign_id, 'queued null')).toBe(1_100);
   // Queued two days ago, they wait for another day from now on.
   replies(503);

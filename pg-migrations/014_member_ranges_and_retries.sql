@@ -34,3 +34,12 @@ drop table campaign_batches;
 drop table journey_batches;
 
 call protect_tenant_table('member_ranges');
+
+-- The messages of a campaign that is retried are queued again by jobs; a campaign that is retried now gets its job.
+alter table campaigns no force row level security;
+select queue_job('campaign-retry-failed',
+  json_build_object('tenant_id', tenant_id, 'project_id', project_id, 'campaign_id', campaign_id), 25,
+  'campaign-retry-failed ' || campaign_id, null, null)
+from campaigns where retry_failed_until is not null and status = 'sending';
+alter table campaigns force row level security;
+drop index campaigns_retrying;
