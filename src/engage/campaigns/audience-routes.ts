@@ -1,11 +1,38 @@
+import { z } from 'zod';
 import { ApiError } from '../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
+import { nameSchemas } from '../../http/schema-names.ts';
 import { refOf } from '../../http/record.ts';
+import { SKIP_CODES } from '../messaging/send-row.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { audienceBody, audienceResult } from './audience-schema.ts';
 import { audienceOf } from './audience.ts';
 import { CAMPAIGN, requireCampaign } from './read.ts';
+
+/** `POST /v1/campaigns/:id/audience`. */
+const audienceBody = z
+  .strictObject({
+    exact: z
+      .boolean()
+      .default(false)
+      .describe('Ask the gate about every member, which takes seconds for a million; else about 10,000'),
+  })
+  .optional();
+
+const counter = z.int().min(0);
+
+/** Whom a campaign would reach now. */
+const audienceResult = z.object({
+  members: counter.describe('Of the segment; 0 for a triggered campaign, whose recipients events find later'),
+  sendable: counter.describe('Those to whom a message may go out now'),
+  by_code: z
+    .partialRecord(z.enum(SKIP_CODES), counter)
+    .describe('The others, by the first reason that the gate finds'),
+  exact: z.boolean().describe('False: estimated from `counted` members'),
+  counted: counter,
+});
+
+nameSchemas({ CampaignAudience: audienceResult, CampaignAudienceBody: audienceBody });
 
 /** Whom a campaign would reach, as the gate sees it before anything is sent. */
 export function campaignAudienceEndpoints(deps: Platform): AnyEndpoint[] {

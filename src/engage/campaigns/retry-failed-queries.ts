@@ -11,8 +11,8 @@ function unavailable(tx: Tx, { tenant_id, project_id, campaign_id }: CampaignRef
 }
 
 /**
- * Those of them that are queued again. One person gets one message: left out are messages that a merge moved beside one of
- * the survivor, and those of a survivor beside which a moved one waits or may have gone out. Few players are survivors, so
+ * Those of them that are queued again. One person gets one message. A message that a merge moved to a survivor who has one
+ * is not queued. Nor is the survivor's own, when a moved one waits or may have gone out. Few players are survivors, so
  * this is asked first. `offset 0` keeps both from becoming joins of whole tables.
  */
 function requeueable(tx: Tx, ref: CampaignRef) {
@@ -67,7 +67,7 @@ export async function markRetrying(tx: Tx, ref: CampaignRef, until: Date, now: D
     where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and campaign_id = ${ref.campaign_id}`;
 }
 
-/** Marks that the campaign has no messages left to queue again, unless it was retried anew since. */
+/** Marks that the campaign has no messages left to queue again, unless it was retried again since. */
 export async function endRetrying(tx: Tx, ref: CampaignRef, until: Date): Promise<void> {
   await tx`
     update campaigns set retry_failed_until = null

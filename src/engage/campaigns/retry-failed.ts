@@ -25,8 +25,8 @@ const MAX_ATTEMPTS = 25;
 const campaignRef = z.strictObject({ tenant_id: z.uuid(), project_id: z.uuid(), campaign_id: z.uuid() });
 
 /**
- * The answer to retrying: how many messages are queued again. Of more than a thousand it is the number of those that failed,
- * of which some may be left out, because a merge made them messages to one person.
+ * The answer to retrying: how many messages are queued again. Above a thousand it is the number of those that failed. Some
+ * of these may not be queued, because a merge made them messages to one person.
  */
 export interface RetryResult {
   campaign_id: string;

@@ -18,7 +18,7 @@ import {
   recipientsQuery,
   type RecipientsQuery,
 } from './stats-schema.ts';
-import { statsOf } from './stats.ts';
+import { statsOf } from './campaign-json.ts';
 
 /** The statistics and recipients of campaigns (spec part 4). */
 export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {

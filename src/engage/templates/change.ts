@@ -1,9 +1,9 @@
+import { validationError, type Issue } from '../../errors.ts';
 import { auditOf, type AuditChange } from '../../http/audit.ts';
 import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { requireChannelFields } from './channel-fields.ts';
 import {
   insertTemplate,
   lockTemplate,
@@ -90,4 +90,26 @@ const auditTemplate = auditOf(TEMPLATE, templateResourceOf);
 function requireUsable(source: TemplateSource): CompiledTemplate {
   requireChannelFields(source);
   return checkTemplate(source);
+}
+
+/** Keys of push data that the push service reserves. */
+const RESERVED_DATA = /^(?:from|message_type|collapse_key|notification|google\.?.*|gcm\.?.*)$/;
+
+/**
+ * Throws VALIDATION_ERROR unless the template has the fields of its channel. Email: subject and body, optionally a
+ * preheader; SMS: only a body; push: a body, optionally a subject (the title) and data.
+ */
+function requireChannelFields({ channel, subject, preheader, body, data }: TemplateSource): void {
+  const issues: Issue[] = [];
+  const wrong = (path: string, message: string) => issues.push({ path, message });
+  if (channel === 'email' && (subject ?? '').trim() === '') wrong('subject', 'is required for email');
+  if (channel === 'sms' && subject !== null) wrong('subject', 'does not belong to sms');
+  if (channel !== 'email' && preheader !== null) wrong('preheader', `does not belong to ${channel}`);
+  if (body.trim() === '') wrong('body', 'must not be blank');
+  const names = Object.keys(data);
+  if (channel !== 'push' && names.length > 0) wrong('data', `does not belong to ${channel}`);
+  for (const name of names) {
+    if (RESERVED_DATA.test(name)) wrong(`data.${name}`, 'is reserved by the push service');
+  }
+  if (issues.length > 0) throw validationError(issues);
 }

@@ -1,7 +1,6 @@
 import type { Definition, Node } from '../graph/shapes.ts';
 import type { Advanced, Effect, Facts, Rest, RunState, Step } from './shapes.ts';
-import { JourneyStepError } from './step-error.ts';
-import { endRest, enterNode, type Turn } from './turn.ts';
+import { endRest, enterNode, JourneyStepError, type Turn } from './turn.ts';
 
 /** A graph has no more nodes, and a run comes to none of them twice. */
 const MAX_NODES = 50;

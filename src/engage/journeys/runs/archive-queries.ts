@@ -125,7 +125,7 @@ export async function archiveRuns(sql: Tx, runs: readonly RunRef[]): Promise<num
  * Removes at most `limit` versions of journeys that nobody uses: a later one was published before `before`, and no run is
  * on it. Returns how many.
  *
- * The versions are locked before it is looked whether they are used: whoever moves runs to one locks it, too.
+ * The versions are locked before the query checks their use: a transaction that moves runs to one locks it, too.
  */
 export async function removeOldVersions(tx: Tx, before: Date, limit: number): Promise<number> {
   const isUnused = tx`

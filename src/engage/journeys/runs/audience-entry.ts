@@ -15,8 +15,7 @@ import {
   selectRangeMembers,
 } from './audience-queries.ts';
 import { Definitions } from './definitions.ts';
-import { countEntries } from './entry-metrics.ts';
-import { enter, type Entered, type Entrant } from './entry.ts';
+import { countEntries, enter, type Entered, type Entrant } from './entry.ts';
 import { selectJourney, type JourneyKey, type LiveJourney } from './journey-queries.ts';
 import { versionKey } from './run-row.ts';
 import { countsEvents, StartNotes, type WaitStarts } from './wait-starts.ts';

@@ -1,6 +1,7 @@
 import { notifyRunners } from './claim-queries.ts';
 import { bucketOf } from '../../../platform/bucket.ts';
 import { newId } from '../../../platform/ids.ts';
+import type { Metrics } from '../../../platform/metrics.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { projectRefOf } from '../../../tenants/project-ref.ts';
 import { holdPlayers } from '../../triggers/trigger-queries.ts';
@@ -124,4 +125,14 @@ function firstOfEach(entrants: readonly Entrant[]): Entrant[] {
 export function isInHoldout(journey_id: string, player_id: string, percent: number): boolean {
   const text = `${journey_id}:holdout:${player_id}`.toLowerCase();
   return bucketOf(text, HOLDOUT_PARTS) < Math.round((percent * HOLDOUT_PARTS) / 100);
+}
+
+/** Counts what became of entrants; to be called once their transaction is committed, as it may be repeated. */
+export function countEntries(
+  { journeyEntries }: Pick<Metrics, 'journeyEntries'>,
+  { run_ids, held_out, refused, limited }: Entered,
+): void {
+  const counts = { started: run_ids.length, held_out: held_out.length, refused, limited };
+  for (const [outcome, count] of Object.entries(counts))
+    if (count > 0) journeyEntries.inc({ outcome }, count);
 }

@@ -1,6 +1,7 @@
 import { MAX_AMOUNT } from '../../../bonuses/templates/amounts.ts';
 import { amountOf } from '../../../ledger/money/ledger.ts';
 import { bucketOf } from '../../../platform/bucket.ts';
+import { lastAttemptMs } from '../../webhooks/retry-schedule.ts';
 import { nextLocalMs } from '../graph/local-time.ts';
 import { namedMomentMs } from '../graph/named-moment.ts';
 import type {
@@ -14,9 +15,16 @@ import type {
   WaitUntilNode,
 } from '../graph/shapes.ts';
 import { contextValue, matchesContext } from '../graph/where.ts';
-import { lastAttemptMs } from '../../webhooks/retry-schedule.ts';
 import type { Effect, Facts, RunState, Step } from './shapes.ts';
-import { JourneyStepError } from './step-error.ts';
+
+/**
+ * What is stored of a run makes no sense: it stands on a node that its version does not have, or its graph leads to no
+ * node or in a circle. The run cannot go on; no other run is affected.
+ */
+export class JourneyStepError extends Error {
+  override readonly name = 'JourneyStepError';
+  readonly code = 'JOURNEY_STEP_ERROR';
+}
 
 /** How the step of a node came out. */
 type Result = Pick<Step, 'status' | 'outcome' | 'error_code'>;

@@ -1,9 +1,11 @@
+import type { Tx } from '../../../platform/postgres/port.ts';
 import { isDataError, retryConflicts } from '../../../platform/postgres/retry.ts';
 import type { Platform } from '../../../platform/platform.ts';
+import { cancelJourneySends } from '../../messaging/journey-send-queries.ts';
+import { cancelDeliveries } from '../../webhooks/delivery-queries.ts';
 import { failClaimed } from './advance-batch.ts';
 import type { Definitions } from './definitions.ts';
-import { endByExit } from './exit-runs.ts';
-import type { Exit } from './match-queries.ts';
+import { exitRuns, type Exit } from './match-queries.ts';
 import { wakeRuns, type Wake } from './wake-queries.ts';
 
 type Deps = Pick<Platform, 'postgres' | 'clock' | 'metrics' | 'logger'>;
@@ -53,4 +55,15 @@ async function wake(deps: Deps, definitions: Definitions, wakes: readonly Wake[]
       'an awaited event cannot be stored; its run failed',
     );
   }
+}
+
+/**
+ * Completes running runs where they stand, and cancels their queued messages and the webhook that they wait for. A webhook
+ * of a step that is done still goes out. Those that have ended stay as they are. Returns how many it has ended.
+ */
+export async function endByExit(tx: Tx, exits: readonly Exit[], now: Date): Promise<number> {
+  const runs = exits.length === 0 ? [] : await exitRuns(tx, exits, now);
+  await cancelJourneySends(tx, runs);
+  await cancelDeliveries(tx, runs, { only_awaited: true });
+  return runs.length;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Facts, RunState } from '../../../../src/engage/journeys/runs/shapes.ts';
 import { advance } from '../../../../src/engage/journeys/runs/advance.ts';
 import { lastAttemptMs } from '../../../../src/engage/webhooks/retry-schedule.ts';
-import { JourneyStepError } from '../../../../src/engage/journeys/runs/step-error.ts';
+import { JourneyStepError } from '../../../../src/engage/journeys/runs/turn.ts';
 import type { WrittenNode } from './naive-run.ts';
 import { definitionOf } from './written-graphs.ts';
 
