@@ -4,20 +4,20 @@ import {
   comparePositions,
   misfitsNow,
   type ComparedPositions,
-} from '../src/platform/event-log/owned-positions.ts';
+} from '../src/platform/event-log/stored-offsets.ts';
 import {
   adoptLog,
-  OWNERS,
+  OFFSET_STORES,
   restartLog,
   resumeLog,
-  type PositionOwner,
+  type OffsetStore,
 } from '../src/platform/event-log/position-queries.ts';
 import type { EventLog } from '../src/platform/event-log/port.ts';
 import { connectPool } from '../src/platform/postgres/pool.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
 import { openEventLog } from '../src/app/wiring/event-log.ts';
 
-const GROUPS = Object.values(OWNERS).map(({ group }) => group);
+const GROUPS = Object.values(OFFSET_STORES).map(({ group }) => group);
 
 const USAGE = `usage: npm run positions -- <show|adopt|resume|restart> [consumer]
 
@@ -54,30 +54,30 @@ async function main(): Promise<void> {
 }
 
 function commandOf([what, group, ...rest]: readonly string[]): (log: EventLog, sql: Db) => Promise<string> {
-  const owner = Object.values(OWNERS).find((candidate) => candidate.group === group);
+  const store = Object.values(OFFSET_STORES).find((candidate) => candidate.group === group);
   if (rest.length > 0) throw new UsageError(USAGE);
   if (what === 'show' && group === undefined) return show;
-  if (what === 'adopt' && owner !== undefined) return (log, sql) => adopt(log, sql, owner);
-  if (what === 'resume' && owner !== undefined) return (log, sql) => resume(log, sql, owner);
-  if (what === 'restart' && owner !== undefined) return (log, sql) => restart(log, sql, owner);
+  if (what === 'adopt' && store !== undefined) return (log, sql) => adopt(log, sql, store);
+  if (what === 'resume' && store !== undefined) return (log, sql) => resume(log, sql, store);
+  if (what === 'restart' && store !== undefined) return (log, sql) => restart(log, sql, store);
   throw new UsageError(USAGE);
 }
 
-async function look(eventLog: EventLog, sql: Db, owner: PositionOwner): Promise<ComparedPositions> {
-  await eventLog.ensureTopics([owner.topic]);
-  return comparePositions({ eventLog, sql }, owner);
+async function look(eventLog: EventLog, sql: Db, store: OffsetStore): Promise<ComparedPositions> {
+  await eventLog.ensureTopics([store.topic]);
+  return comparePositions({ eventLog, sql }, store);
 }
 
 async function show(log: EventLog, sql: Db): Promise<string> {
   const parts: string[] = [];
-  for (const owner of Object.values(OWNERS)) {
-    const { stored, log: state, refusal } = await look(log, sql, owner);
+  for (const store of Object.values(OFFSET_STORES)) {
+    const { stored, log: state, refusal } = await look(log, sql, store);
     const lines = [...state.partitions].map(([partition, { first, end }]) => {
-      const next = stored.next.get(partition);
+      const next = stored.nextOffset.get(partition);
       return `  partition ${partition}: position ${next ?? 'none'}, records ${first} to ${end}`;
     });
     parts.push(
-      `${owner.group}: topic ${owner.topic} is ${state.id}, positions belong to ${stored.log_id ?? 'no log yet'}`,
+      `${store.group}: topic ${store.topic} is ${state.id}, positions belong to ${stored.log_id ?? 'no log yet'}`,
       ...lines,
       `  ${refusal ?? 'the positions fit'}`,
     );
@@ -85,41 +85,41 @@ async function show(log: EventLog, sql: Db): Promise<string> {
   return parts.join('\n');
 }
 
-async function adopt(log: EventLog, sql: Db, owner: PositionOwner): Promise<string> {
-  const { stored, log: state, refusal } = await look(log, sql, owner);
+async function adopt(log: EventLog, sql: Db, store: OffsetStore): Promise<string> {
+  const { stored, log: state, refusal } = await look(log, sql, store);
   if (refusal === undefined) {
     throw new Error(
-      `${owner.group} is not refused: its positions fit the topic ${owner.topic}, which is ${state.id}, and there is ` +
+      `${store.group} is not refused: its positions fit the topic ${store.topic}, which is ${state.id}, and there is ` +
         'nothing to adopt; the command show shows them',
     );
   }
-  await adoptLog(sql, owner, state, stored);
-  return `${owner.group} goes on in ${state.id}`;
+  await adoptLog(sql, store, state, stored);
+  return `${store.group} goes on in ${state.id}`;
 }
 
-async function resume(log: EventLog, sql: Db, owner: PositionOwner): Promise<string> {
-  const { stored, log: state } = await look(log, sql, owner);
+async function resume(log: EventLog, sql: Db, store: OffsetStore): Promise<string> {
+  const { stored, log: state } = await look(log, sql, store);
   const misfits = misfitsNow(stored, state);
   if (misfits.length > 0) {
     throw new Error(
-      `${owner.group} cannot go on at its positions: the topic ${owner.topic} still lacks records (${misfits.join(', ')}); ` +
+      `${store.group} cannot go on at its positions: the topic ${store.topic} still lacks records (${misfits.join(', ')}); ` +
         'restore the log first, or use adopt',
     );
   }
-  await resumeLog(sql, owner, state);
-  return `${owner.group} goes on at its positions in ${state.id}`;
+  await resumeLog(sql, store, state);
+  return `${store.group} goes on at its positions in ${state.id}`;
 }
 
-async function restart(log: EventLog, sql: Db, owner: PositionOwner): Promise<string> {
-  const { stored, log: state } = await look(log, sql, owner);
+async function restart(log: EventLog, sql: Db, store: OffsetStore): Promise<string> {
+  const { stored, log: state } = await look(log, sql, store);
   if (stored.log_id === state.id) {
     throw new Error(
-      `the positions of ${owner.group} belong to this log: from its first record on, events without an id would count ` +
+      `the positions of ${store.group} belong to this log: from its first record on, events without an id would count ` +
         'again; if it has lost records, use adopt',
     );
   }
-  await restartLog(sql, owner, state);
-  return `${owner.group} starts at the first records of ${state.id}`;
+  await restartLog(sql, store, state);
+  return `${store.group} starts at the first records of ${state.id}`;
 }
 
 main().catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import type { LogConsumer } from '../../src/platform/event-log/port.ts';
-import { consumeOwned } from '../../src/platform/event-log/owned-positions.ts';
-import { OWNERS } from '../../src/platform/event-log/position-queries.ts';
+import { consumeWithStoredOffsets } from '../../src/platform/event-log/stored-offsets.ts';
+import { OFFSET_STORES } from '../../src/platform/event-log/position-queries.ts';
 import type { Platform } from '../../src/platform/platform.ts';
 import { MAX_BLOCK_RECORDS, SinkBlocks } from './blocks.ts';
 
@@ -12,13 +12,13 @@ const LINGER_MS = 50;
  */
 export async function startAnalyticsSink(platform: Platform): Promise<LogConsumer> {
   const { eventLog, postgres, logger, metrics } = platform;
-  const blocks = new SinkBlocks(platform, OWNERS.sink.topic);
-  return consumeOwned({
+  const blocks = new SinkBlocks(platform, OFFSET_STORES.sink.topic);
+  return consumeWithStoredOffsets({
     eventLog,
     sql: postgres.service,
     logger,
     refused: metrics.consumersRefused,
-    owner: OWNERS.sink,
+    store: OFFSET_STORES.sink,
     consumer: {
       max_records: MAX_BLOCK_RECORDS,
       linger_ms: LINGER_MS,

@@ -3,8 +3,8 @@ import type { Emission } from '../../src/ledger/fold/effects.ts';
 import type { Thresholds } from '../../src/ledger/tier-thresholds/threshold-cache.ts';
 import { startFolding } from '../../src/ledger/fold/fold-ahead.ts';
 import type { Before, FoldContext } from '../../src/ledger/fold/fold-batch.ts';
-import { consumeOwned } from '../../src/platform/event-log/owned-positions.ts';
-import { OWNERS } from '../../src/platform/event-log/position-queries.ts';
+import { consumeWithStoredOffsets } from '../../src/platform/event-log/stored-offsets.ts';
+import { OFFSET_STORES } from '../../src/platform/event-log/position-queries.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
 import {
   MAX_RECORD_BYTES,
@@ -46,12 +46,12 @@ export async function startPlayerFold(platform: Platform, thresholds: Thresholds
     thresholds,
   };
   let ahead = 0;
-  return consumeOwned({
+  return consumeWithStoredOffsets({
     eventLog,
     sql: postgres.service,
     logger,
     refused: metrics.consumersRefused,
-    owner: OWNERS.fold,
+    store: OFFSET_STORES.fold,
     consumer: {
       max_records: MAX_BATCH,
       linger_ms: 0,

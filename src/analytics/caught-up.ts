@@ -1,6 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { behindEnds, noteEnds, type Behind, type NotedEnds } from '../platform/event-log/passed-ends.ts';
-import { OWNERS, type PositionOwner } from '../platform/event-log/position-queries.ts';
+import {
+  lagTo,
+  captureHighWatermark,
+  type Lag,
+  type HighWatermark,
+} from '../platform/event-log/high-watermark.ts';
+import { OFFSET_STORES, type OffsetStore } from '../platform/event-log/position-queries.ts';
 import type { Platform } from '../platform/platform.ts';
 import { newestCorrection, pendingWork } from './correction-queries.ts';
 import { isEpochCurrent } from './epoch.ts';
@@ -53,7 +58,7 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
     await poll(engines, { deadline_ms }, async () =>
       (await waitsUpTo(service, until_stage)) ? 'send-mirror has events of messages to publish' : undefined,
     );
-  await ownerReaches(engines, OWNERS.sink, 'applied', { deadline_ms });
+  await consumerReaches(engines, OFFSET_STORES.sink, 'applied', { deadline_ms });
 }
 
 /**
@@ -65,8 +70,8 @@ export async function waitUntilInClickHouse(
   deadline_ms: number,
   stop?: AbortSignal,
 ): Promise<void> {
-  await ownerReaches(engines, OWNERS.fold, 'emitted', { deadline_ms, stop });
-  await ownerReaches(engines, OWNERS.sink, 'applied', { deadline_ms, stop });
+  await consumerReaches(engines, OFFSET_STORES.fold, 'emitted', { deadline_ms, stop });
+  await consumerReaches(engines, OFFSET_STORES.sink, 'applied', { deadline_ms, stop });
 }
 
 /**
@@ -75,40 +80,43 @@ export async function waitUntilInClickHouse(
  */
 export async function waitUntilFolded(engines: Engines, wait_ms: number, stop?: AbortSignal): Promise<void> {
   const deadline_ms = engines.clock.now_ms() + wait_ms;
-  await ownerReaches(engines, OWNERS.fold, 'applied', { deadline_ms, stop, poll_ms: FOLD_POLL_MS });
+  await consumerReaches(engines, OFFSET_STORES.fold, 'applied', { deadline_ms, stop, poll_ms: FOLD_POLL_MS });
 }
 
 /** Waits until the consumer has passed the present end of its topic. */
-async function ownerReaches(
+async function consumerReaches(
   engines: Engines,
-  owner: PositionOwner,
+  store: OffsetStore,
   goal: 'applied' | 'emitted',
   patience: Patience,
 ): Promise<void> {
-  const mark = await noteEnds({ eventLog: engines.eventLog, sql: engines.postgres.service }, owner);
+  const mark = await captureHighWatermark(
+    { eventLog: engines.eventLog, sql: engines.postgres.service },
+    store,
+  );
   await poll(engines, patience, async () => {
-    const { records, reason } = await behindOf(engines, owner, mark, goal);
+    const { records, reason } = await lagOf(engines, store, mark, goal);
     if (reason !== undefined) return reason;
     const behind = [...records.values()].reduce((sum, one) => sum + one, 0n);
-    return behind > 0n ? `${owner.group} is ${behind} records behind` : undefined;
+    return behind > 0n ? `${store.group} is ${behind} records behind` : undefined;
   });
 }
 
 /**
- * How far a consumer is behind these ends ({@link behindEnds}). `emitted`: records count once what follows from them was
+ * How far a consumer is behind these ends ({@link lagTo}). `emitted`: records count once what follows from them was
  * emitted, too.
  */
-export async function behindOf(
+export async function lagOf(
   { eventLog, postgres }: Pick<Engines, 'eventLog' | 'postgres'>,
-  owner: PositionOwner,
-  mark: NotedEnds,
+  store: OffsetStore,
+  mark: HighWatermark,
   goal: 'applied' | 'emitted',
-): Promise<Behind> {
+): Promise<Lag> {
   const log = { eventLog, sql: postgres.service };
-  if (goal === 'applied') return behindEnds(log, owner, mark);
-  const lag = await eventLog.lag(owner.topic, owner.group);
+  if (goal === 'applied') return lagTo(log, store, mark);
+  const lag = await eventLog.lag(store.topic, store.group);
   const committed = new Map(lag.map(({ partition, next_offset }) => [partition, next_offset]));
-  return behindEnds(log, owner, mark, committed);
+  return lagTo(log, store, mark, committed);
 }
 
 interface Patience {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { noteEnds, type NotedEnds } from '../platform/event-log/passed-ends.ts';
-import { OWNERS, type PositionOwner } from '../platform/event-log/position-queries.ts';
+import { captureHighWatermark, type HighWatermark } from '../platform/event-log/high-watermark.ts';
+import { OFFSET_STORES, type OffsetStore } from '../platform/event-log/position-queries.ts';
 import type { Platform } from '../platform/platform.ts';
-import { behindOf } from './caught-up.ts';
+import { lagOf } from './caught-up.ts';
 
 /** The sink lags a few hundred milliseconds, for which a request waits. */
 const POLL_MS = 25;
@@ -21,7 +21,7 @@ export interface LoggedPlayer {
 
 /** Players whose events are to be passed in these partitions, of which `mark` has the ends. */
 interface Waiting {
-  mark: NotedEnds;
+  mark: HighWatermark;
   players: { player: LoggedPlayer; partitions: ReadonlySet<number> }[];
 }
 
@@ -39,9 +39,10 @@ export async function playersBehind(
   if (players.length === 0) return new Set();
   const { eventLog, clock } = engines;
   const deadline_ms = clock.now_ms() + wait_ms;
-  const noted = (owner: PositionOwner) => noteEnds({ eventLog, sql: engines.postgres.service }, owner);
+  const noted = (store: OffsetStore) =>
+    captureHighWatermark({ eventLog, sql: engines.postgres.service }, store);
   const waitingFor = (
-    mark: NotedEnds,
+    mark: HighWatermark,
     of: readonly LoggedPlayer[],
     keysOf: (player: LoggedPlayer) => readonly string[],
   ): Waiting => ({
@@ -51,16 +52,16 @@ export async function playersBehind(
       return { player, partitions: new Set(partitions) };
     }),
   });
-  let to_fold = waitingFor(await noted(OWNERS.fold), players, ({ accepted_keys }) => accepted_keys);
+  let to_fold = waitingFor(await noted(OFFSET_STORES.fold), players, ({ accepted_keys }) => accepted_keys);
   let to_sink: Waiting[] = [];
   for (;;) {
-    const { left, passed } = await look(engines, OWNERS.fold, 'emitted', to_fold);
+    const { left, passed } = await look(engines, OFFSET_STORES.fold, 'emitted', to_fold);
     to_fold = left;
     // The fold's records of these players are on the log by now.
     if (passed.length > 0) {
-      to_sink.push(waitingFor(await noted(OWNERS.sink), passed, ({ folded_keys }) => folded_keys));
+      to_sink.push(waitingFor(await noted(OFFSET_STORES.sink), passed, ({ folded_keys }) => folded_keys));
     }
-    const looks = await Promise.all(to_sink.map((one) => look(engines, OWNERS.sink, 'applied', one)));
+    const looks = await Promise.all(to_sink.map((one) => look(engines, OFFSET_STORES.sink, 'applied', one)));
     to_sink = looks.flatMap((one) => (one.left.players.length > 0 ? [one.left] : []));
     const behind = [to_fold, ...to_sink].flatMap((one) => one.players.map(({ player }) => player.asked_id));
     if (behind.length === 0 || clock.now_ms() >= deadline_ms) return new Set(behind);
@@ -71,12 +72,12 @@ export async function playersBehind(
 /** Which of the players a consumer has passed. */
 async function look(
   engines: Engines,
-  owner: PositionOwner,
+  store: OffsetStore,
   goal: 'applied' | 'emitted',
   { mark, players }: Waiting,
 ): Promise<{ left: Waiting; passed: LoggedPlayer[] }> {
   if (players.length === 0) return { left: { mark, players }, passed: [] };
-  const { records, reason } = await behindOf(engines, owner, mark, goal);
+  const { records, reason } = await lagOf(engines, store, mark, goal);
   const isBehind = ({ partitions }: Waiting['players'][number]) =>
     reason !== undefined || [...partitions].some((partition) => records.has(partition));
   return {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { identityKeyOf } from '../ingest/events/envelope.ts';
-import { behindEnds, noteEnds, type NotedEnds } from '../platform/event-log/passed-ends.ts';
+import { lagTo, captureHighWatermark, type HighWatermark } from '../platform/event-log/high-watermark.ts';
 import type { EventLog } from '../platform/event-log/port.ts';
 import { groupBy } from '../platform/group-by.ts';
-import { OWNERS } from '../platform/event-log/position-queries.ts';
+import { OFFSET_STORES } from '../platform/event-log/position-queries.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -18,7 +18,7 @@ const POLL_MS = 5;
 const SLOW_FOR_MS = 2_000;
 
 /** The end of the topic `events` at a moment. */
-export interface FenceMark extends NotedEnds {
+export interface FenceMark extends HighWatermark {
   /** Every event that was accepted before this moment is covered. */
   noted_at: Date;
 }
@@ -44,7 +44,7 @@ export class Fence {
   /** Notes the present end of the event log. Call it before the ids of players are read and the gate decides. */
   async note(): Promise<FenceMark> {
     const noted_at = new Date(this.#deps.clock.now_ms());
-    return { noted_at, ...(await noteEnds(this.#log, OWNERS.fold)) };
+    return { noted_at, ...(await captureHighWatermark(this.#log, OFFSET_STORES.fold)) };
   }
 
   /**
@@ -125,7 +125,7 @@ export class Fence {
 
   /** The partitions that the fold has not applied up to the mark; all of them when its positions prove nothing. */
   async behind(mark: FenceMark): Promise<Set<number>> {
-    const { records, reason } = await behindEnds(this.#log, OWNERS.fold, mark);
+    const { records, reason } = await lagTo(this.#log, OFFSET_STORES.fold, mark);
     return new Set(reason === undefined ? records.keys() : mark.ends.keys());
   }
 }

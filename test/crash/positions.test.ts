@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { waitUntilFolded } from '../../src/analytics/caught-up.ts';
 import { Fence } from '../../src/protection/fence.ts';
-import { consumeOwned, refusalOf } from '../../src/platform/event-log/owned-positions.ts';
+import { consumeWithStoredOffsets, refusalOf } from '../../src/platform/event-log/stored-offsets.ts';
 import {
   adoptLog,
-  OWNERS,
+  OFFSET_STORES,
   readPositions,
   restartLog,
   resumeLog,
-  type PositionOwner,
+  type OffsetStore,
 } from '../../src/platform/event-log/position-queries.ts';
 import type { TopicState } from '../../src/platform/event-log/port.ts';
 import { call } from '../engines/http-client.ts';
@@ -40,8 +40,13 @@ const becomesRefused = (wanted: boolean) =>
 
 async function adopt(): Promise<void> {
   const { postgres, eventLog } = service.platform;
-  const stored = await readPositions(postgres.service, OWNERS.fold);
-  await adoptLog(postgres.service, OWNERS.fold, await eventLog.describe(OWNERS.fold.topic), stored);
+  const stored = await readPositions(postgres.service, OFFSET_STORES.fold);
+  await adoptLog(
+    postgres.service,
+    OFFSET_STORES.fold,
+    await eventLog.describe(OFFSET_STORES.fold.topic),
+    stored,
+  );
   await becomesRefused(false);
 }
 
@@ -100,43 +105,43 @@ it('stops the fold at positions that the log does not have, and goes on once the
 it('goes on in a log without its first records, and in one with fewer partitions', async () => {
   const { postgres, eventLog } = service.platform;
   const { service: sql } = postgres;
-  const owner = OWNERS.fold;
+  const store = OFFSET_STORES.fold;
   for (const id of ['7', '8', '9']) await deposit(id);
   await waitUntilFolded(service.platform, 10_000);
   const before = (await total()) ?? 0n;
-  const whole = await eventLog.describe(owner.topic);
+  const whole = await eventLog.describe(store.topic);
   const end = whole.partitions.get(0)?.end ?? 0n;
   // Kafka removes records by time or size; the embedded log never does.
   const log = { ...whole, partitions: new Map([[0, { first: 2n, end }]]) };
-  const refusal = async () => refusalOf(owner, await readPositions(sql, owner), log);
-  const { next } = await readPositions(sql, owner);
+  const refusal = async () => refusalOf(store, await readPositions(sql, store), log);
+  const { nextOffset } = await readPositions(sql, store);
 
-  await sql`update consumed_logs set log_id = 'another' where group_name = ${owner.group}`;
+  await sql`update consumed_logs set log_id = 'another' where group_name = ${store.group}`;
   expect(await refusal()).toMatch(/belong to the log another/);
-  await restartLog(sql, owner, log);
+  await restartLog(sql, store, log);
   expect(await refusal()).toBeUndefined();
 
   // As it was left by a command of an earlier version.
   await sql`delete from fold_positions`;
   expect(await refusal()).toMatch(/begins at 2, after the position 0/);
-  await adoptLog(sql, owner, log, await readPositions(sql, owner));
+  await adoptLog(sql, store, log, await readPositions(sql, store));
   expect(await refusal()).toBeUndefined();
 
-  await sql`insert into fold_positions (topic, partition, next_offset) values (${owner.topic}, 1, 5)`;
+  await sql`insert into fold_positions (topic, partition, next_offset) values (${store.topic}, 1, 5)`;
   expect(await refusal()).toMatch(/partition 1 is missing/);
-  await adoptLog(sql, owner, log, await readPositions(sql, owner));
+  await adoptLog(sql, store, log, await readPositions(sql, store));
   expect(await refusal()).toBeUndefined();
 
   // The log is complete again.
   await becomesRefused(false);
   await sql`update fold_positions set next_offset = 100`;
   await becomesRefused(true);
-  await sql`update fold_positions set next_offset = ${next.get(0) ?? 0n}`;
+  await sql`update fold_positions set next_offset = ${nextOffset.get(0) ?? 0n}`;
   expect(await refusal()).toContain('npm run positions -- resume player-fold');
-  await resumeLog(sql, owner, log);
+  await resumeLog(sql, store, log);
   await becomesRefused(false);
   // As when a partition's start was refused, and an operator has decided before the consumer compares again.
-  service.platform.metrics.consumersRefused.set({ group: owner.group }, 1);
+  service.platform.metrics.consumersRefused.set({ group: store.group }, 1);
   await becomesRefused(false);
   await deposit('10');
   await totalBecomes(before + 1n);
@@ -147,18 +152,18 @@ it.each(['fold_positions', 'sink_positions'] as const)(
   async (table) => {
     const { postgres, eventLog, metrics, logger } = service.platform;
     const { service: sql } = postgres;
-    const owner: PositionOwner = {
+    const store: OffsetStore = {
       group: `two-partitions-${table}`,
       topic: `two-partitions-${table}`,
       table,
     };
-    const { topic } = owner;
+    const { topic } = store;
     const move = (partition: number, next: number) =>
       sql`update ${sql(table)} set next_offset = ${next} where topic = ${topic} and partition = ${partition}`;
     let log: TopicState = logOf(500n, 1_000n);
     let is_running = false;
     let afterLook = () => Promise.resolve();
-    const consumer = await consumeOwned({
+    const consumer = await consumeWithStoredOffsets({
       eventLog: {
         ...eventLog,
         lag: async () => [],
@@ -179,7 +184,7 @@ it.each(['fold_positions', 'sink_positions'] as const)(
       sql,
       logger,
       refused: metrics.consumersRefused,
-      owner,
+      store,
       consumer: { max_records: 1, linger_ms: 0, handle: () => Promise.resolve() },
     });
     try {
@@ -194,10 +199,10 @@ it.each(['fold_positions', 'sink_positions'] as const)(
       };
       await until(() => !is_running);
       log = logOf(600n, 1_200n);
-      const stored = await readPositions(sql, owner);
-      expect(refusalOf(owner, stored, log)).toContain('(partition 0 ended at 400, before the position 500)');
-      await adoptLog(sql, owner, log, stored);
-      expect((await readPositions(sql, owner)).next).toEqual(
+      const stored = await readPositions(sql, store);
+      expect(refusalOf(store, stored, log)).toContain('(partition 0 ended at 400, before the position 500)');
+      await adoptLog(sql, store, log, stored);
+      expect((await readPositions(sql, store)).nextOffset).toEqual(
         new Map([
           [0, 400n],
           [1, 1_100n],
@@ -209,10 +214,10 @@ it.each(['fold_positions', 'sink_positions'] as const)(
         ]);
       // The look at the log is older than the position, as when the command is given while the consumer runs.
       await sql`update consumed_logs set log_id = 'another' where topic = ${topic}`;
-      const before = await readPositions(sql, owner);
+      const before = await readPositions(sql, store);
       await move(1, 1_300);
-      await adoptLog(sql, owner, log, before);
-      expect((await readPositions(sql, owner)).next.get(1)).toBe(1_300n);
+      await adoptLog(sql, store, log, before);
+      expect((await readPositions(sql, store)).nextOffset.get(1)).toBe(1_300n);
     } finally {
       await consumer.close();
     }

@@ -189,7 +189,7 @@ it('reports its other metrics when the log does not answer, and leaves out the l
   const asked: string[] = [];
   eventLog.lag = (topic, group) => {
     // The consumers ask for their positions, too.
-    if (new Error().stack?.includes('owned-positions') === true) return lag(topic, group);
+    if (new Error().stack?.includes('stored-offsets') === true) return lag(topic, group);
     asked.push(group);
     return topic === 'events' ? new Promise(() => undefined) : Promise.reject(new Error('away'));
   };

@@ -1,5 +1,5 @@
 import { groupByEvent, type PlayerEvent } from '../../ingest/events/envelope.ts';
-import { LOG_ID_MS } from '../../platform/event-log/passed-ends.ts';
+import { LOG_ID_MS } from '../../platform/event-log/high-watermark.ts';
 import type { LogBatch, LogRecord } from '../../platform/event-log/port.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';

@@ -5,17 +5,17 @@ import type { TopicState } from './port.ts';
 import { GROUPS, TOPICS } from './topics.ts';
 
 /** A consumer that keeps its positions in Postgres, in the transactions of its work. */
-export interface PositionOwner {
+export interface OffsetStore {
   group: string;
   topic: string;
   table: 'fold_positions' | 'sink_positions';
 }
 
 /** The consumers that keep their positions in Postgres. */
-export const OWNERS = {
+export const OFFSET_STORES = {
   fold: { group: GROUPS.fold, topic: TOPICS.events, table: 'fold_positions' },
   sink: { group: GROUPS.sink, topic: TOPICS.playerEvents, table: 'sink_positions' },
-} as const satisfies Record<string, PositionOwner>;
+} as const satisfies Record<string, OffsetStore>;
 
 /** What Postgres knows of a consumer's positions. */
 export interface StoredPositions {
@@ -24,49 +24,49 @@ export interface StoredPositions {
   /** Since when they do; it changes whenever an operator decides anew. */
   since: string | undefined;
   /** Partition → the next offset to handle. */
-  next: Map<number, bigint>;
-  /** Partition → the offset up to which everything was emitted, at most `next`. Only the fold has others than `next`. */
-  done: Map<number, bigint>;
+  nextOffset: Map<number, bigint>;
+  /** Partition → the offset up to which everything was emitted, at most `nextOffset`. For the sink they are equal. */
+  emittedOffset: Map<number, bigint>;
   /**
-   * Partition → the offset up to which records may have been handled: `next`, and for the sink the end of the block that is
-   * open.
+   * Partition → the offset up to which records may have been handled: `nextOffset`, and for the sink the end of the open
+   * block.
    */
-  handled: Map<number, bigint>;
+  maxTouchedOffset: Map<number, bigint>;
   /** The id of each log that they did not fit → partition → what was found when that was first seen. */
   refusals: Map<string, Map<number, RefusedPartition>>;
 }
 
-/** A partition of a log that was refused. It did not have all records that were handled when `handled` is beyond `end`. */
+/**
+ * A partition of a log that was refused. It did not have all records that were handled when `max_touched_offset` is beyond
+ * `end`.
+ */
 export interface RefusedPartition {
   end: bigint;
   /** What {@link StoredPositions} had for the partition before the log was asked for its ends. */
-  handled: bigint;
+  max_touched_offset: bigint;
 }
 
 /** Reads a consumer's positions and the log that they point into, as they are at one moment. */
-export async function readPositions(
-  sql: Tx,
-  { group, topic, table }: PositionOwner,
-): Promise<StoredPositions> {
+export async function readPositions(sql: Tx, { group, topic, table }: OffsetStore): Promise<StoredPositions> {
   const is_fold = table === 'fold_positions';
-  const done = is_fold ? sql`coalesce(emitted_offset, 0)` : sql`next_offset`;
-  const handled = is_fold ? sql`next_offset` : sql`greatest(next_offset, block_end)`;
+  const emitted = is_fold ? sql`coalesce(emitted_offset, 0)` : sql`next_offset`;
+  const maxTouched = is_fold ? sql`next_offset` : sql`greatest(next_offset, block_end)`;
   // One statement: what an operator decides between two would make positions of one log pass for those of another.
   const rows = await sql<(LogRow | PositionRow | RefusalRow)[]>`
     select 'log' as kind, log_id, since::text as since, null::integer as partition, null::bigint as at,
-      null::bigint as done, null::bigint as handled
+      null::bigint as emitted_offset, null::bigint as max_touched_offset
     from consumed_logs where group_name = ${group} and topic = ${topic}
     union all
-    select 'position', null, null, partition, next_offset, ${done}, ${handled} from ${sql(table)} where topic = ${topic}
+    select 'position', null, null, partition, next_offset, ${emitted}, ${maxTouched} from ${sql(table)} where topic = ${topic}
     union all
     select 'refusal', log_id, null, partition, end_offset, null, handled_offset
     from position_refusals where group_name = ${group} and topic = ${topic}`;
   const stored: StoredPositions = {
     log_id: undefined,
     since: undefined,
-    next: new Map(),
-    done: new Map(),
-    handled: new Map(),
+    nextOffset: new Map(),
+    emittedOffset: new Map(),
+    maxTouchedOffset: new Map(),
     refusals: new Map(),
   };
   const refused: RefusalRow[] = [];
@@ -75,14 +75,14 @@ export async function readPositions(
       stored.log_id = row.log_id;
       stored.since = row.since;
     } else if (row.kind === 'position') {
-      stored.next.set(row.partition, row.at);
-      stored.done.set(row.partition, row.done);
-      stored.handled.set(row.partition, row.handled);
+      stored.nextOffset.set(row.partition, row.at);
+      stored.emittedOffset.set(row.partition, row.emitted_offset);
+      stored.maxTouchedOffset.set(row.partition, row.max_touched_offset);
     } else refused.push(row);
   }
-  for (const { log_id, partition, at: end, handled } of refused) {
+  for (const { log_id, partition, at: end, max_touched_offset } of refused) {
     const partitions = stored.refusals.get(log_id) ?? new Map<number, RefusedPartition>();
-    stored.refusals.set(log_id, partitions.set(partition, { end, handled }));
+    stored.refusals.set(log_id, partitions.set(partition, { end, max_touched_offset }));
   }
   return stored;
 }
@@ -97,8 +97,8 @@ interface PositionRow {
   kind: 'position';
   partition: number;
   at: bigint;
-  done: bigint;
-  handled: bigint;
+  emitted_offset: bigint;
+  max_touched_offset: bigint;
 }
 
 interface RefusalRow {
@@ -106,7 +106,7 @@ interface RefusalRow {
   log_id: string;
   partition: number;
   at: bigint;
-  handled: bigint;
+  max_touched_offset: bigint;
 }
 
 /**
@@ -116,9 +116,9 @@ interface RefusalRow {
  */
 export async function recordRefusal(
   sql: Tx,
-  { group, topic }: PositionOwner,
+  { group, topic }: OffsetStore,
   log: TopicState,
-  { since, handled }: StoredPositions,
+  { since, maxTouchedOffset }: StoredPositions,
 ): Promise<void> {
   await sql`
     with known as materialized (
@@ -129,7 +129,7 @@ export async function recordRefusal(
     from ${rowsOf(sql, 'r', [...log.partitions], {
       partition: ['integer', ([partition]) => partition],
       end_offset: ['bigint', ([, { end }]) => end],
-      handled_offset: ['bigint', ([partition]) => handled.get(partition) ?? 0n],
+      handled_offset: ['bigint', ([partition]) => maxTouchedOffset.get(partition) ?? 0n],
     })}
     where (select since from known) is not distinct from ${since ?? null}::text
       and not exists (select from position_refusals
@@ -137,7 +137,7 @@ export async function recordRefusal(
     on conflict do nothing`;
 }
 
-async function forgetRefusals(tx: Tx, { group, topic }: PositionOwner): Promise<void> {
+async function forgetRefusals(tx: Tx, { group, topic }: OffsetStore): Promise<void> {
   await tx`delete from position_refusals where group_name = ${group} and topic = ${topic}`;
 }
 
@@ -147,13 +147,13 @@ async function forgetRefusals(tx: Tx, { group, topic }: PositionOwner): Promise<
  */
 export async function takeLog(
   sql: Db,
-  owner: PositionOwner,
+  store: OffsetStore,
   log: TopicState,
   { is_new }: { is_new: boolean },
 ): Promise<void> {
-  const { group, topic } = owner;
+  const { group, topic } = store;
   await sql.begin(async (tx) => {
-    if (is_new) await insertStarts(tx, owner, log);
+    if (is_new) await insertStarts(tx, store, log);
     await tx`
       insert into consumed_logs (group_name, topic, log_id) values (${group}, ${topic}, ${log.id})
       on conflict do nothing`;
@@ -163,7 +163,7 @@ export async function takeLog(
 /** Gives the partitions that have no position one at their first record. */
 async function insertStarts(
   tx: Tx,
-  { topic, table }: PositionOwner,
+  { topic, table }: OffsetStore,
   { partitions }: TopicState,
 ): Promise<void> {
   await tx`
@@ -176,17 +176,17 @@ async function insertStarts(
     on conflict do nothing`;
 }
 
-async function setLog(tx: Tx, { group, topic }: PositionOwner, log_id: string): Promise<void> {
+async function setLog(tx: Tx, { group, topic }: OffsetStore, log_id: string): Promise<void> {
   await tx`
     insert into consumed_logs (group_name, topic, log_id) values (${group}, ${topic}, ${log_id})
     on conflict (group_name, topic) do update set log_id = excluded.log_id, since = now()`;
 }
 
 /** Records that the positions, and the places of events that wait for the sink, are those of this log. */
-async function moveToLog(tx: Tx, owner: PositionOwner, log_id: string): Promise<void> {
-  const { log_id: earlier } = await readPositions(tx, owner);
-  await setLog(tx, owner, log_id);
-  if (owner.table !== 'sink_positions') return;
+async function moveToLog(tx: Tx, store: OffsetStore, log_id: string): Promise<void> {
+  const { log_id: earlier } = await readPositions(tx, store);
+  await setLog(tx, store, log_id);
+  if (store.table !== 'sink_positions') return;
   await tx`
     update trigger_events set log_id = ${log_id}
     where decided_at is null and (log_id is null or log_id = ${earlier ?? null}::text) and log_id is distinct from ${log_id}`;
@@ -203,7 +203,7 @@ async function freeTriggerEvents(
   lost: ReadonlyMap<number, bigint>,
 ): Promise<void> {
   const present = [...partitions.keys()];
-  const { group, topic } = OWNERS.sink;
+  const { group, topic } = OFFSET_STORES.sink;
   await tx`
     update trigger_events e set log_offset = -1, log_id = null,
       partition = case when e.partition = any(${plainArray(present)}::text::integer[])
@@ -225,16 +225,16 @@ async function freeTriggerEvents(
  */
 export async function adoptLog(
   sql: Db,
-  owner: PositionOwner,
+  store: OffsetStore,
   log: TopicState,
   stored: StoredPositions,
 ): Promise<void> {
-  const { topic, table } = owner;
+  const { topic, table } = store;
   await sql.begin(async (tx) => {
-    await moveToLog(tx, owner, log.id);
-    const { since } = await readPositions(tx, owner);
-    await recordRefusal(tx, owner, log, { ...stored, since });
-    const { refusals } = await readPositions(tx, owner);
+    await moveToLog(tx, store, log.id);
+    const { since } = await readPositions(tx, store);
+    await recordRefusal(tx, store, log, { ...stored, since });
+    const { refusals } = await readPositions(tx, store);
     const lost = endsOfLost(log, stored, refusals.get(log.id));
     if (table === 'sink_positions') await freeTriggerEvents(tx, log, lost);
     for (const [partition, { first, missing }] of log.partitions) {
@@ -254,41 +254,43 @@ export async function adoptLog(
     await tx`
       delete from ${tx(table)}
       where topic = ${topic} and partition <> all(${plainArray([...log.partitions.keys()])}::text::integer[])`;
-    await insertStarts(tx, owner, log);
-    await forgetRefusals(tx, owner);
+    await insertStarts(tx, store, log);
+    await forgetRefusals(tx, store);
   });
 }
 
 /** The partitions that did not have all records that were handled → the lowest end that they were seen with. */
 function endsOfLost(
   { partitions }: TopicState,
-  { handled }: StoredPositions,
+  { maxTouchedOffset }: StoredPositions,
   refused: ReadonlyMap<number, RefusedPartition> = new Map(),
 ): Map<number, bigint> {
   const lost = new Map<number, bigint>();
   for (const [partition, { end }] of partitions) {
     const then = refused.get(partition);
-    const is_lost = (then !== undefined && then.handled > then.end) || (handled.get(partition) ?? 0n) > end;
+    const is_lost =
+      (then !== undefined && then.max_touched_offset > then.end) ||
+      (maxTouchedOffset.get(partition) ?? 0n) > end;
     if (is_lost) lost.set(partition, then !== undefined && then.end < end ? then.end : end);
   }
   return lost;
 }
 
 /** Keeps the positions as they are for the log as it is now: it was refused, and has all of its records again. */
-export async function resumeLog(sql: Db, owner: PositionOwner, log: TopicState): Promise<void> {
+export async function resumeLog(sql: Db, store: OffsetStore, log: TopicState): Promise<void> {
   await sql.begin(async (tx) => {
-    await moveToLog(tx, owner, log.id);
-    await forgetRefusals(tx, owner);
+    await moveToLog(tx, store, log.id);
+    await forgetRefusals(tx, store);
   });
 }
 
 /** Forgets the positions: the consumer starts at the first records of the log as it is now. */
-export async function restartLog(sql: Db, owner: PositionOwner, log: TopicState): Promise<void> {
+export async function restartLog(sql: Db, store: OffsetStore, log: TopicState): Promise<void> {
   await sql.begin(async (tx) => {
-    await setLog(tx, owner, log.id);
-    if (owner.table === 'sink_positions') await freeTriggerEvents(tx, log, new Map());
-    await forgetRefusals(tx, owner);
-    await tx`delete from ${tx(owner.table)} where topic = ${owner.topic}`;
-    await insertStarts(tx, owner, log);
+    await setLog(tx, store, log.id);
+    if (store.table === 'sink_positions') await freeTriggerEvents(tx, log, new Map());
+    await forgetRefusals(tx, store);
+    await tx`delete from ${tx(store.table)} where topic = ${store.topic}`;
+    await insertStarts(tx, store, log);
   });
 }

@@ -5,7 +5,7 @@ import { encodePlayerEvent, playerKey } from '../../../src/ingest/events/envelop
 import type { ClickHouse } from '../../../src/platform/clickhouse/port.ts';
 import {
   adoptLog,
-  OWNERS,
+  OFFSET_STORES,
   readPositions,
   restartLog,
   resumeLog,
@@ -230,10 +230,10 @@ it('an event of another log waits until the sink is in that log, too, and those 
   const player_id = await on.person();
   await sunk(service.platform);
   const { eventLog } = service.platform;
-  const log = await eventLog.describe(OWNERS.sink.topic);
+  const log = await eventLog.describe(OFFSET_STORES.sink.topic);
   // As between `restart player-fold` and `restart analytics-sink`, after both topics were made again.
   const earlier = 'the earlier log';
-  await sql()`update consumed_logs set log_id = ${earlier} where group_name = ${OWNERS.sink.group}`;
+  await sql()`update consumed_logs set log_id = ${earlier} where group_name = ${OFFSET_STORES.sink.group}`;
   await until(() => isRefused('analytics-sink'));
   await sql()`update sink_positions set next_offset = 1000000`;
   await on.event(player_id, 'custom_other_log');
@@ -250,7 +250,7 @@ it('an event of another log waits until the sink is in that log, too, and those 
   expect(await on.waiting(campaign)).toHaveLength(2);
   const deposits = { first: 0n, end: log.partitions.get(0)?.end ?? 0n };
   is_away = true;
-  await restartLog(sql(), OWNERS.sink, { id: log.id, partitions: new Map([[0, deposits]]) });
+  await restartLog(sql(), OFFSET_STORES.sink, { id: log.id, partitions: new Map([[0, deposits]]) });
   const places = await sql()`
     select event_key = ${key} as is_earlier, partition, log_offset >= 0 as has_place from trigger_events
     where listener_id = ${campaign.campaign_id} order by is_earlier`;
@@ -275,16 +275,16 @@ it('an event keeps its place when its log is adopted under another id, unless th
       select log_id, log_offset from trigger_events where listener_id = ${campaign.campaign_id}`;
     return row;
   };
-  const { group: group_name, topic } = OWNERS.sink;
+  const { group: group_name, topic } = OFFSET_STORES.sink;
   const log = await service.platform.eventLog.describe(topic);
   const recorded = await place();
   expect(recorded?.log_id).toBe(log.id);
   const log_offset = recorded?.log_offset ?? 0n;
   const adopt = async (as: TopicState) =>
-    adoptLog(sql(), OWNERS.sink, as, await readPositions(sql(), OWNERS.sink));
+    adoptLog(sql(), OFFSET_STORES.sink, as, await readPositions(sql(), OFFSET_STORES.sink));
   await adopt({ ...log, id: 'a copy' });
   expect(await place()).toEqual({ log_id: 'a copy', log_offset });
-  await resumeLog(sql(), OWNERS.sink, log);
+  await resumeLog(sql(), OFFSET_STORES.sink, log);
   expect(await place()).toEqual({ log_id: log.id, log_offset });
   const refuse = (handled: bigint) =>
     sql()`insert into position_refusals (group_name, topic, log_id, partition, end_offset, handled_offset)

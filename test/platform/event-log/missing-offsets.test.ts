@@ -3,12 +3,15 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { startAnalyticsSink } from '../../../processors/analytics-sink/index.ts';
 import { encodePlayerEvent } from '../../../src/ingest/events/envelope.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
-import { comparePositions, consumeOwned } from '../../../src/platform/event-log/owned-positions.ts';
+import {
+  comparePositions,
+  consumeWithStoredOffsets,
+} from '../../../src/platform/event-log/stored-offsets.ts';
 import {
   adoptLog,
-  OWNERS,
+  OFFSET_STORES,
   resumeLog,
-  type PositionOwner,
+  type OffsetStore,
 } from '../../../src/platform/event-log/position-queries.ts';
 import type { EventLog, LogBatch, LogConsumer, NewRecord } from '../../../src/platform/event-log/port.ts';
 import { openPostgresLog } from '../../../src/platform/event-log/postgres-log.ts';
@@ -22,7 +25,7 @@ import type { TestPostgres } from '../../engines/shared-postgres.ts';
 import { until } from '../../engines/until.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
 
-const { topic, group } = OWNERS.fold;
+const { topic, group } = OFFSET_STORES.fold;
 
 let server: TestPostgres;
 let sql: Db;
@@ -64,12 +67,12 @@ async function startFold(max_records = 100) {
     registers: [],
   });
   const batches: LogBatch[] = [];
-  const consumer = await consumeOwned({
+  const consumer = await consumeWithStoredOffsets({
     eventLog,
     sql,
     logger,
     refused,
-    owner: OWNERS.fold,
+    store: OFFSET_STORES.fold,
     consumer: {
       max_records,
       linger_ms: 0,
@@ -89,11 +92,11 @@ async function startFold(max_records = 100) {
 }
 
 /** What `npm run positions -- adopt` does; the consumer is stopped before. */
-async function adopt(owner: PositionOwner = OWNERS.fold): Promise<void> {
+async function adopt(store: OffsetStore = OFFSET_STORES.fold): Promise<void> {
   await open.pop()?.close();
-  const { stored, log, refusal } = await comparePositions({ eventLog, sql }, owner);
-  expect(refusal).toContain(`npm run positions -- adopt ${owner.group}`);
-  await adoptLog(sql, owner, log, stored);
+  const { stored, log, refusal } = await comparePositions({ eventLog, sql }, store);
+  expect(refusal).toContain(`npm run positions -- adopt ${store.group}`);
+  await adoptLog(sql, store, log, stored);
 }
 
 it('refuses the consumer before a hole, until an operator decides to go on behind it', async () => {
@@ -125,10 +128,10 @@ it('stays refused when the records are back, until an operator says that they ar
   await sql`
     insert into event_log.records (topic_id, partition, log_offset, key, value)
     select topic_id, 0, r, 'k', r::text from event_log.topics, unnest('{3, 4}'::bigint[]) as r where topic = ${topic}`;
-  const { log, refusal } = await comparePositions({ eventLog, sql }, OWNERS.fold);
+  const { log, refusal } = await comparePositions({ eventLog, sql }, OFFSET_STORES.fold);
   expect(refusal).toContain(`npm run positions -- resume ${group}`);
   await open.pop()?.close();
-  await resumeLog(sql, OWNERS.fold, log);
+  await resumeLog(sql, OFFSET_STORES.fold, log);
   const resumed = await startFold();
   await until((saw) => saw(resumed.seen()).includes(9));
   expect([...fold.seen(), ...resumed.seen()]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
@@ -205,7 +208,7 @@ const playerEvent = (event_index: number): NewRecord => ({
 });
 
 it('takes no block of the sink for whole that has lost records', async () => {
-  const { topic: events } = OWNERS.sink;
+  const { topic: events } = OFFSET_STORES.sink;
   await eventLog.ensureTopics([events]);
   await eventLog.append(events, [0, 1, 2, 3, 4, 5, 6, 7].map(playerEvent));
   const metrics = createMetrics();
@@ -230,7 +233,7 @@ it('takes no block of the sink for whole that has lost records', async () => {
   await start(store);
   await until(async (saw) => saw((await metrics.consumersRefused.get()).values[0]?.value) === 1);
   expect([...stored]).toEqual([0, 1, 2, 3]);
-  await adopt(OWNERS.sink);
+  await adopt(OFFSET_STORES.sink);
   await start(store);
   await until((saw) => saw([...stored]).includes(7));
   expect([...stored]).toEqual([0, 1, 2, 3, 6, 7]);
@@ -269,7 +272,7 @@ it('does not wait for a log that gives no answer', async () => {
     silent.mockClear();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
-      const compared = comparePositions({ eventLog: of_silence, sql }, OWNERS.fold).catch(String);
+      const compared = comparePositions({ eventLog: of_silence, sql }, OFFSET_STORES.fold).catch(String);
       // The driver of Postgres answers by real events in between.
       while (silent.mock.calls.length === 0) await new Promise(setImmediate);
       await vi.advanceTimersByTimeAsync(10_000);

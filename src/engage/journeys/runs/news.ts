@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedCache } from '../../../platform/bounded-cache.ts';
-import { OWNERS, readPositions, type StoredPositions } from '../../../platform/event-log/position-queries.ts';
+import {
+  OFFSET_STORES,
+  readPositions,
+  type StoredPositions,
+} from '../../../platform/event-log/position-queries.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import {
   selectChainLength,
@@ -89,7 +93,7 @@ export class News {
     const { service } = this.#deps.postgres;
     const open = [...of_run].filter(([, { change }]) => change === undefined);
     if (open.length === 0) return;
-    const positions = await readPositions(service, OWNERS.sink);
+    const positions = await readPositions(service, OFFSET_STORES.sink);
     const passed = open.filter(([{ run }]) => hasPassed(positions, placeOf(run)));
     if (passed.length === 0) return;
     const player_ids = [...new Set(passed.map(([{ run }]) => run.player_id))];
@@ -158,11 +162,14 @@ function placeOf(run: RunningRow) {
 }
 
 /** Positions in another log than the run's can never pass its event: nothing is known of that log any more. */
-function hasPassed({ log_id, next, refusals }: StoredPositions, place: ReturnType<typeof placeOf>): boolean {
+function hasPassed(
+  { log_id, nextOffset, refusals }: StoredPositions,
+  place: ReturnType<typeof placeOf>,
+): boolean {
   if (place === undefined || (log_id !== undefined && log_id !== place.log_id)) return true;
   if (log_id === undefined || refusals.has(log_id)) return false;
   const partition = place.partition < 0 ? mergedPartition(place.partition) : place.partition;
-  return (next.get(partition) ?? 0n) >= place.from_offset;
+  return (nextOffset.get(partition) ?? 0n) >= place.from_offset;
 }
 
 function isAfter(one: PlayerChange, other: PlayerChange): boolean {

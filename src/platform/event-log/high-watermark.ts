@@ -1,6 +1,6 @@
 import type { Tx } from '../postgres/port.ts';
 import type { EventLog } from './port.ts';
-import { readPositions, type PositionOwner, type StoredPositions } from './position-queries.ts';
+import { readPositions, type OffsetStore, type StoredPositions } from './position-queries.ts';
 
 /** For how long the id of a log is believed: to ask Kafka takes a connection. */
 export const LOG_ID_MS = 10_000;
@@ -11,25 +11,28 @@ interface Engines {
 }
 
 /** The ends of a consumer's topic at a moment: what was accepted before it lies before these offsets. */
-export interface NotedEnds {
+export interface HighWatermark {
   ends: ReadonlyMap<number, bigint>;
   /** Positions that were beyond the ends prove nothing: the log is another one, or has lost its last records. */
   is_log_short: boolean;
 }
 
-/** Notes the present ends of a consumer's topic. */
-export async function noteEnds({ eventLog, sql }: Engines, owner: PositionOwner): Promise<NotedEnds> {
+/** Reads the present ends of a consumer's topic. */
+export async function captureHighWatermark(
+  { eventLog, sql }: Engines,
+  store: OffsetStore,
+): Promise<HighWatermark> {
   // Positions first: read later they could be ahead of the ends.
-  const { next } = await readPositions(sql, owner);
-  const ends = await eventLog.endOffsets(owner.topic);
+  const { nextOffset } = await readPositions(sql, store);
+  const ends = await eventLog.endOffsets(store.topic);
   return {
     ends,
-    is_log_short: [...next].some(([partition, offset]) => offset > (ends.get(partition) ?? 0n)),
+    is_log_short: [...nextOffset].some(([partition, offset]) => offset > (ends.get(partition) ?? 0n)),
   };
 }
 
-/** How far a consumer is behind noted ends. */
-export interface Behind {
+/** How far a consumer is behind a high watermark. */
+export interface Lag {
   /** Partition → the records that are missing; without the partitions in which there are none. */
   records: Map<number, bigint>;
   /** Why no position counts, so that every partition is behind. */
@@ -38,40 +41,40 @@ export interface Behind {
 
 /**
  * Up to which offset everything in the partition was emitted, given what the group has committed: that comes at the end of
- * a batch and proves nothing beyond the position, and `done` comes with the parts of a batch.
+ * a batch and proves nothing beyond the position, and `emitted_offset` comes with the parts of a batch.
  */
 export function emittedTo(
-  { next, done }: Pick<StoredPositions, 'next' | 'done'>,
+  { nextOffset, emittedOffset }: Pick<StoredPositions, 'nextOffset' | 'emittedOffset'>,
   partition: number,
   committed: ReadonlyMap<number, bigint>,
 ): bigint {
-  const proven = smaller(committed.get(partition) ?? 0n, next.get(partition) ?? 0n);
-  const emitted = done.get(partition) ?? 0n;
+  const proven = smaller(committed.get(partition) ?? 0n, nextOffset.get(partition) ?? 0n);
+  const emitted = emittedOffset.get(partition) ?? 0n;
   return proven > emitted ? proven : emitted;
 }
 
 const smaller = (one: bigint, other: bigint) => (one < other ? one : other);
 
 /**
- * How far a consumer is behind the ends. Its positions in Postgres decide, not what its group has committed, which is
+ * How far a consumer is behind the watermark. Its positions in Postgres decide, not what its group has committed, which is
  * ahead of them after a restore of an earlier Postgres. With `committed`, what the group has committed, only records count
  * whose emission is proven ({@link emittedTo}). Positions of another log prove nothing, and neither do those that did not
  * fit this one: a log that has lost its last records may have grown beyond them.
  */
-export async function behindEnds(
+export async function lagTo(
   { eventLog, sql }: Engines,
-  owner: PositionOwner,
-  { ends, is_log_short }: NotedEnds,
+  store: OffsetStore,
+  { ends, is_log_short }: HighWatermark,
   committed?: ReadonlyMap<number, bigint>,
-): Promise<Behind> {
-  const { group, topic } = owner;
-  const stored = await readPositions(sql, owner);
-  const { next, log_id, refusals } = stored;
+): Promise<Lag> {
+  const { group, topic } = store;
+  const stored = await readPositions(sql, store);
+  const { nextOffset, log_id, refusals } = stored;
   const present_id = await eventLog.idOf(topic, LOG_ID_MS);
   const records = new Map<number, bigint>();
   for (const [partition, end] of ends) {
     const reached =
-      committed === undefined ? (next.get(partition) ?? 0n) : emittedTo(stored, partition, committed);
+      committed === undefined ? (nextOffset.get(partition) ?? 0n) : emittedTo(stored, partition, committed);
     if (reached < end) records.set(partition, end - reached);
   }
   const reason = () => {

@@ -2,13 +2,13 @@ import type { Gauge } from 'prom-client';
 import type { Logger } from '../logger.ts';
 import { startPolling } from '../poll-loop.ts';
 import { withinTime } from '../time-limit.ts';
-import { emittedTo } from './passed-ends.ts';
+import { emittedTo } from './high-watermark.ts';
 import type { Db } from '../postgres/port.ts';
 import {
   readPositions,
   recordRefusal,
   takeLog,
-  type PositionOwner,
+  type OffsetStore,
   type StoredPositions,
 } from './position-queries.ts';
 import type { ConsumeOptions, EventLog, LogConsumer, TopicState } from './port.ts';
@@ -26,12 +26,8 @@ export class PositionsRefused extends Error {
 /**
  * Why the positions do not fit the log as it is, or did not before an operator decided; undefined when they do.
  */
-export function refusalOf(
-  owner: PositionOwner,
-  stored: StoredPositions,
-  log: TopicState,
-): string | undefined {
-  const { group, topic } = owner;
+export function refusalOf(store: OffsetStore, stored: StoredPositions, log: TopicState): string | undefined {
+  const { group, topic } = store;
   const command = (what: string) => `npm run positions -- ${what} ${group}`;
   const now = misfitsNow(stored, log);
   const misfits = now.length > 0 ? now : misfitsAtFirst(stored, log);
@@ -60,8 +56,10 @@ export function refusalOf(
  * position since, with other records than those that were handled.
  */
 function misfitsAtFirst({ refusals }: StoredPositions, log: TopicState): string[] {
-  return [...(refusals.get(log.id) ?? [])].flatMap(([partition, { end, handled }]) =>
-    handled > end ? `partition ${partition} ended at ${end}, before the position ${handled}` : [],
+  return [...(refusals.get(log.id) ?? [])].flatMap(([partition, { end, max_touched_offset }]) =>
+    max_touched_offset > end
+      ? `partition ${partition} ended at ${end}, before the position ${max_touched_offset}`
+      : [],
   );
 }
 
@@ -69,8 +67,8 @@ function misfitsAtFirst({ refusals }: StoredPositions, log: TopicState): string[
 export function misfitsNow(stored: StoredPositions, log: TopicState): string[] {
   const is_new = isNew(stored);
   const misfits: string[] = [];
-  for (const partition of new Set([...stored.next.keys(), ...log.partitions.keys()])) {
-    const next = stored.next.get(partition) ?? 0n;
+  for (const partition of new Set([...stored.nextOffset.keys(), ...log.partitions.keys()])) {
+    const next = stored.nextOffset.get(partition) ?? 0n;
     const found = log.partitions.get(partition);
     if (found === undefined) misfits.push(`partition ${partition} is missing`);
     else if (next > found.end)
@@ -86,7 +84,7 @@ export function misfitsNow(stored: StoredPositions, log: TopicState): string[] {
 }
 
 /** The consumer has never used a log: it starts at the first records, whatever was removed before them. */
-const isNew = ({ log_id, next }: StoredPositions) => log_id === undefined && next.size === 0;
+const isNew = ({ log_id, nextOffset }: StoredPositions) => log_id === undefined && nextOffset.size === 0;
 
 interface Engines {
   eventLog: Pick<EventLog, 'describe' | 'lag'>;
@@ -109,62 +107,62 @@ export interface ComparedPositions {
 /** Compares a consumer's positions with its log as it is now. Rejects when the log does not answer in time. */
 export async function comparePositions(
   { eventLog, sql }: Engines,
-  owner: PositionOwner,
+  store: OffsetStore,
 ): Promise<ComparedPositions> {
   // Read before the log's ends: a position read after them could be ahead of them.
-  const stored = await readPositions(sql, owner);
-  const lags = await withinTime(ANSWER_MS, eventLog.lag(owner.topic, owner.group));
+  const stored = await readPositions(sql, store);
+  const lags = await withinTime(ANSWER_MS, eventLog.lag(store.topic, store.group));
   const committed = new Map(lags.map(({ partition, next_offset }) => [partition, next_offset]));
   const emitted = new Map(
     [...committed.keys()].map((partition) => [partition, emittedTo(stored, partition, committed)]),
   );
   // A record that is applied and perhaps not emitted is needed, too: so it is missed where the start is.
-  const log = await withinTime(ANSWER_MS, eventLog.describe(owner.topic, emitted));
+  const log = await withinTime(ANSWER_MS, eventLog.describe(store.topic, emitted));
   const starts = new Map<number, bigint>();
   for (const [partition, { first }] of log.partitions) {
     const start = emitted.get(partition) ?? emittedTo(stored, partition, committed);
     starts.set(partition, start < first ? first : start);
   }
-  return { stored, log, starts, refusal: refusalOf(owner, stored, log) };
+  return { stored, log, starts, refusal: refusalOf(store, stored, log) };
 }
 
 /** Where the consumer starts. Rejects with {@link PositionsRefused}. */
-async function readStarts(engines: Engines, owner: PositionOwner): Promise<Map<number, bigint>> {
+async function readStarts(engines: Engines, store: OffsetStore): Promise<Map<number, bigint>> {
   const { sql } = engines;
-  const { stored, log, starts, refusal } = await comparePositions(engines, owner);
+  const { stored, log, starts, refusal } = await comparePositions(engines, store);
   if (refusal !== undefined) {
-    await recordRefusal(sql, owner, log, stored);
+    await recordRefusal(sql, store, log, stored);
     throw new PositionsRefused(refusal);
   }
-  if (stored.log_id === undefined) await takeLog(sql, owner, log, { is_new: isNew(stored) });
+  if (stored.log_id === undefined) await takeLog(sql, store, log, { is_new: isNew(stored) });
   return starts;
 }
 
-interface OwnedOptions {
+interface StoredOffsetsOptions {
   eventLog: EventLog;
   sql: Db;
   logger: Logger;
   /** 1 while a consumer is refused; label `group`. */
   refused: Gauge<'group'>;
-  owner: PositionOwner;
+  store: OffsetStore;
   consumer: Omit<ConsumeOptions, 'topic' | 'group' | 'startsAt'>;
 }
 
 /**
- * Consumes the owner's topic from the owner's positions. When they do not fit the log, nothing is delivered until an
+ * Consumes a topic from the offsets that are stored in Postgres. When they do not fit the log, nothing is delivered until an
  * operator has decided, or the log that they belong to is back under its id: the log has the reason, the gauge is 1, and
  * every few seconds it looks again. Rejects when the log or Postgres does not
  * answer at the start.
  */
-export async function consumeOwned(options: OwnedOptions): Promise<LogConsumer> {
-  const { logger, refused, owner } = options;
-  const { group } = owner;
+export async function consumeWithStoredOffsets(options: StoredOffsetsOptions): Promise<LogConsumer> {
+  const { logger, refused, store } = options;
+  const { group } = store;
   let running: LogConsumer | undefined;
-  let told: string | undefined;
+  let logged_message: string | undefined;
   let is_looking = false;
   const startsAt = async () => {
     try {
-      return await readStarts(options, owner);
+      return await readStarts(options, store);
     } catch (error) {
       if (error instanceof PositionsRefused) refuse(error);
       // Refused while it runs: the loop stops it. The loop's own look must not end its pause.
@@ -174,8 +172,8 @@ export async function consumeOwned(options: OwnedOptions): Promise<LogConsumer> 
   };
   const refuse = ({ message }: PositionsRefused) => {
     refused.set({ group }, 1);
-    if (told !== message) logger.error({ group }, message);
-    told = message;
+    if (logged_message !== message) logger.error({ group }, message);
+    logged_message = message;
   };
   /** Starts the consumer when its positions fit the log, and stops it when they do not. */
   const look = async () => {
@@ -192,12 +190,12 @@ export async function consumeOwned(options: OwnedOptions): Promise<LogConsumer> 
     }
     running ??= await options.eventLog.consume({
       ...options.consumer,
-      topic: owner.topic,
+      topic: store.topic,
       group,
       startsAt,
     });
-    if (told !== undefined) logger.info({ group }, 'the positions fit the log again');
-    told = undefined;
+    if (logged_message !== undefined) logger.info({ group }, 'the positions fit the log again');
+    logged_message = undefined;
     refused.set({ group }, 0);
   };
   let loop: ReturnType<typeof startPolling> | undefined;
