@@ -1,8 +1,8 @@
 import { playerEventRecord, type DeadLetter } from '../../src/ingest/events/envelope.ts';
 import type { Emission } from '../../src/ledger/fold/effects.ts';
 import type { Thresholds } from '../../src/ledger/tier-thresholds/threshold-cache.ts';
-import { startFolding } from '../../src/ledger/fold/fold-ahead.ts';
-import type { Before, FoldContext } from '../../src/ledger/fold/fold-batch.ts';
+import { startFolding } from '../../src/ledger/fold/speculative-fold.ts';
+import type { FoldContext, PrecedingPart } from '../../src/ledger/fold/fold-batch.ts';
 import { consumeWithStoredOffsets } from '../../src/platform/event-log/stored-offsets.ts';
 import { OFFSET_STORES } from '../../src/platform/event-log/position-queries.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
@@ -23,10 +23,10 @@ const MAX_BATCH = 10_000;
  */
 const MAX_TRANSACTION = 2_000;
 /**
- * Batches of different partitions in which a part is decided ahead, at a time. Each takes two connections, of ten that all
- * processors of the process share; further partitions overlap with each other as it is.
+ * Batches of different partitions in which a part is decided speculatively, at a time. Each takes two connections, of ten
+ * that all processors of the process share; further partitions overlap with each other as it is.
  */
-const MAX_AHEAD = 2;
+const MAX_SPECULATIVE = 2;
 
 /**
  * player-fold: `events` → Postgres → `player-events`. A batch is handled in parts: each part is applied in one
@@ -45,7 +45,7 @@ export async function startPlayerFold(platform: Platform, thresholds: Thresholds
     baseCurrencies: new Map(),
     thresholds,
   };
-  let ahead = 0;
+  let speculative = 0;
   return consumeWithStoredOffsets({
     eventLog,
     sql: postgres.service,
@@ -56,12 +56,12 @@ export async function startPlayerFold(platform: Platform, thresholds: Thresholds
       max_records: MAX_BATCH,
       linger_ms: 0,
       async handle(batch) {
-        const goes_ahead = ahead < MAX_AHEAD;
-        if (goes_ahead) ahead++;
+        const is_speculative = speculative < MAX_SPECULATIVE;
+        if (is_speculative) speculative++;
         try {
-          await handle(platform, context, batch, goes_ahead);
+          await handle(platform, context, batch, is_speculative);
         } finally {
-          if (goes_ahead) ahead--;
+          if (is_speculative) speculative--;
         }
       },
     },
@@ -69,33 +69,33 @@ export async function startPlayerFold(platform: Platform, thresholds: Thresholds
 }
 
 /**
- * While a part is written, the one before it is emitted, and with `goes_ahead` the one after it is read and decided. A part
- * is started when the second one before it has been emitted, so two are in transactions at most.
+ * While a part is written, the one before it is emitted, and with `is_speculative` the one after it is read and decided. A
+ * part is started when the second one before it has been emitted, so two are in transactions at most.
  */
 async function handle(
   platform: Platform,
   context: FoldContext,
   batch: LogBatch,
-  goes_ahead: boolean,
+  is_speculative: boolean,
 ): Promise<void> {
   let emitted_to = batch.from;
-  const nothing: Started = { before: undefined, applied: Promise.resolve(), emitted: Promise.resolve() };
+  const nothing: Started = { preceding: undefined, applied: Promise.resolve(), emitted: Promise.resolve() };
   let [last, second_last] = [nothing, nothing];
   try {
     for (const part of partsOf(batch)) {
       await second_last.emitted;
-      if (!goes_ahead) await last.applied;
-      const { before, applied: applied_before, emitted: emitted_before } = last;
-      const folding = startFolding(context, part, () => emitted_to, { before, applied_before });
-      const emitted = Promise.all([folding.applied, emitted_before]).then(async ([emission]) => {
+      if (!is_speculative) await last.applied;
+      const { preceding, applied: applied_preceding, emitted: emitted_preceding } = last;
+      const folding = startFolding(context, part, () => emitted_to, { preceding, applied_preceding });
+      const emitted = Promise.all([folding.applied, emitted_preceding]).then(async ([emission]) => {
         await emit(platform, part, emission);
         emitted_to = endOf(part);
       });
       second_last = last;
-      last = { before: undefined, applied: folding.applied, emitted };
+      last = { preceding: undefined, applied: folding.applied, emitted };
       // A failure shows where it is awaited, which may be later.
       emitted.catch(() => undefined);
-      last.before = await folding.decided;
+      last.preceding = await folding.decided;
     }
     await last.emitted;
   } finally {
@@ -107,7 +107,7 @@ async function handle(
 
 /** A part that was started. */
 interface Started {
-  before: Before | undefined;
+  preceding: PrecedingPart | undefined;
   applied: Promise<unknown>;
   emitted: Promise<void>;
 }

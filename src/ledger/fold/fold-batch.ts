@@ -94,7 +94,7 @@ async function replayRecords(
       // A replay needs no KYC: nothing is decided again.
       readSnapshot(tx, { ...requestFor(events, context.baseCurrencies), kyc: [] }),
     );
-    const emission = orUndecidable(() => replay(events, snapshot, batch.partition));
+    const emission = orPoison(() => replay(events, snapshot, batch.partition));
     return { events: emission.events, rejections: [...rejections, ...emission.rejections] };
   };
   return isolating(records, work, async (rejection) => ({ events: [], rejections: [rejection] }));
@@ -147,7 +147,7 @@ async function isolating(
   try {
     return await work(records);
   } catch (error) {
-    if (!(error instanceof Undecidable || isDataError(error))) throw error;
+    if (!(error instanceof PoisonRecordError || isDataError(error))) throw error;
     if (records.length === 1) return refused(poisonRecord(record, error));
     const middle = Math.ceil(records.length / 2);
     const first = await isolating(records.slice(0, middle), work, refused);
@@ -172,26 +172,26 @@ export interface Part {
 }
 
 /** What the part before does, and whether that was committed. */
-export interface Before {
+export interface PrecedingPart {
   effects: Effects;
   committed: Promise<boolean>;
 }
 
 /** The part before was not applied as it was decided. */
-export class Overtaken extends Error {
-  override readonly name = 'Overtaken';
+export class SpeculationInvalidated extends Error {
+  override readonly name = 'SpeculationInvalidated';
 }
 
 /**
- * Applies a part in one transaction, all of it or nothing. With `before` it reads and decides while the part before is
- * being written, and writes once that is committed; rejects with {@link Overtaken} when it is not. `onDecided` gets
- * the effects before they are written.
+ * Applies a part in one transaction, all of it or nothing. With `preceding` it reads and decides while the part before is
+ * being written, and writes once that is committed; rejects with {@link SpeculationInvalidated} when it is not.
+ * `onDecided` gets the effects before they are written.
  */
 export async function applyPart(
   context: FoldContext,
   part: Part,
   { events, rejections }: Parsed,
-  before?: Before,
+  preceding?: PrecedingPart,
   onDecided?: (effects: Effects) => void,
 ): Promise<Emission> {
   const { sql, clock, metrics, newId, positions, baseCurrencies } = context;
@@ -201,15 +201,15 @@ export async function applyPart(
   const request = requestFor(events, baseCurrencies);
   const decision = await sql.begin(async (tx): Promise<Decision> => {
     // What is known of a player's KYC is not among the effects of a part.
-    if (request.kyc.length > 0) await committed(before);
+    if (request.kyc.length > 0) await committed(preceding);
     const snapshot = await readSnapshot(tx, request);
-    if (before !== undefined) addEffects(snapshot, before.effects);
+    if (preceding !== undefined) addEffects(snapshot, preceding.effects);
     for (const { tenant_id, base_currency } of snapshot.projects.values())
       baseCurrencies.set(tenant_id, base_currency);
-    const decided = orUndecidable(() => decide(events, snapshot, { newId, partition }));
+    const decided = orPoison(() => decide(events, snapshot, { newId, partition }));
     onDecided?.(decided.effects);
     const write = prepareWrite(tx, decided.effects, part, clock.now_ms(), thresholds);
-    await committed(before);
+    await committed(preceding);
     await write();
     return decided;
   });
@@ -222,9 +222,9 @@ export async function applyPart(
   return { events: decision.emission.events, rejections: [...rejections, ...decision.emission.rejections] };
 }
 
-async function committed(before: Before | undefined): Promise<void> {
-  if (before !== undefined && !(await before.committed))
-    throw new Overtaken('the part before was not applied as it was decided');
+async function committed(preceding: PrecedingPart | undefined): Promise<void> {
+  if (preceding !== undefined && !(await preceding.committed))
+    throw new SpeculationInvalidated('the part before was not applied as it was decided');
 }
 
 function tenantsOf(events: readonly FoldEvent[]): string[] {
@@ -251,14 +251,14 @@ export function parseAll(records: readonly LogRecord[]): Parsed {
 }
 
 /** A pure decision threw an error: the cause is in the data, so a retry would fail in the same way. */
-class Undecidable extends Error {
-  override readonly name = 'Undecidable';
+class PoisonRecordError extends Error {
+  override readonly name = 'PoisonRecordError';
 }
 
-function orUndecidable<T>(decision: () => T): T {
+function orPoison<T>(decision: () => T): T {
   try {
     return decision();
   } catch (cause) {
-    throw new Undecidable(`it cannot be decided: ${String(cause)}`, { cause });
+    throw new PoisonRecordError(`it cannot be decided: ${String(cause)}`, { cause });
   }
 }

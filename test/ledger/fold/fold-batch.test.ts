@@ -118,12 +118,12 @@ describe('two partitions with common players, bets or transactions', () => {
     });
     const emission = await folding;
     expect(emission?.events.map((event) => event.player_id)).toEqual([player_id]);
-    expect(fold.overtaken).toHaveLength(1);
+    expect(fold.conflicts).toHaveLength(1);
     expect(await totalsOf(fixture.sql, project, 'shared')).toMatchObject({ total_deposited: 7n });
   });
 
   it('have the right totals when they share bets, transactions and new players', async () => {
-    const overtaken: string[] = [];
+    const conflicts: string[] = [];
     for (let round = 0; round < 15; round++) {
       const ids = Array.from({ length: 20 }, (_, i) => `bet-${round}-${i}`);
       const name = (i: number) => `p-${round}-${i % 5}`;
@@ -142,7 +142,7 @@ describe('two partitions with common players, bets or transactions', () => {
           ),
         ),
       );
-      overtaken.push(...folds.flatMap((fold) => fold.overtaken));
+      conflicts.push(...folds.flatMap((fold) => fold.conflicts));
       // Every pair of equal deposits contains one duplicate.
       expect(emissions.flatMap(({ events }) => events)).toHaveLength(60);
       expect(emissions.flatMap(refused)).toEqual([]);
@@ -156,7 +156,7 @@ describe('two partitions with common players, bets or transactions', () => {
         });
       }
     }
-    expect(overtaken.length).toBeGreaterThan(0);
+    expect(conflicts.length).toBeGreaterThan(0);
   });
 });
 

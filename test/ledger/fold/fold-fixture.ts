@@ -24,8 +24,8 @@ export interface FoldFixture {
   /** The service role's pool. */
   sql: Db;
   newTenant(): Promise<ProjectRef>;
-  /** A fold as one process runs it; `overtaken` collects its log lines about write conflicts. */
-  newFold(): FoldContext & { overtaken: string[] };
+  /** A fold as one process runs it; `conflicts` collects its log lines about write conflicts. */
+  newFold(): FoldContext & { conflicts: string[] };
   /** Resolves when statements of this many other connections wait for locks. */
   someoneWaits(connections?: number): Promise<void>;
   close(): Promise<void>;
@@ -55,8 +55,8 @@ export async function openFoldFixture({ own_postgres = false } = {}): Promise<Fo
         },
       ),
     newFold() {
-      const overtaken: string[] = [];
-      const logger = pino({ level: 'debug' }, { write: (line) => void overtaken.push(line) });
+      const conflicts: string[] = [];
+      const logger = pino({ level: 'debug' }, { write: (line) => void conflicts.push(line) });
       const metrics = createMetrics();
       return {
         sql: postgres.service,
@@ -67,7 +67,7 @@ export async function openFoldFixture({ own_postgres = false } = {}): Promise<Fo
         positions: new Map(),
         baseCurrencies: new Map(),
         thresholds: new ThresholdCache({ sql: postgres.service, clock: systemClock }),
-        overtaken,
+        conflicts,
       };
     },
     async someoneWaits(connections = 1) {

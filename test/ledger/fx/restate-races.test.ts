@@ -130,7 +130,7 @@ describe('a bet that is restated while the fold settles it', () => {
     await fixture.someoneWaits(2);
     await writers.commit();
     await Promise.all([restating, folding]);
-    expect(fold.overtaken).toHaveLength(1);
+    expect(fold.conflicts).toHaveLength(1);
     expect(await totalsOf(sql, project, 'a')).toMatchObject(EXPECTED);
   });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { startFolding, type Folding } from '../../../src/ledger/fold/fold-ahead.ts';
+import { startFolding, type Folding } from '../../../src/ledger/fold/speculative-fold.ts';
 import { foldBatch, type FoldContext } from '../../../src/ledger/fold/fold-batch.ts';
 import type { LogBatch } from '../../../src/platform/event-log/port.ts';
 import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
@@ -37,9 +37,12 @@ async function startBoth(
   second: LogBatch,
 ): Promise<[Folding, Folding]> {
   const emitted = () => first.from;
-  const one = startFolding(context, first, emitted, { before: undefined, applied_before: Promise.resolve() });
-  const before = await one.decided;
-  return [one, startFolding(context, second, emitted, { before, applied_before: one.applied })];
+  const one = startFolding(context, first, emitted, {
+    preceding: undefined,
+    applied_preceding: Promise.resolve(),
+  });
+  const preceding = await one.decided;
+  return [one, startFolding(context, second, emitted, { preceding, applied_preceding: one.applied })];
 }
 
 const partsOf = (...parts: Given[][]) =>
@@ -61,7 +64,7 @@ it('decides a part on the effects of the part before, whose transaction is still
   await lock.commit();
   expect((await one.applied).events).toHaveLength(1);
   expect((await two.applied).events).toHaveLength(2);
-  expect(fold.overtaken).toEqual([]);
+  expect(fold.conflicts).toEqual([]);
   expect(await totalsOf(fixture.sql, project, 'a')).toMatchObject({
     total_deposited: 1n,
     total_wagered: 100n,
@@ -87,7 +90,7 @@ it('starts a part over when the part before turns out different', async () => {
   expect(await two.decided).toBeDefined();
   await rival.commit();
   await Promise.all([one.applied, two.applied]);
-  expect(fold.overtaken.length).toBeGreaterThanOrEqual(2);
+  expect(fold.conflicts.length).toBeGreaterThanOrEqual(2);
   const rows = await fixture.sql`
     select l.ordinal, l.event from ledger l join projects p using (project_no)
     where p.project_id = ${project.project_id} and l.reference = 'b' order by l.ordinal`;
@@ -129,13 +132,13 @@ it('applies nothing of a part after one that fails', async () => {
     }),
   };
   const one = startFolding(failing, first, () => first.from, {
-    before: undefined,
-    applied_before: Promise.resolve(),
+    preceding: undefined,
+    applied_preceding: Promise.resolve(),
   });
   expect(await one.decided).toBeUndefined();
   const two = startFolding(fold, second, () => first.from, {
-    before: undefined,
-    applied_before: one.applied,
+    preceding: undefined,
+    applied_preceding: one.applied,
   });
   await expect(one.applied).rejects.toThrow('the thresholds cannot be read');
   await expect(two.applied).rejects.toThrow();
