@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto';
 import type { Maybe } from '../http/auth/maybe.ts';
 import { ApiError } from '../errors.ts';
 import { LANE, RouteLane, type LaneLimits } from '../http/route-lane.ts';
-import { limitLot, LOT_LIMITS, Lots, type LotOutcome } from '../platform/lots.ts';
+import {
+  limitBatch,
+  BATCH_LIMITS,
+  TransactionBatcher,
+  type BatchOutcome,
+} from '../platform/transaction-batcher.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Postgres, Tx } from '../platform/postgres/port.ts';
 import { retryConflicts } from '../platform/postgres/retry.ts';
@@ -88,7 +93,7 @@ type Decided<Result> =
   | { kind: 'applied'; result: Result }
   | { kind: 'replay'; is_conflicting: boolean }
   | { kind: 'refused'; error: ApiError }
-  | { kind: 'alone' };
+  | { kind: 'retry_alone' };
 
 /**
  * Applies webhooks, each once. Those of one adapter that come while a transaction of this adapter is under way share the
@@ -99,7 +104,7 @@ export class InboundApplier<Event extends { event_id: string }, Result extends o
   readonly #deps: ApplyDeps;
   readonly #effect: InboundEffect<Event, Result, Prepared>;
   readonly #alone: RouteLane;
-  readonly #lots: Lots<Member<Event>, Result | typeof REPLAYED> | undefined;
+  readonly #batcher: TransactionBatcher<Member<Event>, Result | typeof REPLAYED> | undefined;
 
   constructor(deps: ApplyDeps, effect: InboundEffect<Event, Result, Prepared>) {
     this.#deps = deps;
@@ -115,22 +120,22 @@ export class InboundApplier<Event extends { event_id: string }, Result extends o
     this.#alone = new RouteLane(half);
     const lots = new RouteLane(half);
     const { waiting } = lane;
-    this.#lots = new Lots(
+    this.#batcher = new TransactionBatcher(
       {
         kindOf: ({ adapter }) => adapter.adapter_id,
         groupOf: ({ adapter }) => adapter.tenant_id,
         namesOf: () => [],
-        together: async (members) =>
+        runBatch: async (members) =>
           lots.run(members[0]?.adapter.tenant_id, () => this.#applyTogether(lot, members)),
-        apart: {
-          alone: async (member) => this.#applyAlone(member),
+        retryAlone: {
+          run: async (member) => this.#applyAlone(member),
           // The lane has not begun it. Whatever else it was: what was committed after all is a replay then.
           isFinal: (error) => error instanceof ApiError,
           onFailure: () => deps.metrics.bonusLotsUndone.inc({ work: effect.name }),
         },
       },
       {
-        ...LOT_LIMITS,
+        ...BATCH_LIMITS,
         waiting: { ...waiting, max_waiting_of_group: Math.ceil(waiting.max_waiting / 2) },
       },
     );
@@ -145,21 +150,21 @@ export class InboundApplier<Event extends { event_id: string }, Result extends o
     const call = { adapter: { adapter_id, slug }, tenant_id, project_id, event, received_at };
     const body_hash = createHash('sha256').update(body).digest();
     const member = { call, adapter, event_id: event.event_id.toLowerCase(), body_hash };
-    return this.#lots?.run(member) ?? this.#applyAlone(member);
+    return this.#batcher?.run(member) ?? this.#applyAlone(member);
   }
 
   /** Applies the webhooks of a lot in one transaction. */
   async #applyTogether(
     begin: NonNullable<InboundEffect<Event, Result, Prepared>['lot']>,
     members: readonly Member<Event>[],
-  ): Promise<LotOutcome<Result | typeof REPLAYED>[]> {
+  ): Promise<BatchOutcome<Result | typeof REPLAYED>[]> {
     const [first] = members;
     if (first === undefined) return [];
     const decided = await this.#deps.postgres.asTenant(first.adapter.tenant_id, (tx) =>
       this.#applyLot(tx, begin, members, first.adapter),
     );
     return members.map((member, i) => {
-      const one = decided[i] ?? { kind: 'alone' };
+      const one = decided[i] ?? { kind: 'retry_alone' };
       if (one.kind === 'applied') {
         this.#effect.committed?.(member.call);
         return { kind: 'done', value: one.result };
@@ -178,7 +183,7 @@ export class InboundApplier<Event extends { event_id: string }, Result extends o
   ): Promise<Decided<Result>[]> {
     const ids = [...new Set(members.map(({ event_id }) => event_id))];
     const [, lot, rows] = await Promise.all([
-      limitLot(tx),
+      limitBatch(tx),
       begin(
         tx,
         members.map(({ call }) => call),
@@ -241,7 +246,7 @@ function decide<Event, Result>(
     const before = known.get(event_id);
     if (before !== undefined) return { kind: 'replay', is_conflicting: !before.equals(body_hash) };
     // The one before it under this id is yet to be applied.
-    if (behind.has(event_id)) return { kind: 'alone' };
+    if (behind.has(event_id)) return { kind: 'retry_alone' };
     let result: Result | undefined;
     try {
       result = lot.apply(call);
@@ -251,7 +256,7 @@ function decide<Event, Result>(
     }
     if (result === undefined) {
       behind.add(event_id);
-      return { kind: 'alone' };
+      return { kind: 'retry_alone' };
     }
     known.set(event_id, body_hash);
     return { kind: 'applied', result };

@@ -1,4 +1,4 @@
-import { Lots } from '../platform/lots.ts';
+import { TransactionBatcher } from '../platform/transaction-batcher.ts';
 import { API_READS } from '../platform/postgres/limits.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import { selectSigners, type SignerRow } from './secret-queries.ts';
@@ -13,17 +13,17 @@ interface Asked {
 
 /** Looks up adapters with their secrets. Nothing is kept: what is asked while look-ups are under way is asked in one. */
 export class Signers {
-  readonly #lots: Lots<Asked, SignerRow[]>;
+  readonly #batcher: TransactionBatcher<Asked, SignerRow[]>;
 
   constructor(lookups: Db) {
     const { max_waiting, max_wait_ms } = API_READS.waiting;
-    this.#lots = new Lots(
+    this.#batcher = new TransactionBatcher(
       {
         kindOf: () => '',
         // The tenant is known only afterwards.
         groupOf: () => '',
         namesOf: () => [],
-        together: async (asked) => {
+        runBatch: async (asked) => {
           const slugs = [...new Set(asked.map(({ slug }) => slug))];
           const first = new Date(Math.min(...asked.map(({ now }) => now.getTime())));
           const rows = await selectSigners(lookups, slugs, first);
@@ -43,7 +43,7 @@ export class Signers {
 
   /** The adapter of the slug, of whatever tenant, with each secret that is valid at `now`; no row: there is none. */
   find(slug: string, now: Date): Promise<SignerRow[]> {
-    return this.#lots.run({ slug, now });
+    return this.#batcher.run({ slug, now });
   }
 }
 

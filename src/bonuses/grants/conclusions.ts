@@ -3,7 +3,13 @@ import type { AnswerKey } from '../../http/endpoint.ts';
 import { storeAnswers } from '../../http/idempotency.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { limitLot, LOT_LIMITS, Lots, type LotLimits, type LotOutcome } from '../../platform/lots.ts';
+import {
+  limitBatch,
+  BATCH_LIMITS,
+  TransactionBatcher,
+  type BatchLimits,
+  type BatchOutcome,
+} from '../../platform/transaction-batcher.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
@@ -30,31 +36,31 @@ export interface ConcludedRequest extends Concluded {
 export type AnswerTo = (row: GrantRow, conclusion: Conclusion) => string | ApiError;
 
 /** What a platform has done is never turned away: no more wait than calls were under way. */
-const LIMITS: LotLimits = {
-  ...LOT_LIMITS,
+const LIMITS: BatchLimits = {
+  ...BATCH_LIMITS,
   waiting: { max_waiting: Infinity, max_waiting_of_group: Infinity, max_wait_ms: Infinity },
 };
 
 /**
  * Commits what calls have led to, with the answers to their callers under their keys: those of one project that end
- * together share a transaction ({@link Lots}). A grant that another transaction holds goes alone.
+ * together share a transaction ({@link TransactionBatcher}). A grant that another transaction holds goes alone.
  */
 export class Conclusions {
   readonly #deps: ConclusionDeps;
   readonly #answerTo: AnswerTo;
-  readonly #lots: Lots<ConcludedRequest, string | ApiError>;
+  readonly #batcher: TransactionBatcher<ConcludedRequest, string | ApiError>;
 
   constructor(deps: ConclusionDeps, answerTo: AnswerTo) {
     this.#deps = deps;
     this.#answerTo = answerTo;
-    this.#lots = new Lots(
+    this.#batcher = new TransactionBatcher(
       {
         kindOf: ({ claimed }) => `${claimed.tenant_id} ${claimed.project_id}`,
         groupOf: ({ claimed }) => claimed.tenant_id,
         namesOf: ({ claimed }) => [claimed.grant_id],
-        together: (lot) => this.#together(lot),
-        apart: {
-          alone: (one) => this.#alone(one),
+        runBatch: (lot) => this.#runBatch(lot),
+        retryAlone: {
+          run: (one) => this.#runAlone(one),
           isFinal: isDoubtful,
           onFailure: (err) => {
             deps.metrics.bonusLotsUndone.inc({ work: 'grant_conclusions' });
@@ -68,15 +74,15 @@ export class Conclusions {
 
   /** Resolves with the committed answer. */
   conclude(one: ConcludedRequest): Promise<string | ApiError> {
-    return this.#lots.run(one);
+    return this.#batcher.run(one);
   }
 
-  #together(lot: readonly ConcludedRequest[]): Promise<LotOutcome<string | ApiError>[]> {
+  #runBatch(lot: readonly ConcludedRequest[]): Promise<BatchOutcome<string | ApiError>[]> {
     const [first] = lot;
     if (first === undefined) return Promise.resolve([]);
     return this.#deps.postgres.asTenant(first.claimed.tenant_id, async (tx) => {
       const [, found] = await Promise.all([
-        limitLot(tx),
+        limitBatch(tx),
         lockFree(
           tx,
           projectRefOf(first.claimed),
@@ -103,12 +109,12 @@ export class Conclusions {
       );
       return lot.map(({ claimed }) => {
         const value = answers.get(claimed.grant_id);
-        return value === undefined ? { kind: 'alone' } : { kind: 'done', value };
+        return value === undefined ? { kind: 'retry_alone' } : { kind: 'done', value };
       });
     });
   }
 
-  #alone({ claimed, conclusion, key }: ConcludedRequest): Promise<string | ApiError> {
+  #runAlone({ claimed, conclusion, key }: ConcludedRequest): Promise<string | ApiError> {
     return retryConflicts(() =>
       this.#deps.postgres.asTenant(claimed.tenant_id, async (tx) => {
         const row = await conclude(tx, claimed, conclusion, this.#now());

@@ -5,7 +5,7 @@ import { claimKeys, storeAnswers, type Claim } from '../../http/idempotency.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { limitLot, Lots, type LotOutcome } from '../../platform/lots.ts';
+import { limitBatch, TransactionBatcher, type BatchOutcome } from '../../platform/transaction-batcher.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
@@ -45,27 +45,27 @@ export interface IntentRequest {
 export type Intended = { intent: GrantRow } | { before: StoredAnswer };
 
 /**
- * Stores the intents of grants: those of one project that are asked for together share a transaction ({@link Lots}), in
- * which they take the template's budget in their order. A lot waits for no player: a request whose player another
- * transaction holds goes alone, and so does each request of a lot that Postgres refuses, so that none fails or waits
- * because of another.
+ * Stores the intents of grants: those of one project that are asked for together share a transaction
+ * ({@link TransactionBatcher}), in which they take the template's budget in their order. A lot waits for no player: a
+ * request whose player another transaction holds goes alone, and so does each request of a lot that Postgres refuses, so
+ * that none fails or waits because of another.
  */
 export class Intents {
   readonly #deps: IntentDeps;
-  readonly #lots: Lots<IntentRequest, Intended>;
+  readonly #batcher: TransactionBatcher<IntentRequest, Intended>;
 
   constructor(deps: IntentDeps) {
     this.#deps = deps;
-    this.#lots = new Lots({
+    this.#batcher = new TransactionBatcher({
       kindOf: ({ project }) => `${project.tenant_id} ${project.project_id}`,
       groupOf: ({ project }) => project.tenant_id,
       namesOf: ({ request, key }) => [
         `player ${request.player_id}`,
         ...(key === undefined ? [] : [`key ${key.route} ${key.key}`]),
       ],
-      together: (lot) => this.#together(lot),
-      apart: {
-        alone: (one) => this.#alone(one),
+      runBatch: (lot) => this.#runBatch(lot),
+      retryAlone: {
+        run: (one) => this.#runAlone(one),
         isFinal: isDoubtful,
         onFailure: (err) => {
           deps.metrics.bonusLotsUndone.inc({ work: 'grant_intents' });
@@ -81,15 +81,15 @@ export class Intents {
    * the platform itself, right after.
    */
   intend(asked: IntentRequest): Promise<Intended> {
-    return this.#lots.run(asked);
+    return this.#batcher.run(asked);
   }
 
-  #together(lot: readonly IntentRequest[]): Promise<LotOutcome<Intended>[]> {
+  #runBatch(lot: readonly IntentRequest[]): Promise<BatchOutcome<Intended>[]> {
     return this.#deps.postgres.asTenant(lot[0]?.project.tenant_id ?? '', async (tx) => {
       const store = new GrantStore(tx, this.#now());
       const wanted = lot.map(askedGrantOf);
       const [, claims, locked] = await Promise.all([
-        limitLot(tx),
+        limitBatch(tx),
         claimKeys(
           tx,
           lot.map(({ key }) => key),
@@ -102,14 +102,15 @@ export class Intents {
       return lot.map((one, i) => {
         const claim = claims[i];
         return (
-          (claim === undefined ? undefined : withoutClaim(claim)) ?? decided.get(one) ?? { kind: 'alone' }
+          (claim === undefined ? undefined : withoutClaim(claim)) ??
+          decided.get(one) ?? { kind: 'retry_alone' }
         );
       });
     });
   }
 
   /** One request in a transaction of its own, which waits for the player; after a merge the survivor is granted. */
-  #alone(one: IntentRequest): Promise<Intended> {
+  #runAlone(one: IntentRequest): Promise<Intended> {
     return retryConflicts(() =>
       this.#deps.postgres.asTenant(one.project.tenant_id, async (tx): Promise<Intended> => {
         const [claim] = await claimKeys(tx, [one.key]);
@@ -138,9 +139,9 @@ export class Intents {
     store: GrantStore,
     requests: readonly IntentRequest[],
     wanted: readonly AskedGrant[],
-  ): Promise<Map<IntentRequest, LotOutcome<Intended>>> {
+  ): Promise<Map<IntentRequest, BatchOutcome<Intended>>> {
     const decided = await store.decide(wanted);
-    const outcomes = new Map<IntentRequest, LotOutcome<Intended>>();
+    const outcomes = new Map<IntentRequest, BatchOutcome<Intended>>();
     const passed: { one: IntentRequest; checked: CheckedGrant; row: GrantRow }[] = [];
     requests.forEach((one, i) => {
       const outcome = decided[i];
@@ -184,7 +185,7 @@ export class Intents {
 }
 
 /** What a key has already said; undefined when the request is to be worked on. */
-function withoutClaim(claim: Claim): LotOutcome<Intended> | undefined {
+function withoutClaim(claim: Claim): BatchOutcome<Intended> | undefined {
   if (claim.kind === 'answered') return { kind: 'done', value: { before: claim.before } };
   return claim.kind === 'refused' ? claim : undefined;
 }

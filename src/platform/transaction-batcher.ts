@@ -3,51 +3,51 @@ import type { Tx } from './postgres/port.ts';
 import { TooBusy, type WaitingLimits } from './waiting-line.ts';
 
 /** How many requests share a transaction, and how many wait for one. */
-export interface LotLimits {
+export interface BatchLimits {
   max_size: number;
-  /** A lot begins beside another of the same kind only when that one has taken so long already. Two are under way at most. */
+  /** A batch begins next to another of the same kind only when that one has taken so long already. Two are under way at most. */
   beside_after_ms: number;
   waiting: Required<WaitingLimits>;
 }
 
-export const LOT_LIMITS: LotLimits = {
+export const BATCH_LIMITS: BatchLimits = {
   max_size: 32,
   beside_after_ms: 50,
   waiting: { max_waiting: 1_000, max_waiting_of_group: 500, max_wait_ms: 10_000 },
 };
 
-/** The longest statement of a lot's transaction, and its longest wait for a lock: what needs longer is run alone. */
-const LOT_STATEMENT_MS = 1_000;
-const LOT_LOCK_MS = 100;
+/** The longest statement of a batch's transaction, and its longest wait for a lock: what needs longer is run alone. */
+const BATCH_STATEMENT_MS = 1_000;
+const BATCH_LOCK_MS = 100;
 
-/** The first statement of a lot's transaction: it never keeps its requests waiting for long. */
-export const limitLot = (tx: Tx): Promise<void> => limitTransaction(tx, LOT_STATEMENT_MS, LOT_LOCK_MS);
+/** The first statement of a batch's transaction: it never keeps its requests waiting for long. */
+export const limitBatch = (tx: Tx): Promise<void> => limitTransaction(tx, BATCH_STATEMENT_MS, BATCH_LOCK_MS);
 
-/** What a lot has led to for one of its requests. `alone`: nothing was done, and it is to be run by itself. */
-export type LotOutcome<Done> =
-  { kind: 'done'; value: Done } | { kind: 'refused'; error: Error } | { kind: 'alone' };
+/** What a batch has led to for one of its requests. `retry_alone`: nothing was done, and it is to be run by itself. */
+export type BatchOutcome<Done> =
+  { kind: 'done'; value: Done } | { kind: 'refused'; error: Error } | { kind: 'retry_alone' };
 
-/** How the requests of a {@link Lots} are run. */
-export interface LotWork<Asked, Done> {
-  /** Only requests of the same kind share a lot. */
+/** How the requests of a {@link TransactionBatcher} are run. */
+export interface BatchWork<Asked, Done> {
+  /** Only requests of the same kind share a batch. */
   kindOf: (asked: Asked) => string;
   /** The tenant: it takes at most its share of the places to wait in. */
   groupOf: (asked: Asked) => string;
-  /** Two requests that have a name in common do not share a lot. */
+  /** Two requests that have a name in common do not share a batch. */
   namesOf: (asked: Asked) => readonly string[];
-  /** Runs a lot in one transaction; returns the outcomes in its order. */
-  together: (lot: readonly Asked[]) => Promise<readonly LotOutcome<Done>[]>;
-  /** Absent: the failure of a lot is that of each of its requests. */
-  apart?: ApartWork<Asked, Done>;
+  /** Runs a batch in one transaction; returns the outcomes in its order. */
+  runBatch: (batch: readonly Asked[]) => Promise<readonly BatchOutcome<Done>[]>;
+  /** Absent: the failure of a batch is that of each of its requests. */
+  retryAlone?: RetryAlone<Asked, Done>;
 }
 
-/** How the requests of a lot that failed are run again, one by one. */
-export interface ApartWork<Asked, Done> {
+/** How the requests of a batch that failed are run again, one by one. */
+export interface RetryAlone<Asked, Done> {
   /** Runs one request in a transaction of its own. */
-  alone: (asked: Asked) => Promise<Done>;
-  /** Whether nothing may be run again after this failure of a lot: it may have come after its commit. */
+  run: (asked: Asked) => Promise<Done>;
+  /** Whether nothing may be run again after this failure of a batch: it may have come after its commit. */
   isFinal: (error: unknown) => boolean;
-  /** Called with why a lot was rolled back. */
+  /** Called with why a batch was rolled back. */
   onFailure: (error: unknown) => void;
 }
 
@@ -61,26 +61,26 @@ interface Waiter<Asked, Done> {
 /** The requests of one kind. */
 interface Kind<Asked, Done> {
   waiting: Waiter<Asked, Done>[];
-  /** When the lots that are under way began. */
+  /** When the batches that are under way began. */
   begun_ms: Set<{ at: number }>;
   timer: NodeJS.Timeout | undefined;
   is_scheduled: boolean;
 }
 
 /**
- * Runs requests that are asked for while a transaction is under way together in the next one. Nobody waits for a lot to
- * fill: the first request begins in the same turn of the event loop. When a lot fails, its transaction was rolled back, and
+ * Runs requests that are asked for while a transaction is under way together in the next one. Nobody waits for a batch to
+ * fill: the first request begins in the same turn of the event loop. When a batch fails, its transaction was rolled back, and
  * each of its requests is run alone, so that none fails because of another. TooBusy is the answer to each.
  */
-export class Lots<Asked, Done> {
-  readonly #work: LotWork<Asked, Done>;
-  readonly #limits: LotLimits;
+export class TransactionBatcher<Asked, Done> {
+  readonly #work: BatchWork<Asked, Done>;
+  readonly #limits: BatchLimits;
   readonly #kinds = new Map<string, Kind<Asked, Done>>();
   /** How many wait, of each group. */
   readonly #waiting_of = new Map<string, number>();
   #waiting = 0;
 
-  constructor(work: LotWork<Asked, Done>, limits: LotLimits = LOT_LIMITS) {
+  constructor(work: BatchWork<Asked, Done>, limits: BatchLimits = BATCH_LIMITS) {
     this.#work = work;
     this.#limits = limits;
   }
@@ -106,7 +106,7 @@ export class Lots<Asked, Done> {
       kind.waiting.push({ asked, since_ms: performance.now(), resolve, reject });
       if (kind.is_scheduled) return;
       kind.is_scheduled = true;
-      // What is asked for in this turn of the event loop is one lot.
+      // What is asked for in this turn of the event loop is one batch.
       setImmediate(() => {
         kind.is_scheduled = false;
         this.#begin(name, kind);
@@ -121,7 +121,7 @@ export class Lots<Asked, Done> {
     else this.#waiting_of.set(group, left);
   }
 
-  /** Begins a lot, if one may begin. At most two of a kind are under way. */
+  /** Begins a batch, if one may begin. At most two of a kind are under way. */
   #begin(name: string, kind: Kind<Asked, Done>): void {
     clearTimeout(kind.timer);
     kind.timer = undefined;
@@ -138,10 +138,10 @@ export class Lots<Asked, Done> {
         return;
       }
     }
-    const lot = this.#take(kind);
+    const batch = this.#take(kind);
     const begun = { at: performance.now() };
     kind.begun_ms.add(begun);
-    void this.#run(lot).finally(() => {
+    void this.#run(batch).finally(() => {
       kind.begun_ms.delete(begun);
       this.#begin(name, kind);
     });
@@ -150,7 +150,7 @@ export class Lots<Asked, Done> {
   /** The next requests in their order, none of which has a name of another; those who waited too long are refused. */
   #take(kind: Kind<Asked, Done>): Waiter<Asked, Done>[] {
     const { max_size, waiting } = this.#limits;
-    const lot: Waiter<Asked, Done>[] = [];
+    const batch: Waiter<Asked, Done>[] = [];
     const left: Waiter<Asked, Done>[] = [];
     const names = new Set<string>();
     const oldest_ms = performance.now() - waiting.max_wait_ms;
@@ -158,8 +158,8 @@ export class Lots<Asked, Done> {
       const own = this.#work.namesOf(one.asked);
       if (one.since_ms < oldest_ms) {
         one.reject(new TooBusy(`waited ${waiting.max_wait_ms} ms for a transaction`));
-      } else if (lot.length < max_size && own.every((name) => !names.has(name))) {
-        lot.push(one);
+      } else if (batch.length < max_size && own.every((name) => !names.has(name))) {
+        batch.push(one);
         for (const name of own) names.add(name);
       } else {
         left.push(one);
@@ -168,28 +168,28 @@ export class Lots<Asked, Done> {
       this.#count(this.#work.groupOf(one.asked), -1);
     }
     kind.waiting = left;
-    return lot;
+    return batch;
   }
 
   /** Never rejects. */
-  async #run(lot: readonly Waiter<Asked, Done>[]): Promise<void> {
-    const { together, apart } = this.#work;
-    let outcomes: readonly LotOutcome<Done>[] = [];
+  async #run(batch: readonly Waiter<Asked, Done>[]): Promise<void> {
+    const { runBatch, retryAlone } = this.#work;
+    let outcomes: readonly BatchOutcome<Done>[] = [];
     try {
-      if (lot.length > 0) outcomes = await together(lot.map(({ asked }) => asked));
+      if (batch.length > 0) outcomes = await runBatch(batch.map(({ asked }) => asked));
     } catch (error) {
-      if (apart === undefined || error instanceof TooBusy || apart.isFinal(error)) {
-        for (const { reject } of lot) reject(error);
+      if (retryAlone === undefined || error instanceof TooBusy || retryAlone.isFinal(error)) {
+        for (const { reject } of batch) reject(error);
         return;
       }
-      apart.onFailure(error);
+      retryAlone.onFailure(error);
     }
-    lot.forEach(({ asked, resolve, reject }, i) => {
-      const outcome = outcomes[i] ?? { kind: 'alone' };
+    batch.forEach(({ asked, resolve, reject }, i) => {
+      const outcome = outcomes[i] ?? { kind: 'retry_alone' };
       if (outcome.kind === 'done') resolve(outcome.value);
       else if (outcome.kind === 'refused') reject(outcome.error);
-      else if (apart !== undefined) resolve(apart.alone(asked));
-      else reject(new Error('a lot has left out a request'));
+      else if (retryAlone !== undefined) resolve(retryAlone.run(asked));
+      else reject(new Error('a batch has left out a request'));
     });
   }
 }
