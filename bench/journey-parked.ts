@@ -41,7 +41,7 @@ export async function benchParked(service: TestService): Promise<Result[]> {
   const few_owner = connectPool(few_url, { max: 1 });
   const few_postgres = openPostgres(few_url);
   try {
-    const log_id = await platform.eventLog.idOf(TOPICS.playerEvents, 0);
+    const log_id = await platform.eventLog.idOf(TOPICS.playerEvents);
     await park(service, owner, MANY, log_id);
     await park(few, few_owner, FEW, log_id);
     return [
@@ -181,7 +181,7 @@ function withoutConsumers(log: EventLog): EventLog {
     append: (topic, records) => log.append(topic, records),
     consume,
     describe: (topic) => log.describe(topic),
-    idOf: (topic, max_age_ms) => log.idOf(topic, max_age_ms),
+    idOf: (topic) => log.idOf(topic),
     partitionOf: (key, partitions) => log.partitionOf(key, partitions),
     endOffsets: (topic) => log.endOffsets(topic),
     lag: (topic, group) => log.lag(topic, group),

@@ -9,8 +9,6 @@ import { savePosition, selectPositions } from './position-queries.ts';
 const MAX_RECORDS = 5_000;
 /** How often the position of a partition is stored. */
 const SAVE_MS = 1_000;
-/** How old the id of the log may be that a stored position names. */
-const LOG_ID_MS = 60_000;
 
 type ConsumeDeps = CountDeps & Pick<Platform, 'eventLog'>;
 
@@ -31,7 +29,7 @@ export function betsConsumer(deps: ConsumeDeps): ConsumeOptions {
     const last = records.at(-1);
     const now_ms = clock.now_ms();
     if (last === undefined || now_ms - (saved_ms.get(partition) ?? -Infinity) < SAVE_MS) return;
-    const log_id = await eventLog.idOf(topic, LOG_ID_MS);
+    const log_id = await eventLog.idOf(topic);
     await savePosition(postgres.service, { topic, partition, log_id, next_offset: last.offset + 1n });
     saved_ms.set(partition, now_ms);
   };

@@ -1,5 +1,4 @@
 import { groupByEvent, type PlayerEvent } from '../../ingest/events/envelope.ts';
-import { LOG_ID_MS } from '../../platform/event-log/high-watermark.ts';
 import type { LogBatch, LogRecord } from '../../platform/event-log/port.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -78,7 +77,7 @@ export async function recordTriggerEvents(
     }
   }
   if (found.length === 0 && undecided.size === 0) return 0;
-  const log_id = own_log === undefined ? await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS) : own_log;
+  const log_id = own_log === undefined ? await eventLog.idOf(TOPICS.playerEvents) : own_log;
   if (own_log === undefined) {
     await keepUnrated(postgres.service, { log_id, partition }, undecided.values(), new Date(now_ms));
   }

@@ -2,9 +2,6 @@ import type { Tx } from '../postgres/port.ts';
 import type { EventLog } from './port.ts';
 import { readPositions, type OffsetStore, type StoredPositions } from './position-queries.ts';
 
-/** For how long the id of a log is believed: to ask Kafka takes a connection. */
-export const LOG_ID_MS = 10_000;
-
 interface Engines {
   eventLog: Pick<EventLog, 'endOffsets' | 'idOf'>;
   sql: Tx;
@@ -70,7 +67,7 @@ export async function lagTo(
   const { group, topic } = store;
   const stored = await readPositions(sql, store);
   const { nextOffset, log_id, refusals } = stored;
-  const present_id = await eventLog.idOf(topic, LOG_ID_MS);
+  const present_id = await eventLog.idOf(topic);
   const records = new Map<number, bigint>();
   for (const [partition, end] of ends) {
     const reached =

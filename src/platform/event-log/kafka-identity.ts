@@ -1,19 +1,14 @@
-import Cluster from 'kafkajs/src/cluster/index.js';
-import loggers from 'kafkajs/src/loggers/index.js';
-import socketFactory from 'kafkajs/src/network/socketFactory.js';
-import { kafkaConfig, REQUEST_TIMEOUT_MS, withDeadline, type KafkaConnection } from './kafka-client.ts';
+import type Cluster from 'kafkajs/src/cluster/index.js';
+import { withDeadline, type KafkaConnection } from './kafka-client.ts';
+import { closeCluster, createCluster } from './kafka-cluster.ts';
 import { METADATA, topicMetadata, type TopicIdentity } from './kafka-metadata.ts';
 import { misconfigurationOf } from './kafka-refusal.ts';
 import { LogMisconfigured, LogUnavailable } from './port.ts';
 
 /** How long one question takes at most. */
 const TIMEOUT_MS = 10_000;
-/** What `new Kafka` sets where nothing is given. */
-const TIMES_OF_KAFKAJS = {
-  authenticationTimeout: 10_000,
-  reauthenticationThreshold: 10_000,
-  enforceRequestTimeout: true,
-} as const;
+/** For how long an answer is believed. */
+const BELIEVED_MS = 10_000;
 
 /**
  * Which log a topic is: `<cluster id>/<topic id>`. kafkajs knows no version of the metadata in which Kafka names the ids
@@ -28,15 +23,20 @@ export class KafkaIdentity {
     this.#connection = connection;
   }
 
-  /**
-   * The id of a topic, as it was at most `max_age_ms` ago. Rejects with LogUnavailable when Kafka does not answer in
-   * time, and with its subclass LogMisconfigured when it refuses the settings.
-   */
-  async idOf(topic: string, max_age_ms: number): Promise<string> {
-    const asked_ms = performance.now();
+  /** The id of a topic, as it was at most {@link BELIEVED_MS} ago. Rejects like {@link askIdOf}. */
+  idOf(topic: string): Promise<string> {
     const last = this.#asked.get(topic);
-    if (last !== undefined && asked_ms - last.asked_ms < max_age_ms) return last.id;
-    const question = { id: this.#ask(topic), asked_ms };
+    return last !== undefined && performance.now() - last.asked_ms < BELIEVED_MS
+      ? last.id
+      : this.askIdOf(topic);
+  }
+
+  /**
+   * The id of a topic as it is now. Rejects with LogUnavailable when Kafka does not answer in time, and with its subclass
+   * LogMisconfigured when it refuses the settings.
+   */
+  async askIdOf(topic: string): Promise<string> {
+    const question = { id: this.#ask(topic), asked_ms: performance.now() };
     this.#asked.set(topic, question);
     try {
       return await question.id;
@@ -47,7 +47,7 @@ export class KafkaIdentity {
   }
 
   async #ask(topic: string): Promise<string> {
-    const cluster = this.#open();
+    const cluster = createCluster(this.#connection);
     try {
       const asked = cluster.connect().then(() => identityFrom(cluster, topic));
       const { cluster_id, topic_id } = await withDeadline(asked, TIMEOUT_MS, 'name the id of a topic');
@@ -59,21 +59,8 @@ export class KafkaIdentity {
         misconfigurationOf(cause) ?? new LogUnavailable('Kafka did not name the id of a topic', { cause })
       );
     } finally {
-      await withDeadline(cluster.disconnect(), REQUEST_TIMEOUT_MS, 'disconnect').catch(() => undefined);
+      await closeCluster(cluster);
     }
-  }
-
-  #open(): Cluster {
-    const config = kafkaConfig(this.#connection);
-    const logger = loggers.createLogger({ level: config.logLevel, logCreator: config.logCreator });
-    return new Cluster({
-      ...config,
-      ...TIMES_OF_KAFKAJS,
-      socketFactory: socketFactory(),
-      logger,
-      maxInFlightRequests: null,
-      offsets: new Map(),
-    });
   }
 }
 

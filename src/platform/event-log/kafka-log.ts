@@ -95,13 +95,13 @@ export function openKafkaLog(options: KafkaLogOptions): EventLog {
       };
     },
     async describe(name) {
-      const [id, rows] = await Promise.all([identity.idOf(nameOf(name), 0), limits(name)]);
+      const [id, rows] = await Promise.all([identity.askIdOf(nameOf(name)), limits(name)]);
       const states = rows.map(({ partition, low, high }) => {
         return [partition, { first: BigInt(low), end: BigInt(high) }] as const;
       });
       return { id, partitions: new Map(states) };
     },
-    idOf: (name, max_age_ms) => identity.idOf(nameOf(name), max_age_ms),
+    idOf: (name) => identity.idOf(nameOf(name)),
     partitionOf: kafkaPartitionOf,
     endOffsets,
     async lag(name, group) {
@@ -114,17 +114,16 @@ export function openKafkaLog(options: KafkaLogOptions): EventLog {
       }));
     },
     async *read(name, partition, from, to, max_records = READ_BATCH) {
-      const end = (await endOffsets(name)).get(partition) ?? 0n;
+      const here = (await limits(name)).find((row) => row.partition === partition);
+      const [first, end] = [BigInt(here?.low ?? 0), BigInt(here?.high ?? 0)];
       yield* readRange({
         ...options,
         kafka_topic: nameOf(name),
         topic: name,
         partition,
-        from,
+        from: from < first ? first : from,
         to: to < end ? to : end,
         max_records,
-        deleteGroup: (group) =>
-          admin.run('delete a group', async (a) => void (await a.deleteGroups([group]))),
       });
     },
     async ping() {

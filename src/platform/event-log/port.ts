@@ -116,8 +116,8 @@ export interface EventLog {
    * Only the embedded log knows: it gives out every offset, while Kafka may leave some out.
    */
   describe(topic: string, at?: ReadonlyMap<number, bigint>): Promise<TopicState>;
-  /** The id that {@link TopicState} has, as it was at most `max_age_ms` ago. */
-  idOf(topic: string, max_age_ms: number): Promise<string>;
+  /** The id that {@link TopicState} has, as it was at most 10 s ago: to ask Kafka takes a connection. */
+  idOf(topic: string): Promise<string>;
   /** The partition of the records of a key, in a topic that has so many partitions. */
   partitionOf(key: string, partitions: number): number;
   /** End offset per partition: the offset the next record will get. */

@@ -10,7 +10,6 @@ import {
   firstOffset,
   listTopics,
   readRecords,
-  topicLogId,
   tryLockLog,
 } from './postgres-queries.ts';
 import { partitionOf } from './partition.ts';
@@ -34,6 +33,8 @@ export interface PostgresLogOptions {
 
 interface Topic {
   topic_id: number;
+  /** No other process can change it while this one has the log. */
+  log_id: string;
   partitions: PartitionAppender[];
 }
 
@@ -66,7 +67,7 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
       (_, partition) => new PartitionAppender(sql, row.topic_id, partition),
     );
     for (const appender of partitions) await appender.open();
-    topics.set(name, { topic_id: row.topic_id, partitions });
+    topics.set(name, { ...row, partitions });
   }
 
   function topicOf(name: string): Topic {
@@ -97,7 +98,7 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
       };
     },
     async describe(topicName, at) {
-      const { topic_id, partitions } = topicOf(topicName);
+      const { topic_id, log_id, partitions } = topicOf(topicName);
       const states = await Promise.all(
         partitions.map(async ({ partition, end }): Promise<[number, PartitionState]> => {
           const firstFrom = async (from: bigint) =>
@@ -110,10 +111,9 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
           return [partition, { first, end, ...(to > from && { missing: { from, to } }) }];
         }),
       );
-      return { id: await topicLogId(sql, topic_id), partitions: new Map(states) };
+      return { id: log_id, partitions: new Map(states) };
     },
-    // No other process can change it while this one has the log.
-    idOf: (topicName) => topicLogId(sql, topicOf(topicName).topic_id),
+    idOf: async (topicName) => topicOf(topicName).log_id,
     partitionOf,
     async endOffsets(topicName) {
       return new Map(topicOf(topicName).partitions.map((appender) => [appender.partition, appender.end]));

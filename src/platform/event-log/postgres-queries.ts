@@ -12,20 +12,22 @@ export async function tryLockLog(sql: Tx): Promise<boolean> {
 
 interface TopicRow {
   topic_id: number;
+  /** The id of the log that the topic's offsets belong to. */
+  log_id: string;
   topic: string;
   partitions: number;
 }
 
-/** Every topic with its id and number of partitions. */
+/** Every topic with its ids and number of partitions. */
 export async function listTopics(sql: Tx): Promise<TopicRow[]> {
-  return sql<TopicRow[]>`select topic_id, topic, partitions from event_log.topics`;
+  return sql<TopicRow[]>`select topic_id, log_id::text as log_id, topic, partitions from event_log.topics`;
 }
 
 /** Creates a topic with this number of partitions; rejects when it exists. */
 export async function createTopic(sql: Tx, topic: string, partitions: number): Promise<TopicRow> {
   const [row] = await sql<TopicRow[]>`
     insert into event_log.topics (topic, partitions) values (${topic}, ${partitions})
-    returning topic_id, topic, partitions`;
+    returning topic_id, log_id::text as log_id, topic, partitions`;
   if (row === undefined) throw new Error(`topic ${topic} was not created`);
   return row;
 }
@@ -48,14 +50,6 @@ export async function firstOffset(
     select min(log_offset) as first from event_log.records
     where topic_id = ${topic_id} and partition = ${partition} and log_offset >= ${from}`;
   return row?.first ?? undefined;
-}
-
-/** The id of the log that a topic's offsets belong to. */
-export async function topicLogId(sql: Tx, topic_id: number): Promise<string> {
-  const [row] = await sql<{ id: string }[]>`
-    select log_id::text as id from event_log.topics where topic_id = ${topic_id}`;
-  if (row === undefined) throw new Error(`there is no topic ${topic_id}`);
-  return row.id;
 }
 
 /** Inserts consecutive records from `first` on, in one statement. */

@@ -49,8 +49,6 @@ import { exactJson } from '../../../platform/exact-json.ts';
 
 export type MatcherDeps = Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics'>;
 
-/** For how long the id of the log is believed: to ask Kafka takes a connection. */
-const LOG_ID_MS = 10_000;
 /** An event that happened longer ago ends no wait and no run, as it starts none. */
 const LONGEST_DELAY_MS = 24 * 3_600_000;
 /** Waits that are checked at once. */
@@ -101,7 +99,7 @@ export class Matcher {
     const last = watched.at(-1);
     if (last === undefined) return;
     const { postgres, eventLog } = this.#deps;
-    const log_id = await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS);
+    const log_id = await eventLog.idOf(TOPICS.playerEvents);
     await publishReading(postgres.service, { log_id, partition, reading_to: last.record.offset + 1n });
     await this.#match({ log_id, partition }, watched);
   }
@@ -128,7 +126,7 @@ export class Matcher {
     const { postgres, eventLog } = this.#deps;
     const waits = await selectUnchecked(postgres.service, MAX_CHECKED);
     if (waits.length === 0) return false;
-    const log_id = await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS);
+    const log_id = await eventLog.idOf(TOPICS.playerEvents);
     // After the waits were read: they are visible, so a later look-up sees them itself.
     const reading = await selectReading(postgres.service, log_id);
     const unfinished = new Set<UncheckedWait>();
@@ -301,7 +299,7 @@ export class Matcher {
     await pruneRests(postgres.service, earliest, MAX_RESTS);
     const rests = await selectRests(postgres.service, MAX_RESTS);
     if (rests.length === 0) return false;
-    const log_id = await eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS);
+    const log_id = await eventLog.idOf(TOPICS.playerEvents);
     let failed = 0;
     for (const rest of rests) {
       try {

@@ -18,15 +18,12 @@ export interface WaitStarts {
   of(player: { project_id: string; player_id: string }): WaitStart;
 }
 
-/** For how long the id of the log is believed: to ask Kafka takes a connection. */
-const LOG_ID_MS = 10_000;
-
 /** Notes where the log ends now. */
 export async function noteWaitStarts(
   eventLog: Pick<EventLog, 'idOf' | 'endOffsets' | 'partitionOf'>,
 ): Promise<WaitStarts> {
   const [log_id, ends] = await Promise.all([
-    eventLog.idOf(TOPICS.playerEvents, LOG_ID_MS),
+    eventLog.idOf(TOPICS.playerEvents),
     eventLog.endOffsets(TOPICS.playerEvents),
   ]);
   return {

@@ -140,8 +140,7 @@ export class Fragile {
         value: (topic: string) => this.#pass(undefined, false).then(() => log.endOffsets(topic)),
       },
       idOf: {
-        value: (topic: string, age_ms: number) =>
-          this.#pass(undefined, false).then(() => log.idOf(topic, age_ms)),
+        value: (topic: string) => this.#pass(undefined, false).then(() => log.idOf(topic)),
       },
     }) as EventLog;
   }

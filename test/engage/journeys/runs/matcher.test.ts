@@ -116,7 +116,7 @@ it('an event that comes a second time wakes and ends no run that began after the
   await runner.close();
   // As a run that an event has started: offsets decide what comes after its beginning.
   await on.sql`
-    update journey_runs set partition = 0, log_id = ${await eventLog.idOf(topic, 0)}, from_offset = ${String(await endOf())}
+    update journey_runs set partition = 0, log_id = ${await eventLog.idOf(topic)}, from_offset = ${String(await endOf())}
     where run_id = ${run_id}`;
   const row = async () => {
     const [found] =
@@ -427,7 +427,7 @@ it('an event whose stake has no rate is not rated by its payout of 0, nor by a r
 
 it('events whose further runs cannot be looked at wait for a pause, and no longer than they count', async () => {
   const { tenant_id, project_id, platform } = service;
-  const log_id = await platform.eventLog.idOf('player-events', 0);
+  const log_id = await platform.eventLog.idOf('player-events');
   const eventLog = new Proxy(platform.eventLog, {
     get(target, name) {
       if (name === 'read')
