@@ -8,7 +8,7 @@ import {
   type SinkPosition,
   type SinkRange,
 } from '../../src/analytics/sink-queries.ts';
-import { withoutErased } from '../../src/ledger/fold/erased-lines.ts';
+import { withoutErased } from '../../src/ledger/fold/erased-queries.ts';
 import { PositionMoved, type LogBatch, type LogRecord } from '../../src/platform/event-log/port.ts';
 import { headOf } from '../../src/ingest/events/envelope.ts';
 import { newId } from '../../src/platform/ids.ts';

@@ -1,7 +1,6 @@
 import { betEffect } from '../ledger/money/bets.ts';
 import { betKindOf, type BetKind, type LedgerRow } from '../ledger/money/ledger.ts';
-import { transactionEffect } from '../ledger/money/transactions.ts';
-import { SUMS, type TotalsDelta } from '../ledger/money/totals.ts';
+import { SUMS, transactionEffect, type TotalsDelta } from '../ledger/money/totals.ts';
 import type { Sum } from './sums-queries.ts';
 
 /**

@@ -1,7 +1,6 @@
 import { validationError } from '../../errors.ts';
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
-import { EVENTS } from '../../ingest/events/catalogue.ts';
-import { isActivity } from '../../ledger/fold/activity.ts';
+import { EVENTS, isActivity } from '../../ingest/events/catalogue.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { messagesByStep, skippedByStep } from './message-queries.ts';
 import {

@@ -160,3 +160,11 @@ export function definitionOf(name: string): EventDefinition | undefined {
 export function propertiesSchema(definition: EventDefinition): Record<string, unknown> {
   return { type: 'object', required: definition.required, properties: definition.properties };
 }
+
+const OWN_ACTIVITY = new Set(['login', 'session_start', 'session_end', 'page_view', 'click']);
+const GROUPS_OF_ACTIVITY = new Set(['Deposits', 'Withdrawals', 'Casino wagering', 'Sportsbook (two-phase)']);
+
+/** Whether the event is the player's own activity (`bonuses.md` 7): opening our mail, KYC and responsible gaming are not. */
+export function isActivity(event: string): boolean {
+  return OWN_ACTIVITY.has(event) || GROUPS_OF_ACTIVITY.has(definitionOf(event)?.group ?? '');
+}

@@ -204,16 +204,9 @@ export type EventChange = Partial<Pick<PlayerEvent, 'player_id' | 'base_amount' 
  * original line, which has none.
  */
 export function changeLine(line: string, change: EventChange): string {
+  // Amounts that a double cannot hold keep their digits: they are `ExactNumber`s here.
   const row = parseExact(line) as PlayerEvent;
-  const { base_amount, base_payout } = change;
-  const changed = {
-    ...row,
-    ...change,
-    // Numbers below 2^63 that a double cannot hold must keep their digits.
-    base_amount: base_amount === undefined ? rawNumber(line, 'base_amount') : base_amount,
-    base_payout: base_payout === undefined ? rawNumber(line, 'base_payout') : base_payout,
-  };
-  return `${encodePlayerEvent(changed).slice(0, -1)},"revision":1}`;
+  return `${encodePlayerEvent({ ...row, ...change }).slice(0, -1)},"revision":1}`;
 }
 
 /** The line of {@link encodePlayerEvent} of a player who was erased: with the properties about money alone. */
@@ -222,12 +215,6 @@ export function reduceLine(line: string): string {
   const at = line.indexOf(BEFORE_PROPERTIES);
   const revision = /,"revision":\d+\}$/.exec(line)?.[0] ?? '}';
   return line.slice(0, at) + BEFORE_PROPERTIES + storedJson(moneyOnly(event, properties)) + revision;
-}
-
-/** The first field of this name: the service writes its own fields before the properties of the caller. */
-function rawNumber(line: string, field: 'base_amount' | 'base_payout'): bigint | null {
-  const digits = new RegExp(`"${field}":(-?\\d+)`).exec(line.slice(0, line.indexOf('"properties":')))?.[1];
-  return digits === undefined ? null : BigInt(digits);
 }
 
 function parseText(json: string): string | undefined {

@@ -1,12 +1,11 @@
+import { isActivity } from '../../ingest/events/catalogue.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import { moneyOnly } from '../../ingest/events/money-only.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { betEffect, stakesDiffer } from '../money/bets.ts';
 import { exceeds64Bits, inBase, type BaseMoney, type Conversions } from '../money/conversion.ts';
 import { betKindOf, isRestatable, judgeClaim, type BetKind, type LedgerRow } from '../money/ledger.ts';
-import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
-import { transactionEffect } from '../money/transactions.ts';
-import { isActivity } from './activity.ts';
+import { TotalsAccumulator, transactionEffect, type TotalsDelta } from '../money/totals.ts';
 import { addChange, statusChangeOf, type StatusChange } from './status-events.ts';
 import type { Decision, NewPlayer, PlayerEffect, PlayerStatusChange } from './effects.ts';
 import { KycOfBatch } from './kyc-events.ts';

@@ -10,9 +10,10 @@ import {
 } from '../money/ledger.ts';
 import { parseExact } from '../../platform/exact-json.ts';
 import { isUuid } from '../../platform/ids.ts';
-import { MAX_BATCH_EVENTS } from '../../ingest/events/catalogue.ts';
+import { MAX_BATCH_EVENTS, type EventName } from '../../ingest/events/catalogue.ts';
 import { isEventName, isIdText } from '../../ingest/events/validate.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
+import type { KycKind } from '../../protection/kyc/decide.ts';
 
 /** An accepted event with its record on the log, and with the identity and claim derived from it. */
 export interface FoldEvent {
@@ -144,4 +145,17 @@ export function referenceKey(project_id: string, reference: string): string {
 
 export function betKey(project_id: string, kind: BetKind, bet_id: string): string {
   return `${kind}:${project_id}:${bet_id}`;
+}
+
+const KYC_KINDS: Partial<Record<EventName, KycKind>> = {
+  kyc_submitted: 'submitted',
+  kyc_approved: 'approved',
+  kyc_rejected: 'rejected',
+  kyc_expired: 'expired',
+  kyc_level_upgraded: 'level_upgraded',
+};
+
+/** What an event says about its player's KYC; undefined for events that say nothing about it. */
+export function kycKindOf(event: string): KycKind | undefined {
+  return KYC_KINDS[event as EventName];
 }

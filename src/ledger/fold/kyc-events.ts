@@ -9,8 +9,7 @@ import type {
   StoredDecision,
 } from '../../protection/kyc/decision-queries.ts';
 import { mayEventsDecide } from '../../protection/kyc/models.ts';
-import type { FoldEvent } from './fold-event.ts';
-import { kycKindOf } from './kyc-kinds.ts';
+import { kycKindOf, type FoldEvent } from './fold-event.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** The UUID v5 namespace in which the id of an event gives the id of its decision. */

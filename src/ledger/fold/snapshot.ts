@@ -3,8 +3,13 @@ import type { LedgerRow } from '../money/ledger.ts';
 import type { KnownKyc } from '../../protection/kyc/decision-queries.ts';
 import type { KycModel } from '../../tenants/config/catalogue.ts';
 import type { Effects } from './effects.ts';
-import { anonymousIdentityKey, playerIdentityKey, referenceKey, type FoldEvent } from './fold-event.ts';
-import { kycKindOf } from './kyc-kinds.ts';
+import {
+  anonymousIdentityKey,
+  kycKindOf,
+  playerIdentityKey,
+  referenceKey,
+  type FoldEvent,
+} from './fold-event.ts';
 
 /** The players, ledger rows, projects and rates of a batch, as the transaction read them from Postgres. */
 export interface Snapshot {

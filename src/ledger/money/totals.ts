@@ -1,3 +1,5 @@
+import type { LedgerRow } from './ledger.ts';
+
 /** The columns of `player_totals` that are sums; GGR is always total_wagered − total_won and not stored. */
 export const SUMS = [
   'total_deposited',
@@ -43,4 +45,13 @@ export class TotalsAccumulator {
     }
     return sums;
   }
+}
+
+/** What a deposit or withdrawal adds to its player's totals: only confirmed ones count. */
+export function transactionEffect({ event, player_id, base_amount }: LedgerRow): TotalsDelta | undefined {
+  if (event !== 'deposit_confirmed' && event !== 'withdrawal_confirmed') return undefined;
+  if (base_amount === null) return { player_id, pending_conversions: 1n };
+  return event === 'deposit_confirmed'
+    ? { player_id, total_deposited: base_amount }
+    : { player_id, total_withdrawn: base_amount };
 }
