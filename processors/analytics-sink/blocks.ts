@@ -20,7 +20,7 @@ export const MAX_BLOCK_RECORDS = 50_000;
 const MAX_BLOCK_CHARS = 16 * 1024 * 1024;
 /** The least time between the starts of two blocks, unless the next block is full. */
 const BLOCK_INTERVAL_MS = 100;
-/** Ranges of a block that are read concurrently; bounded, because each read joins a consumer group of its own. */
+/** Ranges of a block that are read concurrently; bounded, because each read opens a connection of its own. */
 const READS_AT_ONCE = 16;
 
 interface Waiting {

@@ -161,6 +161,28 @@ test('reads that begin while the broker restarts return each record once and in 
   for (const found of await Promise.all(reads)) expect(found).toEqual(values);
 });
 
+test('a read begins at the first record that Kafka still has, and makes no consumer group', async () => {
+  const log = await open('trimmed');
+  const values = Array.from({ length: 10 }, (_, i) => `${i}`);
+  await log.append(
+    'trimmed',
+    values.map((value) => ({ key: 'one', value })),
+  );
+  const [partition] = [...(await log.endOffsets('trimmed'))].find(([, end]) => end > 0n) ?? [0];
+  const admin = createKafka({ brokers: kafka.brokers, logger }).admin();
+  await admin.connect();
+  await admin.deleteTopicRecords({ topic: 'here.trimmed', partitions: [{ partition, offset: '4' }] });
+  const found: string[] = [];
+  const groups: string[] = [];
+  for await (const { records } of log.read('trimmed', partition, 0n, 10n, 3)) {
+    found.push(...records.map(({ value }) => value));
+    groups.push(...(await admin.listGroups()).groups.map(({ groupId }) => groupId));
+  }
+  await admin.disconnect();
+  expect(found).toEqual(values.slice(4));
+  expect(groups.filter((group) => !group.startsWith('here.'))).toEqual([]);
+});
+
 test('a fetch that does not start at the committed position of the group is discarded', async () => {
   const log = await open('stale');
   await log.append(
