@@ -151,42 +151,38 @@ interface StoredOffsetsOptions {
 /**
  * Consumes a topic from the offsets that are stored in Postgres. When they do not fit the log, nothing is delivered until an
  * operator has decided, or the log that they belong to is back under its id: the log has the reason, the gauge is 1, and
- * every few seconds it looks again. Rejects when the log or Postgres does not
- * answer at the start.
+ * every few seconds it looks again. Rejects when the log or Postgres does not answer at the start.
  */
 export async function consumeWithStoredOffsets(options: StoredOffsetsOptions): Promise<LogConsumer> {
   const { logger, refused, store } = options;
   const { group } = store;
   let running: LogConsumer | undefined;
   let logged_message: string | undefined;
-  let is_looking = false;
-  const startsAt = async () => {
+  let loop: ReturnType<typeof startPolling> | undefined;
+  const compare = async () => {
     try {
       return await readStarts(options, store);
     } catch (error) {
-      if (error instanceof PositionsRefused) refuse(error);
-      // Refused while it runs: the loop stops it. The loop's own look must not end its pause.
-      if (error instanceof PositionsRefused && !is_looking) loop?.wake();
-      throw error;
+      if (!(error instanceof PositionsRefused)) throw error;
+      refused.set({ group }, 1);
+      if (logged_message !== error.message) logger.error({ group }, error.message);
+      logged_message = error.message;
+      return error;
     }
   };
-  const refuse = ({ message }: PositionsRefused) => {
-    refused.set({ group }, 1);
-    if (logged_message !== message) logger.error({ group }, message);
-    logged_message = message;
+  const startsAt = async () => {
+    const starts = await compare();
+    if (!(starts instanceof PositionsRefused)) return starts;
+    // Refused while it runs: the loop stops it.
+    loop?.wake();
+    throw starts;
   };
   /** Starts the consumer when its positions fit the log, and stops it when they do not. */
   const look = async () => {
-    try {
-      is_looking = true;
-      await startsAt();
-    } catch (error) {
-      if (!(error instanceof PositionsRefused)) throw error;
+    if ((await compare()) instanceof PositionsRefused) {
       await running?.close();
       running = undefined;
       return;
-    } finally {
-      is_looking = false;
     }
     running ??= await options.eventLog.consume({
       ...options.consumer,
@@ -198,7 +194,6 @@ export async function consumeWithStoredOffsets(options: StoredOffsetsOptions): P
     logged_message = undefined;
     refused.set({ group }, 0);
   };
-  let loop: ReturnType<typeof startPolling> | undefined;
   await look();
   let is_first = true;
   const pauses = { idle_pause_ms: CHECK_MS, longest_pause_ms: CHECK_MS };
