@@ -113,26 +113,15 @@ async function isBehindClickHouse({ postgres, clickhouse }: Engines, state: Epoc
   return false;
 }
 
-async function startEpoch(
-  { postgres, clickhouse, logger }: Engines,
-  { epoch: latest, identity, next_xid, horizon_xid }: EpochState,
-  reason: string,
-): Promise<void> {
+async function startEpoch(engines: Engines, state: EpochState, reason: string): Promise<void> {
+  const { postgres, clickhouse, logger } = engines;
+  const { epoch: latest, identity } = state;
   const copied = await epochInClickHouse(clickhouse);
-  const is_first = latest === undefined && copied === 0 && !(await hasFutureIds(postgres.service));
   const is_fresh =
-    is_first &&
-    !(await isBehindClickHouse(
-      { postgres, clickhouse, logger },
-      {
-        identity,
-        epoch: 0,
-        epoch_identity: undefined,
-        is_ready: false,
-        next_xid,
-        horizon_xid,
-      },
-    ));
+    latest === undefined &&
+    copied === 0 &&
+    !(await hasFutureIds(postgres.service)) &&
+    !(await isBehindClickHouse(engines, state));
   const epoch = is_fresh ? 0 : Math.max(latest ?? 0, copied) + 1;
   const names = MIRRORS.map(({ name }) => name);
   const begun = await beginEpoch(postgres.service, latest, { epoch, identity }, names);
