@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
 import { Kafka, logLevel, type Admin, type KafkaConfig, type LogEntry, type SASLOptions } from 'kafkajs';
 import type { Logger } from '../logger.ts';
+import { withinTime } from '../time-limit.ts';
 import { misconfigurationOf } from './kafka-refusal.ts';
 import { LogUnavailable } from './port.ts';
 
@@ -75,18 +76,9 @@ function writeLog(logger: Logger, { level, namespace, log }: LogEntry): void {
 }
 
 /** Settles as `work` does, or rejects with LogUnavailable after `timeout_ms`; `work` then continues unobserved. */
-export async function withDeadline<T>(work: Promise<T>, timeout_ms: number, what: string): Promise<T> {
-  const timer = new AbortController();
-  const expired = sleep(timeout_ms, undefined, { signal: timer.signal }).then(() => {
-    throw new LogUnavailable(`Kafka did not ${what} within ${Math.round(timeout_ms)} ms`);
-  });
-  try {
-    return await Promise.race([work, expired]);
-  } finally {
-    timer.abort();
-    expired.catch(() => undefined);
-    work.catch(() => undefined);
-  }
+export function withDeadline<T>(work: Promise<T>, timeout_ms: number, what: string): Promise<T> {
+  const late = () => new LogUnavailable(`Kafka did not ${what} within ${Math.round(timeout_ms)} ms`);
+  return withinTime(timeout_ms, work, late);
 }
 
 /** A connection, and the number of calls that use it now. */

@@ -1,3 +1,4 @@
+import { withinTime } from '../time-limit.ts';
 import type { Db } from '../postgres/port.ts';
 import { endOffset, insertRecords } from './postgres-queries.ts';
 import { LogUnavailable, type NewRecord } from './port.ts';
@@ -105,7 +106,7 @@ export class PartitionAppender {
     while (this.#waiting.length > 0) {
       const { records, finished } = this.#take();
       try {
-        this.#end = await within(APPEND_DEADLINE_MS, this.#insert(records));
+        this.#end = await withinTime(APPEND_DEADLINE_MS, this.#insert(records));
         this.#end_known = true;
         for (const append of finished) append.resolve();
       } catch (cause) {
@@ -162,17 +163,4 @@ export class PartitionAppender {
 /** The size in UTF-16 units: close enough to the bytes, and cheaper than counting them. */
 function sizeOf({ key, value }: NewRecord): number {
   return key.length + value.length;
-}
-
-/** Settles as `promise` does, or rejects after `limit_ms`; a later outcome is ignored. */
-async function within<T>(limit_ms: number, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${limit_ms} ms`)), limit_ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

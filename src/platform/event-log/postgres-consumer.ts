@@ -3,6 +3,7 @@ import type { Db } from '../postgres/port.ts';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
 import { retryPauseMs } from '../retry-pause.ts';
+import { withinTime } from '../time-limit.ts';
 import type { PartitionAppender } from './postgres-appender.ts';
 import {
   commitOffset,
@@ -23,6 +24,8 @@ export interface GroupMember {
   close(grace_ms?: number): Promise<void>;
   /** Starts or stops partitions after a member joined or left. */
   rebalance(): void;
+  /** Whether it still works on a partition: the next member starts only after the running batch. */
+  holds(partition: number): boolean;
 }
 
 interface MemberOptions {
@@ -56,15 +59,11 @@ export function startGroupMember(options: MemberOptions): GroupMember {
         else if (!mine && loop !== undefined) loop.stop.abort();
       }
     },
+    holds: (partition) => running.has(partition),
     async close(grace_ms = CLOSE_GRACE_MS) {
       closed = true;
       const ends = [...running.values()].map((loop) => (loop.stop.abort(), loop.done));
-      const timer = new AbortController();
-      await Promise.race([
-        Promise.all(ends),
-        sleep(grace_ms, undefined, { signal: timer.signal }).catch(() => undefined),
-      ]);
-      timer.abort();
+      await withinTime(grace_ms, Promise.all(ends)).catch(() => undefined);
       // A stuck handler keeps its partition: another member would handle later records while it still runs.
       if (running.size === 0) leave();
     },
@@ -76,8 +75,7 @@ export function startGroupMember(options: MemberOptions): GroupMember {
   }
 
   function start(appender: PartitionAppender): void {
-    if (heldByPeer.get(options.members)?.has(holdKey(appender))) return;
-    hold(appender);
+    if (peers().some((peer) => peer.holds(appender.partition))) return;
     const stop = new AbortController();
     const done = consumePartition(options, appender, stop.signal)
       .catch((error: unknown) =>
@@ -85,31 +83,16 @@ export function startGroupMember(options: MemberOptions): GroupMember {
       )
       .finally(() => {
         running.delete(appender.partition);
-        release(appender);
         if (closed && running.size === 0) leave();
         else for (const peer of peers()) peer.rebalance();
       });
     running.set(appender.partition, { stop, done });
   }
 
-  function holdKey(appender: PartitionAppender): string {
-    return `${consumer.topic}\n${consumer.group}\n${appender.partition}`;
-  }
-  function hold(appender: PartitionAppender): void {
-    const held = heldByPeer.get(options.members) ?? new Set<string>();
-    heldByPeer.set(options.members, held.add(holdKey(appender)));
-  }
-  function release(appender: PartitionAppender): void {
-    heldByPeer.get(options.members)?.delete(holdKey(appender));
-  }
-
   members.add(member);
   for (const peer of peers()) peer.rebalance();
   return member;
 }
-
-/** Partitions that a member still works on: the next member starts only after the running batch. */
-const heldByPeer = new WeakMap<Set<GroupMember>, Set<string>>();
 
 /** Reads, handles and commits batches until stopped; a failed batch is retried with growing pauses. */
 async function consumePartition(
