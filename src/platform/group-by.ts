@@ -1,6 +1,6 @@
-/** The rows by their key, both in the order in which they come. */
-export function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, Row[]> {
-  const groups = new Map<string, Row[]>();
+/** The rows by their keys, both in the order in which they come. */
+export function groupBy<K, Row>(rows: readonly Row[], keyOf: (row: Row) => K): Map<K, Row[]> {
+  const groups = new Map<K, Row[]>();
   for (const row of rows) {
     const key = keyOf(row);
     const group = groups.get(key);

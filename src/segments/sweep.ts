@@ -1,3 +1,4 @@
+import { groupBy } from '../platform/group-by.ts';
 import { RoundRobin } from '../platform/round-robin.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -115,11 +116,11 @@ async function sweepPart(
 }
 
 function entriesOf(project: ProjectRef, passed: readonly PassedWindow[]) {
-  const players = new Map<string, string[]>();
-  for (const { reads, player_id } of passed) {
-    const of_reads = players.get(reads);
-    if (of_reads === undefined) players.set(reads, [player_id]);
-    else of_reads.push(player_id);
-  }
-  return [...players].flatMap(([reads, player_ids]) => dirtyPlayersOf(project, [reads], player_ids));
+  return [...groupBy(passed, ({ reads }) => reads)].flatMap(([reads, of_reads]) =>
+    dirtyPlayersOf(
+      project,
+      [reads],
+      of_reads.map(({ player_id }) => player_id),
+    ),
+  );
 }

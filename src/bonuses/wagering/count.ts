@@ -20,7 +20,7 @@ import {
   type LockedGrant,
   type StoredBet,
 } from './count-queries.ts';
-import { groupedBy } from './grouped-by.ts';
+import { groupBy } from '../../platform/group-by.ts';
 import { selectRates } from './rate-queries.ts';
 import { contributionOfBet, isMet, takerOf, type Contribution, type WageredBet } from './rules.ts';
 import { stakeAsIs, stakeIn, type Stake } from './stake.ts';
@@ -81,7 +81,7 @@ export async function countBets(
   const before = await selectBets(tx, project, bets, false);
   const candidates = await selectCandidates(tx, project, playersOf(bets, before));
   const known = new Set(before.map(nameOf));
-  const by_player = groupedBy(candidates, ({ named_id }) => named_id);
+  const by_player = groupBy(candidates, ({ named_id }) => named_id);
   const relevant = bets.filter((bet) => {
     const grants = by_player.get(bet.player_id) ?? [];
     return known.has(nameOf(bet)) || grants.some((grant) => mayTake(grant, bet.occurred_at_ms));
@@ -118,7 +118,7 @@ export async function recountBets(
   const before = await selectBets(tx, project, names, false);
   if (before.length === 0) return;
   const candidates = await selectCandidates(tx, project, playersOf(before, []));
-  const by_player = groupedBy(candidates, ({ named_id }) => named_id);
+  const by_player = groupBy(candidates, ({ named_id }) => named_id);
   const work = await lockWork(tx, project, before, { before, candidates });
   const changes = before.flatMap((bet): Change[] => {
     const old = work.stored.get(nameOf(bet));
@@ -182,7 +182,7 @@ async function writeChanges(
   changes: readonly Change[],
   now: Date,
 ): Promise<Pick<Counted, 'applied' | 'breaches' | 'met'>> {
-  const of_player = groupedBy([...grants.values()], ({ player_id }) => player_id);
+  const of_player = groupBy([...grants.values()], ({ player_id }) => player_id);
   const isClosed = (grant_id?: string | null) => grants.get(grant_id ?? '')?.is_closed === true;
   const decisions = changes
     .map((change) => ({ ...change, taker: takerOf(change.bet, of_player.get(change.bet.player_id) ?? []) }))

@@ -8,7 +8,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { recountBets } from './count.ts';
 import type { BetName } from './count-queries.ts';
 import { addBet, countIsolated, isolated, type CountDeps, type NamedBet } from './from-log.ts';
-import { groupedBy } from './grouped-by.ts';
+import { groupBy } from '../../platform/group-by.ts';
 import { selectBetEvents, selectBettors, type EventPosition } from './recorded-bets-queries.ts';
 import {
   markCounted,
@@ -107,7 +107,7 @@ export class Recounter {
   /** Those of the grants whose players have events of bets since their activation: one question per project. */
   async #withBets(grants: readonly GrantToLookUp[]): Promise<Set<GrantToLookUp>> {
     const found = new Set<GrantToLookUp>();
-    for (const same of groupedBy(grants, ({ project_id }) => project_id).values()) {
+    for (const same of groupBy(grants, ({ project_id }) => project_id).values()) {
       const [first] = same;
       if (first === undefined) continue;
       const ids = same.flatMap(({ bettor_ids }) => bettor_ids);
@@ -205,7 +205,7 @@ export class Recounter {
     const has_more = bets.length === BETS_AT_ONCE;
     this.#rates_after = has_more ? bets.at(-1) : undefined;
     if (!has_more) this.#rates_due_ms = clock.now_ms() + RATES_PAUSE_MS;
-    for (const same of groupedBy(bets, ({ project_id }) => project_id).values()) {
+    for (const same of groupBy(bets, ({ project_id }) => project_id).values()) {
       const [first] = same;
       if (first === undefined) continue;
       const { tenant_id, project_id } = first;

@@ -7,7 +7,7 @@ import { RoundRobin } from '../../platform/round-robin.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { retryPauseMs } from '../../platform/retry-pause.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { groupedBy } from '../../bonuses/wagering/grouped-by.ts';
+import { groupBy } from '../../platform/group-by.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import type { Decision, FiringEvent, TriggerKind } from './kind.ts';
 import {
@@ -197,7 +197,7 @@ export class TriggerDecider {
     // First: the rate, whenever it comes, ends the pause.
     await postponeTriggerEvents(postgres.service, listener, events.map(keyOf), WITHOUT_RATE, RATE_PAUSE_S);
     const now = new Date(clock.now_ms());
-    for (const of_place of groupedBy(events, ({ partition, log_id }) => `${partition} ${log_id}`).values()) {
+    for (const of_place of groupBy(events, ({ partition, log_id }) => `${partition} ${log_id}`).values()) {
       const [first] = of_place;
       if (first === undefined) continue;
       const kept = of_place.map(({ value, log_offset, event }) => {

@@ -1,4 +1,8 @@
-import { Lots, type LotLimits, type LotOutcome } from '../../platform/lots.ts';
+import {
+  TransactionBatcher,
+  type BatchLimits,
+  type BatchOutcome,
+} from '../../platform/transaction-batcher.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { isDataError, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { ClaimedDelivery } from './claim-queries.ts';
@@ -88,7 +92,7 @@ function isStorable(value: unknown, depth: number): boolean {
 }
 
 /** Results that wait while others are written: no more than attempts may be under way. One transaction at a time. */
-const LIMITS: LotLimits = {
+const LIMITS: BatchLimits = {
   max_size: 200,
   beside_after_ms: 60_000,
   waiting: { max_waiting: Infinity, max_waiting_of_group: Infinity, max_wait_ms: Infinity },
@@ -97,16 +101,16 @@ const LIMITS: LotLimits = {
 /** Writes results; those that end while others are written share the next transaction. */
 export class ResultWriter {
   readonly #deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
-  readonly #lots: Lots<AttemptResult, undefined>;
+  readonly #batcher: TransactionBatcher<AttemptResult, undefined>;
 
   constructor(deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
     this.#deps = deps;
-    this.#lots = new Lots(
+    this.#batcher = new TransactionBatcher(
       {
         kindOf: () => 'results',
         groupOf: ({ tenant_id }) => tenant_id,
         namesOf: ({ event_id }) => [event_id],
-        together: (results) => this.#writeAll(results),
+        runBatch: (results) => this.#writeAll(results),
       },
       LIMITS,
     );
@@ -116,11 +120,11 @@ export class ResultWriter {
    * Resolves when the result is written, or when that has failed: then the attempt is made again once its claim is over.
    */
   async write(result: AttemptResult): Promise<void> {
-    await this.#lots.run(result);
+    await this.#batcher.run(result);
   }
 
   /** Never rejects. */
-  async #writeAll(results: readonly AttemptResult[]): Promise<LotOutcome<undefined>[]> {
+  async #writeAll(results: readonly AttemptResult[]): Promise<BatchOutcome<undefined>[]> {
     await this.#writeBatch(results).catch((err: unknown) =>
       this.#deps.logger.warn({ err, results: results.length }, 'results of webhooks could not be written'),
     );

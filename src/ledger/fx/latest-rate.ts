@@ -1,3 +1,4 @@
+import { groupBy } from '../../platform/group-by.ts';
 import { ApiError, validationError } from '../../errors.ts';
 import { factorOf, type Fraction, type RateStep } from '../money/conversion.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -57,12 +58,7 @@ export async function latestRateWithin(
 /** The same for pairs of several tenants, each at a moment of its own. */
 export async function ratesWithin(tx: Tx, pairs: readonly PairAt[]): Promise<(LatestRate | undefined)[]> {
   if (pairs.every(({ base, quote }) => base === quote)) return pairs.map(({ at_ms }) => identity(at_ms));
-  const legs = new Map<number, RateLeg[]>();
-  for (const { place, ...leg } of await selectRateLegs(tx, pairs)) {
-    const same = legs.get(place);
-    if (same === undefined) legs.set(place, [leg]);
-    else same.push(leg);
-  }
+  const legs = groupBy(await selectRateLegs(tx, pairs), ({ place }) => place);
   return pairs.map(({ base, quote, at_ms }, place) =>
     base === quote ? identity(at_ms) : rateOf(legs.get(place) ?? []),
   );

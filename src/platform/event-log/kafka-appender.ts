@@ -7,6 +7,7 @@ import {
   withDeadline,
   type KafkaConnection,
 } from './kafka-client.ts';
+import { groupBy } from '../group-by.ts';
 import { kafkaPartitionOf } from './kafka-partitioner.ts';
 import { misconfigurationOf } from './kafka-refusal.ts';
 import { LogUnavailable, MAX_RECORD_BYTES, type NewRecord } from './port.ts';
@@ -196,14 +197,10 @@ export class KafkaAppender {
  */
 async function sendAll(topic: string, open: OpenProducer, records: readonly NewRecord[]): Promise<void> {
   const { partitions, leaderOf } = open;
-  const groups = new Map<number, Message[]>();
-  for (const { key, value } of records) {
-    const partition = kafkaPartitionOf(key, partitions);
-    const leader = leaderOf(partition);
-    const group = groups.get(leader);
-    if (group === undefined) groups.set(leader, [{ key, value, partition }]);
-    else group.push({ key, value, partition });
-  }
+  const messages = records.map(({ key, value }): Message => {
+    return { key, value, partition: kafkaPartitionOf(key, partitions) };
+  });
+  const groups = groupBy(messages, ({ partition }) => leaderOf(partition));
   const results = await Promise.allSettled(
     [...groups.values()].map((group) => sendGroup(topic, open.producer, group)),
   );

@@ -1,5 +1,6 @@
 import type { Db } from '../postgres/port.ts';
 import type { Clock } from '../clock.ts';
+import { groupBy } from '../group-by.ts';
 import type { Logger } from '../logger.ts';
 import { PartitionAppender } from './postgres-appender.ts';
 import { startGroupMember, type GroupMember } from './postgres-consumer.ts';
@@ -13,13 +14,7 @@ import {
   tryLockLog,
 } from './postgres-queries.ts';
 import { refuseTooLarge } from './record-size.ts';
-import {
-  LogUnavailable,
-  type ConsumeOptions,
-  type EventLog,
-  type NewRecord,
-  type PartitionState,
-} from './port.ts';
+import { LogUnavailable, type ConsumeOptions, type EventLog, type PartitionState } from './port.ts';
 
 export interface PostgresLogOptions {
   /** A pool that only the log uses: appends must not wait behind the service's queries. */
@@ -84,7 +79,7 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
       refuseTooLarge(records);
       const [only] = partitions;
       if (partitions.length === 1 && only !== undefined) return only.append(records);
-      const parts = groupByPartition(records, partitions.length);
+      const parts = groupBy(records, ({ key }) => partitionOf(key, partitions.length));
       await Promise.all(partitions.map((appender) => appender.append(parts.get(appender.partition) ?? [])));
     },
     async consume(consumer: ConsumeOptions) {
@@ -147,17 +142,6 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
       logger.debug('event log closed');
     },
   };
-}
-
-function groupByPartition(records: readonly NewRecord[], partitions: number): Map<number, NewRecord[]> {
-  const parts = new Map<number, NewRecord[]>();
-  for (const record of records) {
-    const partition = partitionOf(record.key, partitions);
-    const part = parts.get(partition);
-    if (part === undefined) parts.set(partition, [record]);
-    else part.push(record);
-  }
-  return parts;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { groupBy } from '../../../platform/group-by.ts';
 import type { RunningRow } from './run-row.ts';
 import type { Effect, Step } from './shapes.ts';
 
@@ -40,12 +41,7 @@ function bytesOf(value: unknown): number {
 
 /** The rows one of each project in turn, so that those of one project do not fill a batch before the others' come. */
 export function inTurns<T extends { project_id: string }>(rows: readonly T[]): readonly T[] {
-  const of_projects = new Map<string, T[]>();
-  for (const row of rows) {
-    const same = of_projects.get(row.project_id);
-    if (same === undefined) of_projects.set(row.project_id, [row]);
-    else same.push(row);
-  }
+  const of_projects = groupBy(rows, ({ project_id }) => project_id);
   if (of_projects.size <= 1) return rows;
   const lanes = [...of_projects.values()];
   const longest = Math.max(...lanes.map(({ length }) => length));

@@ -1,3 +1,4 @@
+import { groupBy } from '../../../platform/group-by.ts';
 import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { rowsOf } from '../../../platform/postgres/rows.ts';
@@ -198,13 +199,7 @@ function behind(sql: Tx, after: HitPosition | undefined) {
 
 /** One row of arrays per name: thousands of events are of few names. */
 function given(sql: Tx, events: readonly LookedUp[]) {
-  const by_name = new Map<EventName, LookedUp[]>();
-  for (const event of events) {
-    const same = by_name.get(event.name);
-    if (same === undefined) by_name.set(event.name, [event]);
-    else same.push(event);
-  }
-  const names = [...by_name].map(([name, group]) => ({ ...name, group }));
+  const names = [...groupBy(events, ({ name }) => name)].map(([name, group]) => ({ ...name, group }));
   const listed = (valueOf: (event: LookedUp) => string | number | bigint) =>
     ['text', ({ group }: { group: LookedUp[] }) => plainArray(group.map(valueOf))] as const;
   return sql`(

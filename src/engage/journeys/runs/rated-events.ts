@@ -1,5 +1,5 @@
 import { changeLine, playerKey, playerOf } from '../../../ingest/events/envelope.ts';
-import { groupedBy } from '../../../bonuses/wagering/grouped-by.ts';
+import { groupBy } from '../../../platform/group-by.ts';
 import type { LogRecord } from '../../../platform/event-log/port.ts';
 import { NIL_ID } from '../../../platform/ids.ts';
 import { projectRefOf, type ProjectRef } from '../../../tenants/project-ref.ts';
@@ -41,7 +41,7 @@ export class RatedEvents {
     const is_pruned = await this.#prune();
     const limits = { projects: MAX_PROJECTS, limit: MAX_EVENTS };
     const rated = await selectRated(service, this.#after, limits);
-    const projects = groupedBy(rated, ({ project_id }) => project_id);
+    const projects = groupBy(rated, ({ project_id }) => project_id);
     const is_last = projects.size < MAX_PROJECTS;
     const last = rated.at(-1);
     const began_at = this.#after;
@@ -72,7 +72,7 @@ export class RatedEvents {
     }));
     // Of what was recorded before: it counts even where its listener would not record it any more.
     await rateTriggerEvents(this.#deps.postgres.service, project, waiting);
-    const places = groupedBy(rated, ({ log_id, partition }) => `${partition} ${log_id}`);
+    const places = groupBy(rated, ({ log_id, partition }) => `${partition} ${log_id}`);
     for (const events of places.values()) {
       const [first] = events;
       if (first === undefined) continue;
