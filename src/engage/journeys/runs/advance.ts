@@ -7,8 +7,8 @@ const MAX_NODES = 50;
 
 /**
  * What becomes of a run now: ends the rest of the node on which it stands (or enters the node, if that has not happened),
- * then goes from node to node until the next rest or the end. The same arguments give the same result; nothing is read
- * beside them.
+ * then goes from node to node until the next rest or the end. The result depends on the
+ * arguments only.
  *
  * A run whose rest is not over (not due, and not woken) comes back without steps, with the rest that it has.
  *
