@@ -1,6 +1,6 @@
 import { BoundedCache } from '../platform/bounded-cache.ts';
 import { ApiError } from '../errors.ts';
-import { LastKnown } from '../platform/last-known.ts';
+import { StaleIfErrorCache } from '../platform/stale-if-error-cache.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
@@ -47,8 +47,8 @@ export function noActiveAdapter(): ApiError {
 export class Platforms {
   readonly #deps: PlatformsDeps;
   readonly #sql: Db;
-  readonly #active: LastKnown<{ platform: BonusPlatform | null }>;
-  readonly #named: LastKnown<{ platform: BonusPlatform }>;
+  readonly #active: StaleIfErrorCache<{ platform: BonusPlatform | null }>;
+  readonly #named: StaleIfErrorCache<{ platform: BonusPlatform }>;
   readonly #gates = new BoundedCache<string, Gate>({ max: MAX_PLATFORMS });
   /** The keys of the caches by tenant, as far as they may be in use. */
   readonly #keys = new BoundedCache<string, Set<string>>({ max: MAX_PLATFORMS });
@@ -59,13 +59,13 @@ export class Platforms {
     const { clock, logger, metrics } = deps;
     const options = { max: MAX_PLATFORMS, fresh_ms: FRESH_MS, clock, logger };
     const onStale = () => metrics.staleAnswers.inc({ cache: 'adapters' });
-    this.#active = new LastKnown({
+    this.#active = new StaleIfErrorCache({
       ...options,
       name: 'adapters',
       onStale,
       load: (key) => this.#within(this.#loadActive(projectOf(key))),
     });
-    this.#named = new LastKnown({
+    this.#named = new StaleIfErrorCache({
       ...options,
       name: 'adapters',
       onStale,

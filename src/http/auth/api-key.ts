@@ -2,7 +2,7 @@ import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { ApiError } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { LastKnown } from '../../platform/last-known.ts';
+import { StaleIfErrorCache } from '../../platform/stale-if-error-cache.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
@@ -123,7 +123,7 @@ interface ApiKeyAuthenticatorOptions {
  */
 export class ApiKeyAuthenticator {
   #service_env: ApiKeyEnvironment;
-  #keys: LastKnown<CachedKey>;
+  #keys: StaleIfErrorCache<CachedKey>;
   /** Authorization headers that were accepted: a repeated header needs no hash. */
   #headers = new BoundedCache<string, PassedHeader>({ max: MAX_CACHED_KEYS });
   #unknown: UnknownKeys;
@@ -138,7 +138,7 @@ export class ApiKeyAuthenticator {
     const find: FindKeys = (public_ids) => findKeysByPublicId(sql, public_ids);
     const lookups = new KeyLookups(find);
     this.#guesses = new KeyLookups(find, GUESSES_TOGETHER_MS);
-    this.#keys = new LastKnown({
+    this.#keys = new StaleIfErrorCache({
       name: 'api_keys',
       max: MAX_CACHED_KEYS,
       fresh_ms: KEY_TTL_MS,

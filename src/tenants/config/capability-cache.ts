@@ -1,7 +1,7 @@
 import type { Maybe } from '../../http/auth/maybe.ts';
 import { ApiError } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { LastKnown, type Load } from '../../platform/last-known.ts';
+import { StaleIfErrorCache, type Load } from '../../platform/stale-if-error-cache.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
@@ -42,10 +42,10 @@ interface CacheOptions {
  * known capability is used, for at most 15 minutes.
  */
 export class TenantCapabilityCache {
-  #known: LastKnown<TenantCapability>;
+  #known: StaleIfErrorCache<TenantCapability>;
 
   constructor({ load, clock, logger, metrics }: CacheOptions) {
-    this.#known = new LastKnown({
+    this.#known = new StaleIfErrorCache({
       name: 'tenants',
       max: MAX_TENANTS,
       fresh_ms: TTL_MS,

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { LastKnown } from '../../src/platform/last-known.ts';
+import { StaleIfErrorCache } from '../../src/platform/stale-if-error-cache.ts';
 
 /** One load: the test answers or fails it. */
 interface Load {
@@ -9,12 +9,12 @@ interface Load {
 
 let now_ms: number;
 let loads: Load[];
-let cache: LastKnown<string>;
+let cache: StaleIfErrorCache<string>;
 
 beforeEach(() => {
   now_ms = 1_000_000;
   loads = [];
-  cache = new LastKnown<string>({
+  cache = new StaleIfErrorCache<string>({
     name: 'test',
     max: 10,
     fresh_ms: 60_000,

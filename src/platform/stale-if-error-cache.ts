@@ -4,7 +4,7 @@ import type { Logger } from './logger.ts';
 import { withinTime } from './time-limit.ts';
 
 /** A value is never returned later than this after its load began. So every change applies by then at the latest. */
-export const LAST_KNOWN_FOR_MS = 15 * 60_000;
+const MAX_STALE_MS = 15 * 60_000;
 /** Callers wait this long for a newer value when there is an older one. */
 const PATIENCE_MS = 1_000;
 /** After a load failed, older values are not loaded again before this time has passed. */
@@ -30,7 +30,7 @@ interface Running<V> {
   is_expired: boolean;
 }
 
-interface LastKnownOptions<V> {
+interface Options<V> {
   /** What is cached, for the log. */
   name: string;
   /** Values at most; beyond it the least recently used is forgotten. */
@@ -57,8 +57,8 @@ export class TooManyLoads extends Error {
  * loaded again is returned as it was last known, for at most 15 minutes after its load began. Keys without a value take
  * no place in it, so asking for such keys displaces none.
  */
-export class LastKnown<V> {
-  #options: LastKnownOptions<V>;
+export class StaleIfErrorCache<V> {
+  #options: Options<V>;
   #known: BoundedCache<string, Known<V>>;
   /**
    * Loads under way: concurrent callers share one. Only the latest of a key is kept, and none whose key was forgotten
@@ -68,13 +68,13 @@ export class LastKnown<V> {
   #has_failed = false;
   #retry_at_ms = 0;
 
-  constructor(options: LastKnownOptions<V>) {
+  constructor(options: Options<V>) {
     this.#options = options;
     this.#known = new BoundedCache({ max: options.max });
   }
 
   /**
-   * Returns synchronously when the value is fresh, or is the last known one. Otherwise a promise: of undefined when the
+   * Returns synchronously when the value is fresh, or stale while none can be loaded. Otherwise a promise: of undefined when the
    * key has no value; it rejects when the load fails and no value is known. `load` replaces the load of the options.
    */
   get(key: string, load: Load<V> = this.#options.load): V | Promise<V | undefined> {
@@ -82,7 +82,7 @@ export class LastKnown<V> {
     const known = this.#known.get(key);
     if (known !== undefined) {
       if (known.fresh_until_ms > now_ms) return known.value;
-      if (now_ms - known.loaded_at_ms < LAST_KNOWN_FOR_MS) return this.#refresh(key, known, now_ms);
+      if (now_ms - known.loaded_at_ms < MAX_STALE_MS) return this.#refresh(key, known, now_ms);
     }
     return this.#running(key) ?? this.#start(key, load);
   }
@@ -119,19 +119,18 @@ export class LastKnown<V> {
 
   #refresh(key: string, known: Known<V>, now_ms: number): V | Promise<V | undefined> {
     const running = this.#running(key);
-    if (running !== undefined)
-      return known.is_stale ? this.#lastKnown(known) : this.#wait(key, known, running);
-    if (this.#loading.size >= MAX_LOADS) return this.#lastKnown(known);
+    if (running !== undefined) return known.is_stale ? this.#stale(known) : this.#wait(key, known, running);
+    if (this.#loading.size >= MAX_LOADS) return this.#stale(known);
     if (!this.#has_failed) return this.#wait(key, known, this.#start(key, this.#options.load));
     if (now_ms >= this.#retry_at_ms) {
       this.#retry_at_ms = now_ms + RETRY_MS;
       // A failure is noted by the load itself.
       this.#start(key, this.#options.load).catch(() => undefined);
     }
-    return this.#lastKnown(known);
+    return this.#stale(known);
   }
 
-  #lastKnown(known: Known<V>): V {
+  #stale(known: Known<V>): V {
     known.is_stale = true;
     this.#options.onStale();
     return known.value;
@@ -144,7 +143,7 @@ export class LastKnown<V> {
       // What was forgotten meanwhile is known to be wrong, and is not returned; what was loaded meanwhile is newer.
       const last = this.#known.peek(key);
       if (last === undefined) throw error;
-      return last === known ? this.#lastKnown(known) : last.value;
+      return last === known ? this.#stale(known) : last.value;
     }
   }
 
