@@ -4,7 +4,6 @@ import { StaleIfErrorCache } from '../platform/stale-if-error-cache.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
-import { shareOf } from '../platform/postgres/bounded-statements.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Db, Postgres } from '../platform/postgres/port.ts';
 import { withinTime } from '../platform/time-limit.ts';
@@ -55,7 +54,7 @@ export class Platforms {
 
   constructor(deps: PlatformsDeps) {
     this.#deps = deps;
-    this.#sql = shareOf(deps.postgres.lookups, STATEMENTS);
+    this.#sql = deps.postgres.lookups.share(STATEMENTS);
     const { clock, logger, metrics } = deps;
     const options = { max: MAX_PLATFORMS, fresh_ms: FRESH_MS, clock, logger };
     const onStale = () => metrics.staleAnswers.inc({ cache: 'adapters' });

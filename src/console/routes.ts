@@ -7,7 +7,6 @@ import { envelope } from '../http/envelope.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
 import type { Logger } from '../platform/logger.ts';
-import { shareOf } from '../platform/postgres/bounded-statements.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
 import type { RateLimiter } from '../platform/rate-limit/port.ts';
 import { expiredSessionCookie, sessionCookie } from './cookies.ts';
@@ -84,7 +83,7 @@ export function consoleRoutes(deps: Deps) {
     app.post('/console/auth/logout', signOut);
     if (provider !== undefined && settings !== undefined) {
       const seal = createSignInSeal(credentials_keys, settings);
-      const sql = shareOf(postgres.service, SIGN_IN_STATEMENTS);
+      const sql = postgres.service.share(SIGN_IN_STATEMENTS);
       const shared = { console_sessions, takePermit, sql, clock, logger, https, home_url };
       providerRoutes(app, { provider, seal, ...shared });
     }

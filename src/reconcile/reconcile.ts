@@ -27,7 +27,7 @@ const RETRY_AFTER_S = 5;
  */
 export async function reconcile(engines: Engines, options: ReconcileBody): Promise<ReconcileReport> {
   const started_ms = engines.clock.now_ms();
-  return engines.postgres.longSession(async (session) => {
+  return engines.postgres.patientSession(async (session) => {
     await lockRun(session, options.wait_ms);
     try {
       await dropLeftovers(engines.clickhouse);

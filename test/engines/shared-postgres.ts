@@ -18,7 +18,7 @@ const PREPARED_FOLDER = 'TEST_PREPARED_POSTGRES';
  */
 const SHARED_URL = 'TEST_SHARED_POSTGRES';
 
-/** No test kills the shared server, so durability is off; each service opens up to 74 connections. */
+/** No test kills the shared server, so durability is off; each service opens up to 30 connections. */
 const SHARED_SETTINGS = `
 fsync = off
 full_page_writes = off

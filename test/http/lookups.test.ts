@@ -45,7 +45,7 @@ async function whileLocked(table: string, work: () => Promise<void>): Promise<vo
 }
 
 /** Asks on a connection that no look-up or processor uses. */
-const someoneWaits = () => service.platform.postgres.longSession(({ sql }) => statementWaits(sql));
+const someoneWaits = () => service.platform.postgres.patientSession(({ sql }) => statementWaits(sql));
 
 const sessionsOf = (count: number, prefix: string) =>
   Promise.all(

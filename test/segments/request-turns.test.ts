@@ -23,7 +23,7 @@ it('requests of one tenant that wait for a refresh stop neither other tenants no
   const [player, their_player] = [await person(), await person({}, { external_id: 'other' }, other)];
   const { tenant_id, project_id } = service;
   const requests: Promise<Answer>[] = [];
-  await platform.postgres.longSession(async (session) => {
+  await platform.postgres.patientSession(async (session) => {
     // As a refresh of these segments that takes long.
     for (const segment_id of [mine, also_mine])
       await lockMembership(session, { tenant_id, project_id, segment_id });

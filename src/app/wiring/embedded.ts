@@ -20,6 +20,9 @@ import { createMemoryRateLimiter } from '../../platform/rate-limit/memory.ts';
 import { ShutdownStack } from './shutdown-stack.ts';
 import type { Platform } from '../../platform/platform.ts';
 
+/** One that holds the lock of the event log, and two for its short statements. */
+const LOG_POOL_SIZE = 3;
+
 /** Starts a Postgres on the folder `dir`, or returns another one; `stop` is called when nothing uses it any more. */
 export type StartPostgres = (options: { dir: string }) => Promise<{ url: string; stop(): Promise<void> }>;
 
@@ -43,7 +46,7 @@ export async function openEmbeddedPlatform(
   try {
     const server = await startPostgres({ dir: join(data_dir, 'postgres') });
     shutdown.add('postgres server', () => server.stop());
-    const owner = connectPool(server.url);
+    const owner = connectPool(server.url, { max: LOG_POOL_SIZE });
     shutdown.add('log connections', () => owner.end({ timeout: 5 }));
     await migratePostgres(owner);
     await migratePostgres(owner, 'pg-migrations/event-log');

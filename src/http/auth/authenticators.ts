@@ -4,7 +4,6 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
-import { shareOf } from '../../platform/postgres/bounded-statements.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { AccessChanges } from './access-changes.ts';
@@ -82,7 +81,7 @@ export async function openAuthenticators(options: OpenOptions): Promise<Authenti
   const { dev_issuer, trusted } = await openIssuer(config, clock);
   const access_changes = new AccessChanges();
   const console_sessions = await ConsoleSessions.open({
-    sql: shareOf(sql, CONSOLE_LOOKUPS),
+    sql: sql.share(CONSOLE_LOOKUPS),
     clock,
     notifications,
     access_changes,
@@ -91,7 +90,7 @@ export async function openAuthenticators(options: OpenOptions): Promise<Authenti
     verify: createTokenVerifier(trusted, clock),
     browsers: console_sessions,
     clock,
-    sql: shareOf(sql, MEMBERSHIP_LOOKUPS),
+    sql: sql.share(MEMBERSHIP_LOOKUPS),
     acceptOnly,
     access_changes,
   });
@@ -102,7 +101,7 @@ export async function openAuthenticators(options: OpenOptions): Promise<Authenti
     sessions,
     access_changes,
     console_sessions,
-    projects: new ProjectResolver(shareOf(sql, PROJECT_LOOKUPS)),
+    projects: new ProjectResolver(sql.share(PROJECT_LOOKUPS)),
     internal_secret,
     checkInternalSecret: createInternalSecretCheck(
       previous === undefined ? [internal_secret] : [internal_secret, previous],

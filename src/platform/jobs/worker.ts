@@ -17,8 +17,8 @@ import { libraryLogger } from './library-logger.ts';
 import type { CronEntry, JobWorker, Task } from './port.ts';
 
 const CONCURRENCY = 4;
-/** One connection per job, one that listens for new jobs, and one for the crontab. */
-const POOL_SIZE = CONCURRENCY + 2;
+/** One that listens for new jobs, and one for the short statements of the library: the jobs use the service's pools. */
+const POOL_SIZE = 2;
 /** A notification announces each new job. A job that is scheduled or repeated starts up to this late. */
 const POLL_MS = 5_000;
 /** How long running jobs may continue after `close` before they are aborted. */

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { WaitingLine, type WaitingLimits } from '../waiting-line.ts';
-import type { Db } from './port.ts';
+import type { Driver } from './port.ts';
 
 /** How long a discarded driver may take to settle the statements that it still holds. */
 const LET_GO_MS = 1_000;
 
 /** A driver with a single connection of its own. */
 export interface ExclusiveConnection {
-  sql: Db;
+  sql: Driver;
   /** Called when the connection was closed. */
   onClosed: () => void;
 }
@@ -24,6 +24,24 @@ export class ConnectionLost extends Error {
   }
 }
 
+/** Statements that were sent on a connection. */
+interface Sent<T> {
+  answer: Promise<T>;
+  /** Resolves when the driver has settled all of them; it may never resolve. */
+  settled: Promise<unknown>;
+}
+
+/** What a pool and its shares have in common. */
+interface Connections {
+  connect: (onClosed: () => void) => Driver;
+  open: Set<ExclusiveConnection>;
+  idle: ExclusiveConnection[];
+  leaving: Set<Promise<void>>;
+  /** The pool and its shares, in the order of their turns. */
+  takers: Set<ExclusivePool>;
+  is_closed: boolean;
+}
+
 /**
  * A pool of connections, each used by one caller at a time. When all connections are in use, callers wait in order of
  * arrival: as many and as long as `waiting` allows.
@@ -35,19 +53,40 @@ export class ConnectionLost extends Error {
  * its driver.
  */
 export class ExclusivePool {
-  #connect: (onClosed: () => void) => Db;
-  #max: number;
-  #connections = new Set<ExclusiveConnection>();
-  #idle: ExclusiveConnection[] = [];
-  #waiting: WaitingLine<ExclusiveConnection>;
-  #leaving = new Set<Promise<void>>();
-  #closed = false;
+  readonly #connections: Connections;
+  readonly #max: number;
+  readonly #waiting: WaitingLine<ExclusiveConnection>;
+  readonly #whole: ExclusivePool | undefined;
+  #taken = 0;
 
-  /** `connect` creates a driver with one connection, which calls `onClosed` when that connection closes. */
-  constructor(connect: (onClosed: () => void) => Db, max: number, waiting: WaitingLimits) {
-    this.#connect = connect;
+  /**
+   * `connect` creates a driver with one connection, which calls `onClosed` when that connection closes. With a pool
+   * instead, this is a share of it.
+   */
+  constructor(from: Connections['connect'] | ExclusivePool, max: number, waiting: WaitingLimits) {
+    const is_share = from instanceof ExclusivePool;
+    this.#whole = is_share ? from : undefined;
+    this.#connections = is_share
+      ? from.#connections
+      : {
+          connect: from,
+          open: new Set(),
+          idle: [],
+          leaving: new Set(),
+          takers: new Set(),
+          is_closed: false,
+        };
     this.#max = max;
     this.#waiting = new WaitingLine('a connection to Postgres', waiting);
+    this.#connections.takers.add(this);
+  }
+
+  /**
+   * A part for one purpose, with its own limits of waiting: it takes at most `max` of the connections at once, also while
+   * others are idle. Shares that wait take turns.
+   */
+  share(max: number, waiting: WaitingLimits): ExclusivePool {
+    return new ExclusivePool(this, max, waiting);
   }
 
   /**
@@ -55,17 +94,15 @@ export class ExclusivePool {
    * {@link ConnectionLost} after `close`.
    */
   async acquire(): Promise<ExclusiveConnection> {
-    if (this.#closed) throw ended();
-    const idle = this.#idle.pop();
-    if (idle !== undefined) return idle;
-    if (this.#connections.size < this.#max) return this.#open();
-    return this.#waiting.join();
+    if (this.#connections.is_closed) throw ended();
+    return this.#hasRoom() ? this.#take() : this.#waiting.join();
   }
 
   /** Returns a connection in a known state to the pool. */
   release(connection: ExclusiveConnection): void {
     connection.onClosed = () => undefined;
-    if (!this.#waiting.serve(connection)) this.#idle.push(connection);
+    this.#connections.idle.push(connection);
+    this.#makeRoom();
   }
 
   /**
@@ -75,34 +112,83 @@ export class ExclusivePool {
    */
   discard(connection: ExclusiveConnection, gone: boolean, settled: Promise<unknown>): void {
     connection.onClosed = () => undefined;
-    const leaving = letGo(connection, settled).finally(() => {
-      this.#leaving.delete(leaving);
-      if (!gone) this.#replace(connection);
+    const { open, leaving } = this.#connections;
+    const left = letGo(connection, settled).finally(() => {
+      leaving.delete(left);
+      if (!gone) this.#makeRoom();
     });
-    this.#leaving.add(leaving);
-    if (gone) this.#replace(connection);
+    leaving.add(left);
+    open.delete(connection);
+    if (gone) this.#makeRoom();
   }
 
-  /** Rejects further callers and gives running statements at most `timeout_s` to finish. */
+  /**
+   * Sends statements on a connection, and settles as their answer does; rejects with {@link ConnectionLost} when the
+   * connection is lost before.
+   */
+  async ask<T>(send: (sql: Driver) => Sent<T>): Promise<T> {
+    const connection = await this.acquire();
+    const closed = new Promise<never>((_resolve, reject) => {
+      connection.onClosed = () => reject(lost());
+    });
+    let sent: Sent<T> | undefined;
+    try {
+      sent = send(connection.sql);
+      const result = await Promise.race([sent.answer, closed]);
+      this.release(connection);
+      return result;
+    } catch (error) {
+      if (isRefusal(error)) this.release(connection);
+      else this.discard(connection, isConnectionError(error), sent?.settled ?? Promise.resolve());
+      throw error;
+    }
+  }
+
+  /** Rejects further callers, also of shares, and gives running statements at most `timeout_s` to finish. */
   async close(timeout_s: number): Promise<void> {
-    this.#closed = true;
-    this.#waiting.refuseAll(ended());
-    await Promise.all([...this.#connections].map((connection) => connection.sql.end({ timeout: timeout_s })));
-    await Promise.all(this.#leaving);
+    const { open, takers, leaving } = this.#connections;
+    this.#connections.is_closed = true;
+    for (const taker of takers) taker.#waiting.refuseAll(ended());
+    await Promise.all([...open].map((connection) => connection.sql.end({ timeout: timeout_s })));
+    await Promise.all(leaving);
+  }
+
+  #hasRoom(): boolean {
+    return this.#taken < this.#max && (this.#whole === undefined || this.#whole.#hasRoom());
+  }
+
+  #count(difference: 1 | -1): void {
+    this.#taken += difference;
+    if (this.#whole !== undefined) this.#whole.#count(difference);
+  }
+
+  /** There is an idle connection, or room for another one, while the whole pool has room. */
+  #take(): ExclusiveConnection {
+    this.#count(1);
+    return this.#connections.idle.pop() ?? this.#open();
   }
 
   #open(): ExclusiveConnection {
     const connection: ExclusiveConnection = {
-      sql: this.#connect(() => connection.onClosed()),
+      sql: this.#connections.connect(() => connection.onClosed()),
       onClosed: () => undefined,
     };
-    this.#connections.add(connection);
+    this.#connections.open.add(connection);
     return connection;
   }
 
-  #replace(connection: ExclusiveConnection): void {
-    this.#connections.delete(connection);
-    if (!this.#waiting.isEmpty) this.#waiting.serve(this.#open());
+  /** Lets one caller that waits, of this or another share, have the room of one that ends. */
+  #makeRoom(): void {
+    this.#count(-1);
+    const { takers, is_closed } = this.#connections;
+    if (is_closed) return;
+    for (const taker of takers) {
+      if (taker.#waiting.isEmpty || !taker.#hasRoom()) continue;
+      takers.delete(taker);
+      takers.add(taker);
+      taker.#waiting.serve(taker.#take());
+      return;
+    }
   }
 }
 
@@ -120,6 +206,11 @@ async function letGo({ sql }: ExclusiveConnection, settled: Promise<unknown>): P
 
 function ended(): ConnectionLost {
   return new ConnectionLost('the connections to Postgres were closed', 'CONNECTION_ENDED');
+}
+
+/** The error of a statement after the connection was closed. */
+export function lost(): ConnectionLost {
+  return new ConnectionLost('the connection to Postgres was lost', 'CONNECTION_CLOSED');
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { WaitingLimits } from '../waiting-line.ts';
+import { textArray } from './arrays.ts';
 import type { Tx } from './port.ts';
 
 /**
@@ -76,13 +77,21 @@ export const OWNER: SessionLimits = {
   waiting: { max_waiting: 100_000, max_wait_ms: 60_000 },
 };
 
-/** The limits as options of a connection. */
-export function limitOptions({ statement_ms, lock_ms, idle_in_transaction_ms }: SessionLimits): string[] {
+/** The limits as settings of Postgres: names and values. */
+export function limitSettings(limits: SessionLimits): [name: string, value: string][] {
   return [
-    `-c statement_timeout=${statement_ms}`,
-    `-c lock_timeout=${lock_ms}`,
-    `-c idle_in_transaction_session_timeout=${idle_in_transaction_ms}`,
+    ['statement_timeout', String(limits.statement_ms)],
+    ['lock_timeout', String(limits.lock_ms)],
+    ['idle_in_transaction_session_timeout', String(limits.idle_in_transaction_ms)],
   ];
+}
+
+/** Changes settings of the transaction (`is_local`) or of the connection, in one statement. */
+export function setAll(sql: Tx, settings: [name: string, value: string][], is_local: boolean) {
+  const [names, values] = [settings.map(([name]) => name), settings.map(([, value]) => value)];
+  return sql`
+    select set_config(name, value, ${is_local})
+    from unnest(${textArray(names)}::text::text[], ${textArray(values)}::text::text[]) s (name, value)`;
 }
 
 /** Lets the statements of this transaction take up to `statement_ms`, whatever the limit of its connection. */

@@ -1,12 +1,6 @@
 import type { PendingQuery, Row } from 'postgres';
-import {
-  ConnectionLost,
-  isConnectionError,
-  isRefusal,
-  type ExclusiveConnection,
-  type ExclusivePool,
-} from './exclusive-pool.ts';
-import type { Tx } from './port.ts';
+import { isRefusal, type ExclusivePool } from './exclusive-pool.ts';
+import type { Driver, Tx } from './port.ts';
 
 /** Settings of Postgres for one read; names and values are those of the code, never a caller's. */
 export type ReadSettings = Readonly<Record<string, string>>;
@@ -15,98 +9,56 @@ export type ReadSettings = Readonly<Record<string, string>>;
 interface Sent<Result extends Row> {
   rows: PendingQuery<Result[]>;
   all: Promise<unknown>[];
-  /** Resolves when all of them have settled; it may never resolve. */
-  settled: Promise<unknown>;
-}
-
-/** How a read binds its tenant. */
-export interface Binding {
-  /**
-   * `statement`: in the reading statement itself, which costs least. `transaction`: before it, in a transaction; a statement
-   * that sets anything is never executed by several processes of Postgres, which counts of millions of rows need. So do
-   * settings, which must be known before Postgres plans the statement.
-   */
-  bound_by: 'statement' | 'transaction';
 }
 
 /**
- * Runs a reading statement in one round trip. In a transaction `begin`, the settings, the statement and `commit` are sent
- * without waiting in between. Each read has a connection of its own until it ends.
+ * Returns the rows of a reading statement, restricted to the tenant, in one round trip; `tenant_id` must be a UUID. The
+ * statement binds the tenant itself, which costs least. With `settings`, which must be known before Postgres plans the
+ * statement, `begin`, the settings and the tenant, the statement and `commit` are sent without waiting in between: so
+ * several processes of Postgres may execute it, which none do when a statement sets anything, and which counts of
+ * millions of rows need. Each read has a connection of its own until it ends.
+ *
+ * A read that loses its connection is repeated once on another one: connections also close when they are idle, and a read
+ * has no effects. `signal` asks Postgres to cancel the statement; it is refused then (57014), and the connection can be
+ * used again.
  */
-export class PipelinedReader {
-  #pool: ExclusivePool;
-  #binding: Binding;
-
-  constructor(pool: ExclusivePool, binding: Binding) {
-    this.#pool = pool;
-    this.#binding = binding;
-  }
-
-  /**
-   * Returns the rows of `statement`, restricted to the tenant; `tenant_id` must be a UUID. A read that loses its
-   * connection is repeated once on another one: connections also close when they are old, and a read has no effects.
-   * `signal` asks Postgres to cancel the statement; it is refused then (57014), and the connection can be used again.
-   */
-  async read<Result extends Row>(
-    tenant_id: string,
-    statement: (tx: Tx) => PendingQuery<Result[]>,
-    settings: ReadSettings = {},
-    signal?: AbortSignal,
-  ): Promise<Result[]> {
-    try {
-      return await this.#attempt(tenant_id, statement, settings, signal);
-    } catch (error) {
-      if (!isLoss(error)) throw error;
-      return this.#attempt(tenant_id, statement, settings, signal);
-    }
-  }
-
-  /** Rejects further reads and gives running ones at most `timeout_s` to finish. */
-  async close(timeout_s: number): Promise<void> {
-    await this.#pool.close(timeout_s);
-  }
-
-  async #attempt<Result extends Row>(
-    tenant_id: string,
-    statement: (tx: Tx) => PendingQuery<Result[]>,
-    settings: ReadSettings,
-    signal: AbortSignal | undefined,
-  ): Promise<Result[]> {
-    signal?.throwIfAborted();
-    const connection = await this.#pool.acquire();
-    const closed = new Promise<never>((_resolve, reject) => {
-      connection.onClosed = () =>
-        reject(new ConnectionLost('the connection to Postgres was lost', 'CONNECTION_CLOSED'));
-    });
-    let sent: Sent<Result> | undefined;
-    let failure: unknown;
-    const cancel = () => sent?.rows.cancel();
-    try {
+export async function readPipelined<Result extends Row>(
+  pool: ExclusivePool,
+  tenant_id: string,
+  statement: (tx: Tx) => PendingQuery<Result[]>,
+  settings: ReadSettings = {},
+  signal?: AbortSignal,
+): Promise<Result[]> {
+  let sent: Sent<Result> | undefined;
+  const cancel = () => sent?.rows.cancel();
+  const attempt = () =>
+    pool.ask((sql) => {
       signal?.throwIfAborted();
-      sent = send(connection, tenant_id, statement, { settings, ...this.#binding });
+      sent = send(sql, tenant_id, statement, settings);
       signal?.addEventListener('abort', cancel, { once: true });
-      return await Promise.race([answer(sent), closed]);
-    } catch (error) {
-      failure = error;
-      throw error;
-    } finally {
-      signal?.removeEventListener('abort', cancel);
-      if (failure === undefined || isRefusal(failure)) this.#pool.release(connection);
-      else this.#pool.discard(connection, isConnectionError(failure), sent?.settled ?? Promise.resolve());
-    }
+      return { answer: answer(sent), settled: Promise.allSettled(sent.all) };
+    });
+  try {
+    signal?.throwIfAborted();
+    return await attempt().catch((error: unknown) => {
+      if (!isLoss(error)) throw error;
+      return attempt();
+    });
+  } finally {
+    signal?.removeEventListener('abort', cancel);
   }
 }
 
 function send<Result extends Row>(
-  { sql }: ExclusiveConnection,
+  sql: Driver,
   tenant_id: string,
   statement: (tx: Tx) => PendingQuery<Result[]>,
-  { settings, bound_by }: Binding & { settings: ReadSettings },
+  settings: ReadSettings,
 ): Sent<Result> {
   const wanted = Object.entries(settings);
-  if (bound_by === 'statement' && wanted.length === 0) {
+  if (wanted.length === 0) {
     const rows = asTenant(sql, tenant_id, statement(sql)).execute();
-    return { rows, all: [rows], settled: Promise.allSettled([rows]) };
+    return { rows, all: [rows] };
   }
   const rows = statement(sql);
   const set = [['app.tenant_id', tenant_id] as const, ...wanted]
@@ -115,8 +67,7 @@ function send<Result extends Row>(
   const begun = sql.unsafe(`begin read only${set}`).simple().execute();
   const asked = rows.execute();
   const committed = sql.unsafe('commit').simple().execute();
-  const all = [begun, asked, committed];
-  return { rows, all, settled: Promise.allSettled(all) };
+  return { rows, all: [begun, asked, committed] };
 }
 
 /**

@@ -2,40 +2,52 @@ import postgres from 'postgres';
 import { isUuid } from '../ids.ts';
 import { retryPauseMs } from '../retry-pause.ts';
 import { parseTextArray, textArray } from './arrays.ts';
-import { boundStatements } from './bounded-statements.ts';
 import { ExclusivePool } from './exclusive-pool.ts';
 import {
   API_COUNTS,
   API_READS,
   API_WRITES,
-  limitOptions,
+  limitSettings,
   OWNER,
   PATIENT,
   PROCESSORS,
   REQUESTS_WAITING,
+  setAll,
   WATCHING,
   type SessionLimits,
 } from './limits.ts';
-import { PipelinedReader } from './pipelined-reader.ts';
-import type { Db, Postgres, Tx } from './port.ts';
+import { readPipelined } from './pipelined-reader.ts';
+import type { Db, Driver, Postgres, Tx } from './port.ts';
 import { runSession } from './session.ts';
-import { Transactions } from './transactions.ts';
+import { openDb } from './statements.ts';
+import { transact } from './transactions.ts';
 import { exactJson, parseExact } from '../exact-json.ts';
 
 /** The first word of our sessions' application_name. */
 export const APPLICATION = 'engagement';
 
 const POOL_SIZE = 10;
-const COUNT_POOL_SIZE = 4;
-/** Look-ups of memberships 2, projects 1, API keys 2, tenants 2, providers that call back 1. */
-const LOOKUP_POOL_SIZE = 8;
-const PING_POOL_SIZE = 1;
-const WATCH_POOL_SIZE = 1;
-const PATIENT_POOL_SIZE = 4;
-/** Sessions of processors: four evaluations, two that are retried, one rewriter, one that empties an outbox. */
-const SESSION_POOL_SIZE = 8;
-const REQUEST_POOL_SIZE = 4;
-const LONG_POOL_SIZE = 4;
+/**
+ * Connections of requests, and how many each purpose takes of them at most: fewer than all, and more than requests of one
+ * endpoint run at once, so a slow endpoint or purpose leaves some to the others.
+ */
+const API_POOL = { max: 8, reads: 7, writes: 7, counts: 3 };
+/** Each kind of look-up takes one or two. */
+const LOOKUP_POOL_SIZE = 4;
+/**
+ * Connections of processors and jobs. Sessions wait for other systems, and use statements and transactions (`work`)
+ * meanwhile: so they leave some to these, which wait for nobody. `waiting`: sessions that wait long, of the four jobs and
+ * of requests, of which two tenants may have two each.
+ */
+const SERVICE_POOL = {
+  max: 10,
+  work: 8,
+  sessions: 8,
+  of_processors: 5,
+  waiting: 6,
+  of_jobs: 4,
+  of_requests: 4,
+};
 const CONNECT_TIMEOUT_S = 10;
 /** For every connection: the server ends a session after 25 s without its client's machine, and with it its locks. */
 export const DEAD_PEER = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
@@ -73,41 +85,31 @@ interface PoolOptions {
 
 /**
  * A pool of connections. 64-bit integers are returned as `bigint`; `text[]` is the only array type that is returned as
- * an array. Transactions (`begin`) use `max` further connections of their own: see {@link Transactions}. Statements and
- * transactions that find every connection in use wait within the limits, beyond which they are rejected with TooBusy.
+ * an array. Statements and transactions each have a connection of their own until they end; those that find every
+ * connection in use wait within the limits, beyond which they are rejected with TooBusy.
  */
 export function connectPool(url: string, options: PoolOptions = {}): Db {
-  const max = options.max ?? POOL_SIZE;
-  const driver = connect(url, { ...options, max });
-  const pool = boundStatements(driver, max, (options.limits ?? OWNER).waiting);
-  const transactions = new Transactions(openPool(url, options, max));
-  const end = driver.end.bind(driver);
-  return Object.assign(pool, {
-    begin(
-      ...args: [work: (tx: Tx) => Promise<unknown>] | [settings: string, work: (tx: Tx) => Promise<unknown>]
-    ) {
-      const [settings, work] = args.length === 1 ? ['', args[0]] : args;
-      return transactions.run(settings, work);
-    },
-    async end(how: { timeout?: number } = {}) {
-      await Promise.all([transactions.close(how.timeout ?? CLOSE_TIMEOUT_S), end(how)]);
-    },
-  });
+  return dbOf(openPool(url, options), url, options);
 }
 
-function openPool(url: string, options: PoolOptions, max: number): ExclusivePool {
-  const { waiting } = options.limits ?? OWNER;
-  return new ExclusivePool((onClosed) => connect(url, { ...options, max: 1 }, onClosed), max, waiting);
+function openPool(url: string, options: PoolOptions): ExclusivePool {
+  const { max = POOL_SIZE, limits = OWNER } = options;
+  return new ExclusivePool((onClosed) => connect(url, options, onClosed), max, limits.waiting);
 }
 
-/** A driver with `max` connections; it calls `onClosed` each time one of them closes. */
-function connect(url: string, options: PoolOptions & { max: number }, onClosed?: () => void): Db {
+function dbOf(pool: ExclusivePool, url: string, options: PoolOptions): Db {
+  return openDb(pool, connect(url, options), CLOSE_TIMEOUT_S);
+}
+
+/** A driver with one connection; it calls `onClosed` each time that closes. */
+function connect(url: string, options: PoolOptions, onClosed?: () => void): Driver {
   return postgres(url, {
-    max: options.max,
+    max: 1,
     connect_timeout: CONNECT_TIMEOUT_S,
     idle_timeout: IDLE_TIMEOUT_S,
     // A connection of one caller at a time is used as long as it lives: the driver must not replace it meanwhile.
-    ...(onClosed === undefined ? { backoff: connectPauseS } : { max_lifetime: null }),
+    max_lifetime: null,
+    backoff: connectPauseS,
     onnotice: () => undefined,
     onclose: () => onClosed?.(),
     types: { bigint: postgres.BigInt, texts: TEXTS, json: JSON_TYPES },
@@ -123,7 +125,7 @@ function connect(url: string, options: PoolOptions & { max: number }, onClosed?:
 }
 
 /**
- * The pause in seconds before a shared connection is tried again. The driver's own pauses grow to 20 s, in which nobody
+ * The pause in seconds before a connection is tried again, such as the one that listens. The driver's own pauses grow to 20 s, in which nobody
  * notices that Postgres is back.
  */
 function connectPauseS(failures_before: number): number {
@@ -132,44 +134,41 @@ function connectPauseS(failures_before: number): number {
 
 /** Opens the pools behind {@link Postgres}, which connect on first use; the schema must have been migrated. */
 export function openPostgres(url: string): Postgres {
-  const role = 'engagement_api';
-  const transactions = new Transactions(openPool(url, { role, limits: API_WRITES }, POOL_SIZE));
-  const reader = new PipelinedReader(openPool(url, { role, limits: API_READS, read_only: true }, POOL_SIZE), {
-    bound_by: 'statement',
+  const api = openPool(url, {
+    role: 'engagement_api',
+    max: API_POOL.max,
+    limits: API_READS,
+    read_only: true,
   });
-  const counter = new PipelinedReader(
-    openPool(url, { role, limits: API_COUNTS, read_only: true }, COUNT_POOL_SIZE),
-    { bound_by: 'transaction' },
-  );
-  const looking_up = { role: 'engagement_service', limits: API_READS } as const;
-  const lookups = connectPool(url, { ...looking_up, max: LOOKUP_POOL_SIZE });
-  const pings = connectPool(url, { ...looking_up, max: PING_POOL_SIZE });
-  const processing = { role: 'engagement_service', for_key_batches: true } as const;
-  const service = connectPool(url, { ...processing, limits: PROCESSORS });
-  const watching = { ...processing, limits: WATCHING, read_only: true, keeps_plans: true };
-  const watch = connectPool(url, { ...watching, max: WATCH_POOL_SIZE });
-  const sessions = openPool(url, { ...processing, limits: PROCESSORS }, SESSION_POOL_SIZE);
-  const patient_sessions = openPool(url, { ...processing, limits: PATIENT }, PATIENT_POOL_SIZE);
-  const request_sessions = openPool(
-    url,
-    { ...processing, limits: { ...PATIENT, waiting: REQUESTS_WAITING } },
-    REQUEST_POOL_SIZE,
-  );
-  const long_sessions = openPool(url, { ...processing, limits: PATIENT }, LONG_POOL_SIZE);
+  const writes = api.share(API_POOL.writes, API_WRITES.waiting);
+  const reads = api.share(API_POOL.reads, API_READS.waiting);
+  const counts = api.share(API_POOL.counts, API_COUNTS.waiting);
+  const looking_up = { role: 'engagement_service', max: LOOKUP_POOL_SIZE, limits: API_READS };
+  const lookups = connectPool(url, looking_up);
+  const pings = lookups.share(1);
+  const processing = { role: 'engagement_service', for_key_batches: true, limits: PROCESSORS };
+  const watching = { ...processing, limits: WATCHING, read_only: true, keeps_plans: true, max: 1 };
+  const watch = connectPool(url, watching);
+  const processors = openPool(url, { ...processing, max: SERVICE_POOL.max });
+  const service = dbOf(processors.share(SERVICE_POOL.work, PROCESSORS.waiting), url, processing);
+  const sessions = processors.share(SERVICE_POOL.sessions, PATIENT.waiting);
+  const own_sessions = sessions.share(SERVICE_POOL.of_processors, PROCESSORS.waiting);
+  const waiting_sessions = sessions.share(SERVICE_POOL.waiting, PATIENT.waiting);
+  const patient_sessions = waiting_sessions.share(SERVICE_POOL.of_jobs, PATIENT.waiting);
+  const request_sessions = waiting_sessions.share(SERVICE_POOL.of_requests, REQUESTS_WAITING);
   return {
     service,
     lookups,
     watch,
-    session: (work) => runSession(sessions, work),
-    patientSession: (work) => runSession(patient_sessions, work),
-    requestSession: (work) => runSession(request_sessions, work),
-    longSession: (work) => runSession(long_sessions, work),
+    session: (work) => runSession(own_sessions, PROCESSORS, work),
+    patientSession: (work) => runSession(patient_sessions, PATIENT, work),
+    requestSession: (work) => runSession(request_sessions, PATIENT, work),
     asTenant<T>(tenant_id: string, work: (tx: Tx) => Promise<T>): Promise<T> {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
-      return transactions.run('', (tx) => {
+      return transact(writes, 'read write', (tx) => {
         // Not awaited, so that it is sent together with the first statement of `work`. If it fails, postgres.js rolls
         // back.
-        void tx`select set_config('app.tenant_id', ${tenant_id}, true)`.execute();
+        void setAll(tx, [['app.tenant_id', tenant_id], ...limitSettings(API_WRITES)], true).execute();
         return work(tx);
       });
     },
@@ -178,26 +177,16 @@ export function openPostgres(url: string): Postgres {
     },
     async readAsTenant(tenant_id, statement) {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
-      return reader.read(tenant_id, statement);
+      return readPipelined(reads, tenant_id, statement);
     },
     async countAsTenant(tenant_id, statement, settings, signal) {
       if (!isUuid(tenant_id)) throw new TypeError('tenant_id must be a UUID');
-      return counter.read(tenant_id, statement, settings, signal);
+      const limits = Object.fromEntries(limitSettings(API_COUNTS));
+      return readPipelined(counts, tenant_id, statement, { ...limits, ...settings }, signal);
     },
     async close() {
-      const pools = [
-        transactions,
-        reader,
-        counter,
-        sessions,
-        patient_sessions,
-        request_sessions,
-        long_sessions,
-      ];
-      await Promise.all([
-        ...pools.map((pool) => pool.close(CLOSE_TIMEOUT_S)),
-        ...[service, lookups, pings, watch].map((pool) => pool.end({ timeout: CLOSE_TIMEOUT_S })),
-      ]);
+      await api.close(CLOSE_TIMEOUT_S);
+      await Promise.all([service, lookups, watch].map((pool) => pool.end({ timeout: CLOSE_TIMEOUT_S })));
     },
   };
 }
@@ -210,7 +199,7 @@ function settingsOf(options: PoolOptions): { options: string } {
     ...(read_only === true ? ['-c default_transaction_read_only=on'] : []),
     ...(keeps_plans === true ? ['-c plan_cache_mode=force_generic_plan'] : []),
     DEAD_PEER,
-    ...limitOptions(limits),
+    ...limitSettings(limits).map(([name, value]) => `-c ${name}=${value}`),
   ];
   return { options: settings.join(' ') };
 }

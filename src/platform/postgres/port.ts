@@ -3,8 +3,14 @@ import type { ISql, PendingQuery, Row, Sql } from 'postgres';
 /** Types that our pools add to the driver's: 64-bit integers are `bigint` in both directions, `text[]` is an array. */
 type Types = { bigint: bigint; texts: (string | null)[] };
 
-/** A pool of connections. */
-export type Db = Sql<Types>;
+/** A driver instance. */
+export type Driver = Sql<Types>;
+
+/** A share of a pool of connections. */
+export interface Db extends Driver {
+  /** A part of it for one purpose: at most `max` of its statements run at once, so that others always find a connection. */
+  share(max: number): Db;
+}
 
 /** Anything that runs statements: a pool, or one of its transactions. */
 export type Tx = ISql<Types>;
@@ -41,8 +47,8 @@ export interface Postgres {
     statement: (tx: Tx) => PendingQuery<Result[]>,
   ): Promise<Result[]>;
   /**
-   * As `readAsTenant`, for statements over millions of rows: they may take a minute, on a few connections of their own,
-   * so that other reads do not wait for them. `settings` of Postgres hold for this statement. `signal` cancels it: then it
+   * As `readAsTenant`, for statements over millions of rows: they may take a minute, a few at once, so that other reads do
+   * not wait for them. `settings` of Postgres hold for this statement. `signal` cancels it: then it
    * rejects, with the reason of the signal or as Postgres refuses it (57014).
    */
   countAsTenant<Result extends Row>(
@@ -56,7 +62,7 @@ export interface Postgres {
   /**
    * The service role for what requests look up before anything else: API keys, memberships, projects, providers that
    * call back, and what is known of a tenant. Its connections are its own, and its statements wait 1 s for a lock, so
-   * no processor that waits for a lock holds up authentication. Each kind of look-up takes a share of it (`shareOf`).
+   * no processor that waits for a lock holds up authentication. Each kind of look-up takes a share of it.
    */
   lookups: Db;
   /**
@@ -66,13 +72,14 @@ export interface Postgres {
   watch: Db;
   /** Sessions of the service role, for processors. */
   session: RunSession;
-  /** Sessions of the service role for jobs that wait long for locks, which must not hold up processors. */
+  /**
+   * Sessions of the service role for jobs that wait long for locks or work for hours, such as a comparison of all stores:
+   * they must not hold up processors.
+   */
   patientSession: RunSession;
   /** As `patientSession`, for requests, whose callers wait: they hold up no job, and no job holds them up. */
   requestSession: RunSession;
-  /** Sessions of the service role for runs that last for hours, such as a comparison of all stores. */
-  longSession: RunSession;
-  /** Rejects when Postgres does not answer; it has a connection of its own, so it waits for nobody. */
+  /** Rejects when Postgres does not answer; it takes a share of the look-ups, so it waits for no processor. */
   ping(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,24 +1,33 @@
 import { randomUUID } from 'node:crypto';
 import postgres from 'postgres';
-import type { ExclusivePool } from './exclusive-pool.ts';
-import type { Db, Session, Tx } from './port.ts';
+import { lost, type ExclusivePool } from './exclusive-pool.ts';
+import { limitSettings, OWNER, setAll, type SessionLimits } from './limits.ts';
+import type { Driver, Session, Tx } from './port.ts';
 import { isLockTimeout } from './retry.ts';
-import { guarded, isDoubtful, lost, runTransaction } from './transactions.ts';
+import { guarded, isDoubtful, runTransaction } from './transactions.ts';
 
 /** The driver closes a connection that is idle for five minutes, which a session is while it waits. */
 const KEEP_ALIVE_MS = 60_000;
 /** A setting of the session that holds its id: a connection that the driver has replaced does not have it. */
 const ID_SETTING = 'app.session';
+/** Releases all locks, and gives the connection its own limits back. */
+const AT_END = `select pg_advisory_unlock_all(); ${limitSettings(OWNER)
+  .map(([name]) => `reset ${name}`)
+  .join('; ')}`;
 /** The wait for a lock is split, so that no statement waits longer; between two waits others may get the lock. */
 const LOCK_WAIT_MS = 800;
 /** A lock that others hold for longer is given up. */
 const MAX_WAIT_MS = 600_000;
 
 /**
- * Gives `work` a connection of the pool as a {@link Session}, and releases its locks afterwards. Rejects as `work` does,
- * and with `ConnectionLost` when the connection was lost.
+ * Gives `work` a connection as a {@link Session} with these limits, and releases its locks afterwards. Rejects as `work`
+ * does, and with `ConnectionLost` when the connection was lost.
  */
-export async function runSession<T>(pool: ExclusivePool, work: (session: Session) => Promise<T>): Promise<T> {
+export async function runSession<T>(
+  pool: ExclusivePool,
+  limits: SessionLimits,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
   const connection = await pool.acquire();
   let is_gone = false;
   // After such an error the driver may have replaced the connection.
@@ -32,7 +41,7 @@ export async function runSession<T>(pool: ExclusivePool, work: (session: Session
     if (!isLost()) void connection.sql`select 1`.catch(() => undefined);
   }, KEEP_ALIVE_MS);
   try {
-    await connection.sql`select set_config(${ID_SETTING}, ${id}, false)`;
+    await setAll(connection.sql, [[ID_SETTING, id], ...limitSettings(limits)], false);
     return await work({
       sql: guarded(connection.sql, () => {
         if (isLost()) throw lost();
@@ -49,7 +58,7 @@ export async function runSession<T>(pool: ExclusivePool, work: (session: Session
   } finally {
     clearInterval(keep_alive);
     if (!isLost()) {
-      await connection.sql`select pg_advisory_unlock_all()`.catch(() => {
+      await connection.sql.unsafe(AT_END).catch(() => {
         is_doubtful = true;
       });
     }
@@ -60,7 +69,7 @@ export async function runSession<T>(pool: ExclusivePool, work: (session: Session
 
 /** Runs a transaction, if the connection is still the one of the session. */
 async function beginIn<T>(
-  sql: Db,
+  sql: Driver,
   id: string,
   work: (tx: Tx) => Promise<T>,
   isLost: () => boolean,

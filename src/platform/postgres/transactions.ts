@@ -1,53 +1,43 @@
-import { ConnectionLost, isConnectionError, isRefusal, type ExclusivePool } from './exclusive-pool.ts';
-import type { Db, Tx } from './port.ts';
+import { isConnectionError, isRefusal, lost, type ExclusivePool } from './exclusive-pool.ts';
+import type { Driver, Tx } from './port.ts';
 
 /**
- * Runs transactions, each on a connection of its own. Once the connection is lost or the transaction is over, no
- * further statement of it is sent. The driver alone would send such a statement inside the next transaction on that
- * connection, which may be another tenant's. Also, the driver's own `rollback` on a lost connection ends the process.
+ * Runs `work` in a transaction on a connection of its own, and rolls it back when `work` rejects. `settings` are those of
+ * `begin`, such as `isolation level repeatable read`. Rejects with `ConnectionLost` when the connection is lost. If that
+ * happens before the commit is sent, the transaction is rolled back; if it happens later, the outcome is unknown.
+ *
+ * Once the connection is lost or the transaction is over, no further statement of it is sent. The driver alone would send
+ * such a statement inside the next transaction on that connection, which may be another tenant's. Also, the driver's own
+ * `rollback` on a lost connection ends the process.
  */
-export class Transactions {
-  #pool: ExclusivePool;
-
-  constructor(pool: ExclusivePool) {
-    this.#pool = pool;
-  }
-
-  /**
-   * Runs `work` in a transaction, which is rolled back when `work` rejects. `settings` are those of `begin`, such as
-   * `isolation level repeatable read`. Rejects with {@link ConnectionLost} when the connection is lost. If that happens
-   * before the commit is sent, the transaction is rolled back; if it happens later, the outcome is unknown.
-   */
-  async run<T>(settings: string, work: (tx: Tx) => Promise<T>): Promise<T> {
-    const connection = await this.#pool.acquire();
-    let is_lost = false;
-    connection.onClosed = () => {
-      is_lost = true;
-    };
-    let failure: unknown;
-    try {
-      return await runTransaction(connection.sql, settings, work, () => is_lost);
-    } catch (error) {
-      failure = error;
-      throw error;
-    } finally {
-      if (is_lost || isDoubtful(failure)) this.#pool.discard(connection, is_lost, Promise.resolve());
-      else this.#pool.release(connection);
-    }
-  }
-
-  /** Rejects further transactions and gives running ones at most `timeout_s` to finish. */
-  async close(timeout_s: number): Promise<void> {
-    await this.#pool.close(timeout_s);
+export async function transact<T>(
+  pool: ExclusivePool,
+  settings: string,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  const connection = await pool.acquire();
+  let is_lost = false;
+  connection.onClosed = () => {
+    is_lost = true;
+  };
+  let failure: unknown;
+  try {
+    return await runTransaction(connection.sql, settings, work, () => is_lost);
+  } catch (error) {
+    failure = error;
+    throw error;
+  } finally {
+    if (is_lost || isDoubtful(failure)) pool.discard(connection, is_lost, Promise.resolve());
+    else pool.release(connection);
   }
 }
 
 /**
- * Runs `work` in a transaction of a driver with one connection, as {@link Transactions.run} describes. `isLost` says
+ * Runs `work` in a transaction of a driver with one connection, as {@link transact} describes. `isLost` says
  * whether the connection was closed since the caller has it.
  */
 export async function runTransaction<T>(
-  sql: Db,
+  sql: Driver,
   settings: string,
   work: (tx: Tx) => Promise<T>,
   isLost: () => boolean,
@@ -98,9 +88,4 @@ export function guarded(tx: Tx, check: () => void): Tx {
  */
 export function isDoubtful(failure: unknown): boolean {
   return failure !== undefined && !isRefusal(failure) && isConnectionError(failure);
-}
-
-/** The error of a statement after the connection was closed. */
-export function lost(): ConnectionLost {
-  return new ConnectionLost('the connection to Postgres was lost', 'CONNECTION_CLOSED');
 }

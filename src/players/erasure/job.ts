@@ -156,7 +156,7 @@ async function emptyClickHouse(deps: EraseDeps, open: readonly Open[], stop: Abo
   const { postgres, clickhouse, clock } = deps;
   await waitUntilCaughtUp(deps, CATCH_UP_MS);
   stop.throwIfAborted();
-  await postgres.longSession(async (session) => {
+  await postgres.patientSession(async (session) => {
     // event-rewriter derives rows from the rows before: it must not write back what it has read before.
     await takeLock(session, REWRITER_LOCK, REWRITER_PATIENCE_MS);
     const people = open.map(({ person }) => person);

@@ -5,7 +5,6 @@ import { StaleIfErrorCache, type Load } from '../../platform/stale-if-error-cach
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
-import { shareOf } from '../../platform/postgres/bounded-statements.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import { withinTime } from '../../platform/time-limit.ts';
 import { findTenantMoney, type TenantMoney } from '../money-queries.ts';
@@ -101,7 +100,7 @@ interface OpenOptions extends Omit<CacheOptions, 'load'> {
 /** Opens the cache over Postgres; one per process. */
 export async function openTenantCapabilities(options: OpenOptions): Promise<TenantCapabilityCache> {
   const { sql, notifications, ...shared } = options;
-  const own_sql = shareOf(sql, STATEMENTS);
+  const own_sql = sql.share(STATEMENTS);
   const load = (tenant_id: string) =>
     withinTime(
       LOAD_LIMIT_MS,

@@ -319,7 +319,7 @@ describe('the rewriter', () => {
       const { tenant_id, project_id } = operator.tenant;
       const projects = new Map([['', { tenant_id, project_id }]]);
       const catchUp = () => sunk(service.platform);
-      await service.platform.postgres.longSession((session) =>
+      await service.platform.postgres.patientSession((session) =>
         rebuild({ engines: service.platform, session, catchUp }, new Map([['events', projects]])),
       );
     }

@@ -7,7 +7,6 @@ import { envelope } from '../../../http/envelope.ts';
 import { decryptSecrets } from '../../providers/credentials.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { isUuid } from '../../../platform/ids.ts';
-import { shareOf } from '../../../platform/postgres/bounded-statements.ts';
 import type { Db, Postgres } from '../../../platform/postgres/port.ts';
 import type { EncryptionKeys } from '../../../platform/encryption.ts';
 import { applyAll, applyReply } from './apply.ts';
@@ -43,7 +42,7 @@ interface RouteDeps extends Deps {
 
 /** The callbacks of providers about messages (spec part 4). */
 export function callbackEndpoints(deps: Deps): AnyEndpoint[] {
-  const lookups = shareOf(deps.postgres.lookups, LOOKUPS);
+  const lookups = deps.postgres.lookups.share(LOOKUPS);
   return [sendgridEndpoint({ ...deps, lookups }), twilioEndpoint({ ...deps, lookups })];
 }
 
