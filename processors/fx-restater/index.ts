@@ -6,7 +6,7 @@ import { isRefusal } from '../../src/platform/postgres/exclusive-pool.ts';
 import { describeHolder, readHolders } from '../../src/platform/postgres/horizon.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Postgres } from '../../src/platform/postgres/port.ts';
-import { isPast } from '../../src/platform/postgres/transaction-queries.ts';
+import { isPast } from '../../src/platform/postgres/horizon.ts';
 import type { Platform } from '../../src/platform/platform.ts';
 
 /** NOTIFY channel: a trigger in Postgres notifies it of every change of rates. */

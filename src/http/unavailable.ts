@@ -1,4 +1,4 @@
-import { OUT_OF_MEMORY, OUTAGES } from '../platform/clickhouse/error-codes.ts';
+import { OUT_OF_MEMORY, OUTAGES } from '../platform/clickhouse/port.ts';
 
 /** Error codes of failed or lost connections: of the operating system, of postgres.js, and of Postgres. */
 const CODES = new Set([

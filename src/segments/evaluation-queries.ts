@@ -1,9 +1,8 @@
 import { ApiError } from '../errors.ts';
-import type { ClickHouse } from '../platform/clickhouse/port.ts';
+import { OUT_OF_MEMORY, type ClickHouse } from '../platform/clickhouse/port.ts';
 import { newId } from '../platform/ids.ts';
 import type { PendingMembershipChange } from './membership-queries.ts';
 import type { SegmentRef } from './queries.ts';
-import { OUT_OF_MEMORY } from '../platform/clickhouse/error-codes.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Group } from './language/conditions.ts';
 import { MAX_FIELD, parameterBytes } from './sql/bindings.ts';

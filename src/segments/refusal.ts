@@ -1,6 +1,5 @@
 import { ApiError } from '../errors.ts';
-import { OUT_OF_MEMORY, OUTAGES } from '../platform/clickhouse/error-codes.ts';
-import { StatementTimedOut } from '../platform/clickhouse/port.ts';
+import { OUT_OF_MEMORY, OUTAGES, StatementTimedOut } from '../platform/clickhouse/port.ts';
 
 /** Statements that may be refused while items are bisected, and the time they may take, before it is given up. */
 const MAX_REFUSED = 16;

@@ -7,7 +7,7 @@ import type { Sum } from '../money/totals.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
-import { takeTransactionId } from '../../platform/postgres/transaction-queries.ts';
+import { takeTransactionId } from '../../platform/postgres/horizon.ts';
 import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
 import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 

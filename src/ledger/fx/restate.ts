@@ -10,7 +10,7 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Db, Tx } from '../../platform/postgres/port.ts';
 import { isOverflow, WriteConflict, retryConflicts } from '../../platform/postgres/retry.ts';
-import { takeTransactionId } from '../../platform/postgres/transaction-queries.ts';
+import { takeTransactionId } from '../../platform/postgres/horizon.ts';
 import {
   addToLockedTotals,
   deleteRateChange,

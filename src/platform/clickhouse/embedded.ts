@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { createClient, type ClickHouseClientConfigOptions } from '@clickhouse/client';
-import { EngineMissing } from '../engine-missing.ts';
+import { EngineMissing } from '../startup-error.ts';
 import { wrapClient } from './client.ts';
 import { Sessions } from './embedded-sessions.ts';
 import type { ClickHouse } from './port.ts';

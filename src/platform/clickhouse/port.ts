@@ -46,3 +46,14 @@ export class StillRunning extends Error {
     super(`an earlier "${name}" still runs in ClickHouse${failure && `, and fails: ${failure}`}`, options);
   }
 }
+
+/** ClickHouse's code for too little memory. */
+export const OUT_OF_MEMORY = '241';
+
+/**
+ * ClickHouse's codes that say nothing about the statement: cancelled, too many statements, network errors, a table that
+ * is read-only, missing or restarting, no rights, no keeper, no disk.
+ */
+export const OUTAGES: ReadonlySet<string> = new Set(
+  '60 74 81 193 194 202 209 210 225 236 242 243 319 394 439 497 499 516 999 1000 1001 1002'.split(' '),
+);

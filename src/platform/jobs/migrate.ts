@@ -1,8 +1,7 @@
 import { runMigrations } from 'graphile-worker';
 import type { Logger } from '../logger.ts';
 import { PATIENCE, repeatWhileLocked, TABLE_LOCK_MS } from '../postgres/migrate.ts';
-import { connectJobs } from './connections.ts';
-import { libraryLogger } from './library-logger.ts';
+import { connectJobs, libraryLogger } from './connections.ts';
 
 /**
  * Brings the schema `graphile_worker` up to date. Every process does this at its start, also one that only adds jobs.

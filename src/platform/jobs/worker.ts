@@ -12,8 +12,7 @@ import type { Pool } from 'pg';
 import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { watchWorkerLiveness } from './worker-liveness.ts';
-import { connectJobs, JOB_LIMITS } from './connections.ts';
-import { libraryLogger } from './library-logger.ts';
+import { connectJobs, JOB_LIMITS, libraryLogger } from './connections.ts';
 import type { CronEntry, JobWorker, Task } from './port.ts';
 
 const CONCURRENCY = 4;

@@ -7,9 +7,8 @@ import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
-import { StartupError } from '../startup-error.ts';
 import { APPLICATION } from './pool.ts';
-import { EngineMissing } from '../engine-missing.ts';
+import { EngineMissing, StartupError } from '../startup-error.ts';
 import { checkReachable, findServerUser, changeOwner, type ServerUser } from './server-user.ts';
 
 const run = promisify(execFile);

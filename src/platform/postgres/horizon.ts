@@ -2,7 +2,7 @@ import type { Gauge } from 'prom-client';
 import type { Logger } from '../logger.ts';
 import { startPolling, type PollLoop } from '../poll-loop.ts';
 import { limitTransaction } from './limits.ts';
-import type { Db } from './port.ts';
+import type { Db, Tx } from './port.ts';
 
 /**
  * What keeps the horizon from advancing: mirrors and fx-restater wait for its transaction, and vacuum keeps what it may
@@ -121,4 +121,18 @@ export function startHorizonWatch(options: WatchOptions): PollLoop {
     await watch.look();
     return false;
   });
+}
+
+/** Assigns an id to the transaction, above all ids assigned before. A single statement outside of one is a transaction. */
+export async function takeTransactionId(tx: Tx): Promise<string> {
+  const [row] = await tx<{ xid: string }[]>`select pg_current_xact_id()::text as xid`;
+  if (row === undefined) throw new Error('Postgres gave no transaction id');
+  return row.xid;
+}
+
+/** Whether every transaction below `until_xid` has ended. */
+export async function isPast(sql: Tx, until_xid: string): Promise<boolean> {
+  const [row] = await sql<{ past: boolean }[]>`
+    select pg_snapshot_xmin(pg_current_snapshot()) >= ${until_xid}::text::xid8 as past`;
+  return row?.past ?? false;
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts, WriteConflict } from '../../platform/postgres/retry.ts';
-import { isPast, takeTransactionId } from '../../platform/postgres/transaction-queries.ts';
+import { isPast, takeTransactionId } from '../../platform/postgres/horizon.ts';
 import type { ErasedPerson, PlayerDependent } from '../dependents.ts';
 import { addressHash } from '../../protection/exclusions/erasure-key.ts';
 import { giveProtections } from '../../protection/exclusions/kept.ts';
