@@ -13,7 +13,7 @@ import {
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import { isDoubtful } from '../../platform/postgres/transactions.ts';
+import { isDoubtful } from '../../platform/postgres/exclusive-pool.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import { conclude, concludeLocked, type Concluded, type Conclusion } from './conclude.ts';
 import type { GrantRow } from './grant-row.ts';

@@ -9,7 +9,7 @@ import { limitBatch, TransactionBatcher, type BatchOutcome } from '../../platfor
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import { isDoubtful } from '../../platform/postgres/transactions.ts';
+import { isDoubtful } from '../../platform/postgres/exclusive-pool.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { AskedGrant, CheckedGrant } from './checks.ts';
 import { grantJson, type GrantRow } from './grant-row.ts';

@@ -66,11 +66,12 @@ function tlsOf(mode: string): NonNullable<ClientConfig['ssl']> {
 
 /**
  * Writes graphile-worker's messages to our log: its errors and warnings at level `warn`, its `info` at level `debug`.
- * Messages about failed jobs are dropped, because the worker reports those itself.
+ * Messages about failed jobs are dropped, because the worker reports those itself; and the advice to have a connection for
+ * each job, because jobs use the service's pools.
  */
 export function libraryLogger(logger: Logger): LibraryLogger {
   return new LibraryLogger(() => (level, message, meta) => {
-    if (meta?.['failure'] === true) return;
+    if (meta?.['failure'] === true || meta?.['concurrency'] !== undefined) return;
     const error = meta?.['error'];
     const fields = error === undefined ? {} : { err: error };
     const text = `jobs: ${message}`;

@@ -11,6 +11,8 @@ export interface ExclusiveConnection {
   sql: Driver;
   /** Called when the connection was closed. */
   onClosed: () => void;
+  /** Whether it was closed, or may have been, since its caller has it: the driver may have replaced it. */
+  is_lost: boolean;
 }
 
 /** The connection was lost, or the pool was closed. `code` is one of the driver's error codes. */
@@ -123,6 +125,27 @@ export class ExclusivePool {
   }
 
   /**
+   * Gives `work` a connection, which is discarded afterwards when it was lost or its state is uncertain after the error of
+   * `work`. Rejects as `work` and `acquire` do.
+   */
+  async use<T>(work: (connection: ExclusiveConnection) => Promise<T>): Promise<T> {
+    const connection = await this.acquire();
+    let is_closed = false;
+    connection.onClosed = () => {
+      is_closed = connection.is_lost = true;
+    };
+    try {
+      return await work(connection);
+    } catch (error) {
+      connection.is_lost ||= isDoubtful(error);
+      throw error;
+    } finally {
+      if (connection.is_lost) this.discard(connection, is_closed, Promise.resolve());
+      else this.release(connection);
+    }
+  }
+
+  /**
    * Sends statements on a connection, and settles as their answer does; rejects with {@link ConnectionLost} when the
    * connection is lost before.
    */
@@ -172,6 +195,7 @@ export class ExclusivePool {
     const connection: ExclusiveConnection = {
       sql: this.#connections.connect(() => connection.onClosed()),
       onClosed: () => undefined,
+      is_lost: false,
     };
     this.#connections.open.add(connection);
     return connection;
@@ -225,4 +249,12 @@ export function isRefusal(error: unknown): boolean {
 export function isConnectionError(error: unknown): boolean {
   const { code } = error as { code?: string };
   return error instanceof postgres.PostgresError || /^(E[A-Z_]+|CONNECT\w+)$/.test(code ?? '');
+}
+
+/**
+ * Whether the state of the connection is uncertain after `failure`. It is not after an error of `work` or a refusal by
+ * Postgres, because the rollback that followed succeeded.
+ */
+export function isDoubtful(failure: unknown): boolean {
+  return failure !== undefined && !isRefusal(failure) && isConnectionError(failure);
 }

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import postgres from 'postgres';
-import { lost, type ExclusivePool } from './exclusive-pool.ts';
+import { isDoubtful, lost, type ExclusiveConnection, type ExclusivePool } from './exclusive-pool.ts';
 import { limitSettings, OWNER, setAll, type SessionLimits } from './limits.ts';
-import type { Driver, Session, Tx } from './port.ts';
+import type { Session, Tx } from './port.ts';
 import { isLockTimeout } from './retry.ts';
-import { guarded, isDoubtful, runTransaction } from './transactions.ts';
+import { guarded, runTransaction } from './transactions.ts';
 
 /** The driver closes a connection that is idle for five minutes, which a session is while it waits. */
 const KEEP_ALIVE_MS = 60_000;
@@ -28,63 +28,50 @@ export async function runSession<T>(
   limits: SessionLimits,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
-  const connection = await pool.acquire();
-  let is_gone = false;
-  // After such an error the driver may have replaced the connection.
-  let is_doubtful = false;
-  connection.onClosed = () => {
-    is_gone = true;
-  };
-  const isLost = () => is_gone || is_doubtful;
-  const id = randomUUID();
-  const keep_alive = setInterval(() => {
-    if (!isLost()) void connection.sql`select 1`.catch(() => undefined);
-  }, KEEP_ALIVE_MS);
-  try {
-    await setAll(connection.sql, [[ID_SETTING, id], ...limitSettings(limits)], false);
-    return await work({
-      sql: guarded(connection.sql, () => {
-        if (isLost()) throw lost();
-      }),
-      begin: (work_of_transaction) =>
-        beginIn(connection.sql, id, work_of_transaction, isLost).catch((error: unknown) => {
-          is_doubtful ||= isDoubtful(error);
-          throw error;
+  return pool.use(async (connection) => {
+    const { sql } = connection;
+    const id = randomUUID();
+    const keep_alive = setInterval(() => {
+      if (!connection.is_lost) void sql`select 1`.catch(() => undefined);
+    }, KEEP_ALIVE_MS);
+    try {
+      await setAll(sql, [[ID_SETTING, id], ...limitSettings(limits)], false);
+      return await work({
+        sql: guarded(sql, () => {
+          if (connection.is_lost) throw lost();
         }),
-    });
-  } catch (error) {
-    is_doubtful ||= isDoubtful(error);
-    throw error;
-  } finally {
-    clearInterval(keep_alive);
-    if (!isLost()) {
-      await connection.sql.unsafe(AT_END).catch(() => {
-        is_doubtful = true;
+        begin: (work_of_transaction) =>
+          beginIn(connection, id, work_of_transaction).catch((error: unknown) => {
+            connection.is_lost ||= isDoubtful(error);
+            throw error;
+          }),
       });
+    } catch (error) {
+      connection.is_lost ||= isDoubtful(error);
+      throw error;
+    } finally {
+      clearInterval(keep_alive);
+      if (!connection.is_lost) {
+        await sql.unsafe(AT_END).catch(() => {
+          connection.is_lost = true;
+        });
+      }
     }
-    if (isLost()) pool.discard(connection, is_gone, Promise.resolve());
-    else pool.release(connection);
-  }
+  });
 }
 
 /** Runs a transaction, if the connection is still the one of the session. */
 async function beginIn<T>(
-  sql: Driver,
+  connection: ExclusiveConnection,
   id: string,
   work: (tx: Tx) => Promise<T>,
-  isLost: () => boolean,
 ): Promise<T> {
-  if (isLost()) throw lost();
-  return runTransaction(
-    sql,
-    '',
-    async (tx) => {
-      const [row] = await tx<{ id: string | null }[]>`select current_setting(${ID_SETTING}, true) as id`;
-      if (row?.id !== id) throw lost();
-      return work(tx);
-    },
-    isLost,
-  );
+  if (connection.is_lost) throw lost();
+  return runTransaction(connection, '', async (tx) => {
+    const [row] = await tx<{ id: string | null }[]>`select current_setting(${ID_SETTING}, true) as id`;
+    if (row?.id !== id) throw lost();
+    return work(tx);
+  });
 }
 
 /**

@@ -1,5 +1,5 @@
-import { isConnectionError, isRefusal, lost, type ExclusivePool } from './exclusive-pool.ts';
-import type { Driver, Tx } from './port.ts';
+import { lost, type ExclusiveConnection, type ExclusivePool } from './exclusive-pool.ts';
+import type { Tx } from './port.ts';
 
 /**
  * Runs `work` in a transaction on a connection of its own, and rolls it back when `work` rejects. `settings` are those of
@@ -15,45 +15,27 @@ export async function transact<T>(
   settings: string,
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
-  const connection = await pool.acquire();
-  let is_lost = false;
-  connection.onClosed = () => {
-    is_lost = true;
-  };
-  let failure: unknown;
-  try {
-    return await runTransaction(connection.sql, settings, work, () => is_lost);
-  } catch (error) {
-    failure = error;
-    throw error;
-  } finally {
-    if (is_lost || isDoubtful(failure)) pool.discard(connection, is_lost, Promise.resolve());
-    else pool.release(connection);
-  }
+  return pool.use((connection) => runTransaction(connection, settings, work));
 }
 
-/**
- * Runs `work` in a transaction of a driver with one connection, as {@link transact} describes. `isLost` says
- * whether the connection was closed since the caller has it.
- */
+/** Runs `work` in a transaction of this connection, as {@link transact} describes. */
 export async function runTransaction<T>(
-  sql: Driver,
+  connection: ExclusiveConnection,
   settings: string,
   work: (tx: Tx) => Promise<T>,
-  isLost: () => boolean,
 ): Promise<T> {
   let is_over = false;
   const check = () => {
-    if (isLost()) throw lost();
+    if (connection.is_lost) throw lost();
     if (is_over) throw new Error('the transaction is over: a statement was issued that was not awaited');
   };
   try {
-    return (await sql.begin(settings, (tx) => {
+    return (await connection.sql.begin(settings, (tx) => {
       return new Promise<T>((resolve, reject) => {
         // When the connection is lost, this promise must never settle: the driver would then send a commit or a
         // rollback. `begin` itself rejects in that case.
         const end = (settle: () => void) => {
-          if (isLost() || is_over) return;
+          if (connection.is_lost || is_over) return;
           is_over = true;
           settle();
         };
@@ -80,12 +62,4 @@ export function guarded(tx: Tx, check: () => void): Tx {
       return Reflect.get(target, name) as unknown;
     },
   });
-}
-
-/**
- * Whether the state of the connection is uncertain after `failure`. It is not after an error of `work` or a refusal by
- * Postgres, because the rollback that followed succeeded.
- */
-export function isDoubtful(failure: unknown): boolean {
-  return failure !== undefined && !isRefusal(failure) && isConnectionError(failure);
 }
