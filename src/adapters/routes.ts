@@ -2,18 +2,17 @@ import { z } from 'zod';
 import { validationError } from '../errors.ts';
 import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
 import { envelope } from '../http/envelope.ts';
-import { PAGE_QUERY, readPage, TIME_AND_ID, type PageQuery } from '../http/keyset-page.ts';
+import { listOf, PAGE_QUERY, type PageQuery } from '../http/keyset-page.ts';
 import { refuseUnwritable } from '../http/not-writable.ts';
 import { refOf } from '../http/record.ts';
 import { isUuid } from '../platform/ids.ts';
-import type { Listed, TimePosition } from '../platform/postgres/keyset.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
 import { adapterResourceOf, sandboxBonusOf } from './adapter-json.ts';
 import { changeAdapter, createAdapter, rotateSecret, type ChangeDeps, type WithSecret } from './change.ts';
 import { SANDBOX_SLUG } from './platform.ts';
-import { listAdapters, type AdapterRow } from './queries.ts';
+import { listAdapters } from './queries.ts';
 import { ADAPTER, findAdapter } from './read.ts';
-import { listBonuses, type SandboxBonusRow, type SandboxRef } from './sandbox-queries.ts';
+import { listBonuses, type SandboxRef } from './sandbox-queries.ts';
 import {
   adapterResource,
   adapterWithSecret,
@@ -97,21 +96,13 @@ function readingEndpoints({ postgres }: ChangeDeps): AnyEndpoint[] {
       response: z.array(adapterResource),
       shape: 'list',
       errors: [],
-      handle: async ({ caller: { tenant_id, project_id }, query }) => {
-        const { rows, next_cursor } = await readPage<Listed<AdapterRow>, TimePosition>(
-          {
-            scope: { kind: 'adapters', project_id, filters: {} },
-            shape: TIME_AND_ID,
-            positionOf: (row) => [String(row.created_us), row.adapter_id],
-            select: (after, count) =>
-              postgres.readAsTenant(tenant_id, (tx) =>
-                listAdapters(tx, { tenant_id, project_id }, after, count),
-              ),
-          },
-          query,
-        );
-        return envelope(rows.map(adapterResourceOf), { next_cursor });
-      },
+      handle: ({ caller, query }) =>
+        listOf(postgres, caller, query, {
+          kind: 'adapters',
+          select: (tx, after, limit) => listAdapters(tx, caller, after, limit),
+          positionOf: (row) => [row.created_us, row.adapter_id],
+          show: adapterResourceOf,
+        }),
     }),
     endpoint({
       method: 'GET',
@@ -154,20 +145,13 @@ function readingEndpoints({ postgres }: ChangeDeps): AnyEndpoint[] {
   ];
 }
 
-async function bonusPage(postgres: Postgres, sandbox: SandboxRef, query: PageQuery): Promise<string> {
-  const { rows, next_cursor } = await readPage<SandboxBonusRow, readonly [string]>(
-    {
-      scope: {
-        kind: 'sandbox-bonuses',
-        project_id: sandbox.project_id,
-        filters: { adapter_slug: sandbox.adapter_slug },
-      },
-      shape: [isUuid],
-      positionOf: (row) => [row.platform_bonus_id],
-      select: (after, count) =>
-        postgres.readAsTenant(sandbox.tenant_id, (tx) => listBonuses(tx, sandbox, after?.[0], count)),
-    },
-    query,
-  );
-  return envelope(rows.map(sandboxBonusOf), { next_cursor });
+function bonusPage(postgres: Postgres, sandbox: SandboxRef, query: PageQuery): Promise<string> {
+  return listOf(postgres, sandbox, query, {
+    kind: 'sandbox-bonuses',
+    bound: { adapter_slug: sandbox.adapter_slug },
+    shape: [isUuid],
+    select: (tx, after, limit) => listBonuses(tx, sandbox, after?.[0], limit),
+    positionOf: (row) => [row.platform_bonus_id],
+    show: sandboxBonusOf,
+  });
 }

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import type { SessionPrincipal } from './auth/session.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Listed, TimePosition } from '../platform/postgres/keyset.ts';
 import type { Postgres } from '../platform/postgres/port.ts';
 import type { Auditing } from './audit.ts';
 import type { CursorScope } from './cursor.ts';
 import { endpoint, type AnyEndpoint, type Call } from './endpoint.ts';
 import { envelope } from './envelope.ts';
-import { PAGE_QUERY, readPage, TIME_AND_ID, type PageQuery } from './keyset-page.ts';
+import { listOf, PAGE_QUERY, type PageQuery } from './keyset-page.ts';
 import { refuseUnwritable } from './not-writable.ts';
 import { ownerOf, refOf, type OwnerOf, type RecordRef, type Scope } from './record.ts';
 import type { Listing, Resource } from './resource.ts';
@@ -134,26 +133,16 @@ function listEndpoint<
     response: z.array(listed),
     shape: 'list',
     errors: [],
-    handle: async ({ caller, query }) => {
+    handle: ({ caller, query }) => {
       const owner = ownerOf(kind.scope, caller);
-      // The cursor of a list of the tenant's records is bound to the tenant instead of a project.
-      const { tenant_id, project_id = tenant_id }: { tenant_id: string; project_id?: string } = owner;
-      const { cursor, limit, ...rest } = query as PageQuery;
-      // By the schema above, all other query parameters are filters.
-      const filters = rest as Filters;
-      const { rows, next_cursor } = await readPage<Listed<Row>, TimePosition>(
-        {
-          scope: { kind: collection, project_id, filters },
-          shape: TIME_AND_ID,
-          positionOf: (row) => [String(row.created_us), row[kind.id]],
-          select: (after, count) =>
-            postgres.readAsTenant(tenant_id, (tx) => list(tx, owner, filters, after, count)),
-        },
-        { cursor, limit },
-      );
       const now_ms = clock.now_ms();
-      const shown = rows.map((row) => toJson(row, owner, now_ms));
-      return envelope(shown, { next_cursor });
+      return listOf(postgres, owner, query as PageQuery & Filters, {
+        kind: collection,
+        // By the schema above, all other query parameters are filters.
+        select: (tx, after, limit, filters) => list(tx, owner, filters as unknown as Filters, after, limit),
+        positionOf: (row) => [row.created_us, row[kind.id]],
+        show: (row) => toJson(row, owner, now_ms),
+      });
     },
   });
 }

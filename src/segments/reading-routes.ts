@@ -1,16 +1,15 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../http/endpoint.ts';
 import { envelope } from '../http/envelope.ts';
-import { readPage, TIME_AND_ID, type PageQuery } from '../http/keyset-page.ts';
+import { listOf, type PageQuery } from '../http/keyset-page.ts';
 import { refOf } from '../http/record.ts';
 import { isUuid } from '../platform/ids.ts';
-import type { TimePosition } from '../platform/postgres/keyset.ts';
 import { requirePlayer } from '../players/profile/read.ts';
 import type { Platform } from '../platform/platform.ts';
 import { vocabulary } from './language/vocabulary.ts';
 import type { SegmentRef } from './queries.ts';
 import { requireSegment, SEGMENT } from './read.ts';
-import { listMembers, listPlayerSegments, type MemberRow, type PlayerSegmentRow } from './reading-queries.ts';
+import { listMembers, listPlayerSegments } from './reading-queries.ts';
 import {
   historyQuery,
   pageQuery,
@@ -114,19 +113,15 @@ function overviewEndpoints(deps: Deps): AnyEndpoint[] {
 }
 
 async function memberPage({ postgres }: Deps, ref: SegmentRef, page: PageQuery): Promise<string> {
-  const { tenant_id, project_id, segment_id } = ref;
   await requireSegment(postgres, ref);
-  const { rows, next_cursor } = await readPage<MemberRow, readonly [string]>(
-    {
-      scope: { kind: 'segment-members', project_id, filters: { segment_id } },
-      shape: [isUuid],
-      positionOf: (row) => [row.player_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listMembers(tx, ref, after?.[0], count)),
-    },
-    page,
-  );
-  return envelope(rows, { next_cursor });
+  return listOf(postgres, ref, page, {
+    kind: 'segment-members',
+    bound: { segment_id: ref.segment_id },
+    shape: [isUuid],
+    select: (tx, after, limit) => listMembers(tx, ref, after?.[0], limit),
+    positionOf: (row) => [row.player_id],
+    show: (row) => row,
+  });
 }
 
 async function playerPage(
@@ -137,16 +132,11 @@ async function playerPage(
 ): Promise<string> {
   const { player_id } = await requirePlayer(postgres, { tenant_id, project_id, player_id: id });
   const ref = { tenant_id, project_id, player_id };
-  const { rows, next_cursor } = await readPage<PlayerSegmentRow, TimePosition>(
-    {
-      scope: { kind: 'player-segments', project_id, filters: { player_id } },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.entered_us), row.segment_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listPlayerSegments(tx, ref, after, count)),
-    },
-    page,
-  );
-  const shown = rows.map(({ entered_us: _entered_us, ...row }) => row);
-  return envelope(shown, { next_cursor });
+  return listOf(postgres, ref, page, {
+    kind: 'player-segments',
+    bound: { player_id },
+    select: (tx, after, limit) => listPlayerSegments(tx, ref, after, limit),
+    positionOf: (row) => [row.entered_us, row.segment_id],
+    show: ({ entered_us: _entered_us, ...row }) => row,
+  });
 }

@@ -2,16 +2,15 @@ import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { settingsJson } from './campaign-json.ts';
-import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import { PAGE_QUERY, pageOf } from '../../http/keyset-page.ts';
 import { refuseUnwritable } from '../../http/not-writable.ts';
 import { ownerOf, refOf } from '../../http/record.ts';
-import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import { wireAmount } from '../templates/config.ts';
 import { changeBonusCampaign, createBonusCampaign } from './change.ts';
 import { DryRuns } from './dry-run.ts';
 import { grantToMember } from './internal-grant.ts';
 import { countCampaignMembers, startIssue } from './issue.ts';
-import { listBonusCampaigns, type BonusCampaignRow } from './queries.ts';
+import { listBonusCampaigns } from './queries.ts';
 import { BONUS_CAMPAIGN, findBonusCampaign, showCampaigns } from './read.ts';
 import {
   BONUS_CAMPAIGN_FILTERS,
@@ -56,19 +55,11 @@ function readEndpoints({ postgres }: WorkDeps): AnyEndpoint[] {
       errors: [],
       handle: async ({ caller, query }) => {
         const project = ownerOf('project', caller);
-        const { cursor, limit, ...filters } = query;
-        const { rows, next_cursor } = await readPage<Listed<BonusCampaignRow>, TimePosition>(
-          {
-            scope: { kind: 'bonus-campaigns', project_id: project.project_id, filters },
-            shape: TIME_AND_ID,
-            positionOf: (row) => [String(row.created_us), row.campaign_id],
-            select: (after, count) =>
-              postgres.readAsTenant(project.tenant_id, (tx) =>
-                listBonusCampaigns(tx, project, filters, after, count),
-              ),
-          },
-          { cursor, limit },
-        );
+        const { rows, next_cursor } = await pageOf(postgres, project, query, {
+          kind: 'bonus-campaigns',
+          select: (tx, after, limit, filters) => listBonusCampaigns(tx, project, filters, after, limit),
+          positionOf: (row) => [row.created_us, row.campaign_id],
+        });
         return envelope(await showCampaigns(postgres, project, rows), { next_cursor });
       },
     }),

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { validationError } from '../../errors.ts';
 import { endpoint, type AnyEndpoint, type SessionOrInternal } from '../../http/endpoint.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
-import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import { listOf, PAGE_QUERY } from '../../http/keyset-page.ts';
+import { JsonText } from '../../platform/exact-json.ts';
 import { refOf } from '../../http/record.ts';
-import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import { withListedPlayer } from '../../players/profile/read.ts';
 import { createAuditWriter } from '../../tenants/audit/write.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
@@ -13,7 +13,7 @@ import { cancelGrant } from './cancel.ts';
 import { Conclusions } from './conclusions.ts';
 import { answerTo, grantSaga, type GrantDeps, type Shared } from './create.ts';
 import { Intents } from './intents.ts';
-import { grantText, type GrantRow } from './grant-row.ts';
+import { grantText } from './grant-row.ts';
 import { listGrants } from './queries.ts';
 import { findGrant, GRANT } from './read.ts';
 import {
@@ -42,21 +42,13 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
       errors: [],
       handle: async ({ caller, query }) => {
         const project = projectRefOf(caller);
-        const { cursor, limit, ...asked } = query;
-        const filters = await withListedPlayer(deps.postgres, project, asked);
-        const { rows, next_cursor } = await readPage<Listed<GrantRow>, TimePosition>(
-          {
-            scope: { kind: 'bonus-grants', project_id: project.project_id, filters: asked },
-            shape: TIME_AND_ID,
-            positionOf: (row) => [String(row.created_us), row.grant_id],
-            select: (after, count) =>
-              deps.postgres.readAsTenant(project.tenant_id, (tx) =>
-                listGrants(tx, project, filters, after, count),
-              ),
-          },
-          { cursor, limit },
-        );
-        return envelopeOfText(`[${rows.map((row) => grantText(row)).join(',')}]`, { next_cursor });
+        const filters = await withListedPlayer(deps.postgres, project, query);
+        return listOf(deps.postgres, project, query, {
+          kind: 'bonus-grants',
+          select: (tx, after, limit) => listGrants(tx, project, filters, after, limit),
+          positionOf: (row) => [row.created_us, row.grant_id],
+          show: (row) => new JsonText(grantText(row)),
+        });
       },
     }),
     endpoint({

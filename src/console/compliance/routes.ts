@@ -1,22 +1,16 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { readPage, TIME_AND_ID, type PageQuery } from '../../http/keyset-page.ts';
-import type { TimePosition } from '../../platform/postgres/keyset.ts';
+import { listOf, type PageQuery } from '../../http/keyset-page.ts';
 import { withListedPlayer } from '../../players/profile/read.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { blockedJson, exclusionJson } from './exclusion-json.ts';
-import {
-  listBlockedSends,
-  listExclusions,
-  type BlockedRow,
-  type ListedExclusion,
-} from './exclusion-queries.ts';
+import { listBlockedSends, listExclusions } from './exclusion-queries.ts';
 import { licenceOf } from './licence.ts';
 import { readProof } from './read-proof.ts';
 import { resolveConflict } from './resolve.ts';
-import { listConflicts, listPendingKyc, type ConflictRow, type KycRow } from './review-queries.ts';
+import { listConflicts, listPendingKyc } from './review-queries.ts';
 import {
   blockedSend,
   exclusion,
@@ -120,82 +114,47 @@ function resolveEndpoint(deps: Deps): AnyEndpoint {
 
 async function exclusionPage(
   { postgres, clock }: Deps,
-  { tenant_id, project_id }: ProjectSession,
-  { cursor, limit, ...given }: ListExclusionsQuery,
+  caller: ProjectSession,
+  query: ListExclusionsQuery,
 ): Promise<string> {
-  const project = { tenant_id, project_id };
-  const filters = await withListedPlayer(postgres, project, given);
+  const filters = await withListedPlayer(postgres, caller, query);
   const now = new Date(clock.now_ms());
-  const { rows, next_cursor } = await readPage<ListedExclusion, TimePosition>(
-    {
-      scope: { kind: 'exclusions', project_id, filters },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.accepted_us), row.exclusion_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listExclusions(tx, project, filters, now, after, count)),
-    },
-    { cursor, limit },
-  );
-  return envelope(
-    rows.map((row) => exclusionJson(row, now)),
-    { next_cursor },
-  );
+  return listOf(postgres, caller, query, {
+    kind: 'exclusions',
+    select: (tx, after, limit) => listExclusions(tx, caller, filters, now, after, limit),
+    positionOf: (row) => [row.accepted_us, row.exclusion_id],
+    show: (row) => exclusionJson(row, now),
+  });
 }
 
 async function blockedPage(
   { postgres }: Deps,
-  { tenant_id, project_id }: ProjectSession,
-  { cursor, limit, ...given }: ListBlockedSendsQuery,
+  caller: ProjectSession,
+  query: ListBlockedSendsQuery,
 ): Promise<string> {
-  const project = { tenant_id, project_id };
-  const filters = await withListedPlayer(postgres, project, given);
-  const { rows, next_cursor } = await readPage<BlockedRow, TimePosition>(
-    {
-      scope: { kind: 'blocked-sends', project_id, filters },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.enqueued_us), row.send_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listBlockedSends(tx, project, filters, after, count)),
-    },
-    { cursor, limit },
-  );
-  return envelope(rows.map(blockedJson), { next_cursor });
+  const filters = await withListedPlayer(postgres, caller, query);
+  return listOf(postgres, caller, query, {
+    kind: 'blocked-sends',
+    select: (tx, after, limit) => listBlockedSends(tx, caller, filters, after, limit),
+    positionOf: (row) => [row.enqueued_us, row.send_id],
+    show: blockedJson,
+  });
 }
 
-async function conflictPage(
-  { postgres }: Deps,
-  { tenant_id, project_id }: ProjectSession,
-  page: PageQuery,
-): Promise<string> {
-  const { rows, next_cursor } = await readPage<ConflictRow, TimePosition>(
-    {
-      scope: { kind: 'conflicts', project_id, filters: {} },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.created_us), row.player_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listConflicts(tx, { tenant_id, project_id }, after, count)),
-    },
-    page,
-  );
-  const shown = rows.map(({ created_us: _created_us, ...row }) => row);
-  return envelope(shown, { next_cursor });
+function conflictPage({ postgres }: Deps, caller: ProjectSession, query: PageQuery): Promise<string> {
+  return listOf(postgres, caller, query, {
+    kind: 'conflicts',
+    select: (tx, after, limit) => listConflicts(tx, caller, after, limit),
+    positionOf: (row) => [row.created_us, row.player_id],
+    show: ({ created_us: _created_us, ...row }) => row,
+  });
 }
 
-async function kycPage(
-  { postgres }: Deps,
-  { tenant_id, project_id }: ProjectSession,
-  page: PageQuery,
-): Promise<string> {
-  const { rows, next_cursor } = await readPage<KycRow, TimePosition>(
-    {
-      scope: { kind: 'kyc-queue', project_id, filters: {} },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.created_us), row.player_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listPendingKyc(tx, { tenant_id, project_id }, after, count)),
-    },
-    page,
-  );
-  const shown = rows.map(({ created_us: _created_us, ...row }) => row);
-  return envelope(shown, { next_cursor });
+function kycPage({ postgres }: Deps, caller: ProjectSession, query: PageQuery): Promise<string> {
+  return listOf(postgres, caller, query, {
+    kind: 'kyc-queue',
+    select: (tx, after, limit) => listPendingKyc(tx, caller, after, limit),
+    positionOf: (row) => [row.created_us, row.player_id],
+    show: ({ created_us: _created_us, ...row }) => row,
+  });
 }

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope, envelopeOfText } from '../../http/envelope.ts';
-import { readPage } from '../../http/keyset-page.ts';
+import { listOf } from '../../http/keyset-page.ts';
 import { sendResource } from '../messaging/schema.ts';
-import { sendResourceOf, type SendRow } from '../messaging/send-row.ts';
+import { sendResourceOf } from '../messaging/send-row.ts';
 import { refOf } from '../../http/record.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { conversionStatsOf } from './conversion-stats.ts';
 import type { CampaignRef } from './queries.ts';
 import { CAMPAIGN, findCampaign } from './read.ts';
-import { countSends, listRecipients, type RecipientPosition } from './stats-queries.ts';
+import { countSends, listRecipients } from './stats-queries.ts';
 import {
   campaignStats,
   conversionStats,
@@ -72,19 +72,15 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
 async function recipientsPage(
   { postgres }: Platform,
   ref: CampaignRef,
-  { cursor, limit, status }: RecipientsQuery,
+  query: RecipientsQuery,
 ): Promise<string> {
-  const { project_id, campaign_id } = ref;
   await findCampaign(postgres, ref);
-  const { rows, next_cursor } = await readPage<SendRow, RecipientPosition>(
-    {
-      scope: { kind: 'recipients', project_id, filters: { campaign_id, status } },
-      shape: [isUuid, isUuid],
-      positionOf: (row) => [row.player_id, row.send_id],
-      select: (after, count) =>
-        postgres.readAsTenant(ref.tenant_id, (tx) => listRecipients(tx, ref, filterOf(status), after, count)),
-    },
-    { cursor, limit },
-  );
-  return envelope(rows.map(sendResourceOf), { next_cursor });
+  return listOf(postgres, ref, query, {
+    kind: 'recipients',
+    bound: { campaign_id: ref.campaign_id },
+    shape: [isUuid, isUuid],
+    select: (tx, after, limit, { status }) => listRecipients(tx, ref, filterOf(status), after, limit),
+    positionOf: (row) => [row.player_id, row.send_id],
+    show: sendResourceOf,
+  });
 }

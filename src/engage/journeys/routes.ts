@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { PAGE_QUERY, readPage } from '../../http/keyset-page.ts';
+import { listOf, PAGE_QUERY } from '../../http/keyset-page.ts';
 import { refuseUnwritable } from '../../http/not-writable.ts';
 import { refOf } from '../../http/record.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
@@ -37,7 +37,7 @@ import {
   patchJourneyQuery,
   pauseBody,
 } from './graph/schema.ts';
-import { listVersions, selectVersion, type ListedVersion } from './graph/version-queries.ts';
+import { listVersions, selectVersion } from './graph/version-queries.ts';
 import { migrateRuns } from './migrate.ts';
 import { LARGE_BODY_BYTES } from '../../http/server-options.ts';
 
@@ -167,24 +167,14 @@ function versionEndpoints(deps: Deps): AnyEndpoint[] {
       handle: async ({ caller, params, query }) => {
         const ref = refOf(JOURNEY, caller, params['id']);
         await findJourney(postgres, ref);
-        const scope = {
+        return listOf(postgres, ref, query, {
           kind: 'journey-versions',
-          project_id: ref.project_id,
-          filters: { id: ref.journey_id },
-        };
-        const { rows, next_cursor } = await readPage<ListedVersion, readonly [string]>(
-          {
-            scope,
-            shape: VERSION,
-            positionOf: ({ version }) => [String(version)],
-            select: (after, count) =>
-              postgres.readAsTenant(ref.tenant_id, (tx) =>
-                listVersions(tx, ref, after && Number(after[0]), count),
-              ),
-          },
-          query,
-        );
-        return envelope(rows, { next_cursor });
+          bound: { id: ref.journey_id },
+          shape: VERSION,
+          select: (tx, after, limit) => listVersions(tx, ref, after && Number(after[0]), limit),
+          positionOf: ({ version }) => [version],
+          show: (row) => row,
+        });
       },
     }),
     endpoint({

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { validationError } from '../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
-import { envelope } from '../../http/envelope.ts';
-import { readPage } from '../../http/keyset-page.ts';
+import { listOf } from '../../http/keyset-page.ts';
 import { refOf } from '../../http/record.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import { isUuid } from '../../platform/ids.ts';
@@ -10,7 +9,7 @@ import { changeProvider, createProvider, deleteProvider, type ChangeDeps } from 
 import { providerResourceOf, sandboxMessageOf } from './provider-json.ts';
 import { listProviders, type ProviderRef } from './queries.ts';
 import { findProvider, PROVIDER } from './read.ts';
-import { listMessages, type SandboxMessageRow } from './sandbox-queries.ts';
+import { listMessages } from './sandbox-queries.ts';
 import {
   COMPUTED_FIELDS,
   createProviderBody,
@@ -81,22 +80,18 @@ function messagesEndpoint(deps: ChangeDeps): AnyEndpoint {
 async function messagePage(
   { postgres }: ChangeDeps,
   ref: ProviderRef,
-  { cursor, limit, ...filters }: ListMessagesQuery,
+  query: ListMessagesQuery,
 ): Promise<string> {
   const { kind } = await findProvider(postgres, ref);
   if (kind !== 'sandbox') {
     throw validationError([{ path: 'id', message: `must be a sandbox: what ${kind} was given is not kept` }]);
   }
-  const bound = { ...filters, provider_id: ref.provider_id };
-  const { rows, next_cursor } = await readPage<SandboxMessageRow, readonly [string]>(
-    {
-      scope: { kind: 'sandbox-messages', project_id: ref.tenant_id, filters: bound },
-      shape: [isUuid],
-      positionOf: (row) => [row.message_id],
-      select: (after, count) =>
-        postgres.readAsTenant(ref.tenant_id, (tx) => listMessages(tx, ref, filters, after?.[0], count)),
-    },
-    { cursor, limit },
-  );
-  return envelope(rows.map(sandboxMessageOf), { next_cursor });
+  return listOf(postgres, ref, query, {
+    kind: 'sandbox-messages',
+    bound: { provider_id: ref.provider_id },
+    shape: [isUuid],
+    select: (tx, after, limit, filters) => listMessages(tx, ref, filters, after?.[0], limit),
+    positionOf: (row) => [row.message_id],
+    show: sandboxMessageOf,
+  });
 }

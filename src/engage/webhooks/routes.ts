@@ -4,10 +4,9 @@ import { ApiError } from '../../errors.ts';
 import { auditOf, type AuditChange } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import { listOf, PAGE_QUERY } from '../../http/keyset-page.ts';
 import { notFound, refOf, requireRow, type RecordKind } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { projectRefOf, type ProjectRef } from '../../tenants/project-ref.ts';
 import { selectAddressees } from './claim-queries.ts';
@@ -21,7 +20,6 @@ import {
   type DeliveryRef,
   type DeliveryRow,
   type JourneyRef,
-  type ListedDelivery,
 } from './read-queries.ts';
 
 interface Deps {
@@ -143,43 +141,32 @@ function deliveryResourceOf(row: DeliveryRow) {
 async function deliveryPage(
   { postgres }: Deps,
   ref: JourneyRef,
-  { cursor, limit, ...filters }: z.infer<typeof listQuery>,
+  query: z.infer<typeof listQuery>,
 ): Promise<string> {
-  const { tenant_id, project_id, journey_id } = ref;
+  const { tenant_id, journey_id } = ref;
   const [journey] = await postgres.readAsTenant(tenant_id, (tx) => selectJourney(tx, ref));
   if (journey === undefined) throw notFound(JOURNEY, journey_id);
-  const { rows, next_cursor } = await readPage<ListedDelivery, TimePosition>(
-    {
-      scope: { kind: 'webhook-deliveries', project_id, filters: { ...filters, journey_id } },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.created_us), row.event_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listDeliveries(tx, ref, filters, after, count)),
-    },
-    { cursor, limit },
-  );
-  return envelope(rows.map(deliveryResourceOf), { next_cursor });
+  return listOf(postgres, ref, query, {
+    kind: 'webhook-deliveries',
+    bound: { journey_id },
+    select: (tx, after, limit, filters) => listDeliveries(tx, ref, filters, after, limit),
+    positionOf: (row) => [row.created_us, row.event_id],
+    show: deliveryResourceOf,
+  });
 }
 
-async function projectPage(
+function projectPage(
   { postgres }: Deps,
   project: ProjectRef,
-  { cursor, limit, status }: z.infer<typeof projectQuery>,
+  query: z.infer<typeof projectQuery>,
 ): Promise<string> {
-  const { tenant_id, project_id } = project;
-  const statuses = status === undefined ? DELIVERY_STATUSES : [status];
-  const { rows, next_cursor } = await readPage<Listed<DeliveryRow & { journey_id: string }>, TimePosition>(
-    {
-      scope: { kind: 'project-webhook-deliveries', project_id, filters: { status } },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.created_us), row.event_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listProjectDeliveries(tx, project, statuses, after, count)),
-    },
-    { cursor, limit },
-  );
-  const shown = rows.map((row) => ({ ...deliveryResourceOf(row), journey_id: row.journey_id }));
-  return envelope(shown, { next_cursor });
+  const statuses = query.status === undefined ? DELIVERY_STATUSES : [query.status];
+  return listOf(postgres, project, query, {
+    kind: 'project-webhook-deliveries',
+    select: (tx, after, limit) => listProjectDeliveries(tx, project, statuses, after, limit),
+    positionOf: (row) => [row.created_us, row.event_id],
+    show: (row) => ({ ...deliveryResourceOf(row), journey_id: row.journey_id }),
+  });
 }
 
 const auditDelivery = auditOf(DELIVERY, (row: DeliveryRow, _ref: DeliveryRef) => ({

@@ -2,13 +2,12 @@ import { z } from 'zod';
 import { nameSchemas } from '../../http/schema-names.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { PAGE_QUERY, readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import { listOf, PAGE_QUERY } from '../../http/keyset-page.ts';
 import { refOf } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
-import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { listSecrets, type SecretRow } from './secret-queries.ts';
+import { listSecrets } from './secret-queries.ts';
 import { createSecret, deleteSecret, secretResourceOf, WEBHOOK_SECRET } from './secrets.ts';
 
 const admin = { mode: 'session', role: 'admin', scope: 'project' } as const;
@@ -38,21 +37,13 @@ export function webhookSecretEndpoints(deps: {
       response: z.array(secretResource),
       shape: 'list',
       errors: [],
-      handle: async ({ caller: { tenant_id, project_id }, query }) => {
-        const { rows, next_cursor } = await readPage<Listed<SecretRow>, TimePosition>(
-          {
-            scope: { kind: 'webhook-secrets', project_id, filters: {} },
-            shape: TIME_AND_ID,
-            positionOf: (row) => [String(row.created_us), row.secret_id],
-            select: (after, count) =>
-              deps.postgres.readAsTenant(tenant_id, (tx) =>
-                listSecrets(tx, { tenant_id, project_id }, after, count),
-              ),
-          },
-          query,
-        );
-        return envelope(rows.map(secretResourceOf), { next_cursor });
-      },
+      handle: ({ caller, query }) =>
+        listOf(deps.postgres, caller, query, {
+          kind: 'webhook-secrets',
+          select: (tx, after, limit) => listSecrets(tx, caller, after, limit),
+          positionOf: (row) => [row.created_us, row.secret_id],
+          show: secretResourceOf,
+        }),
     }),
     endpoint({
       method: 'POST',

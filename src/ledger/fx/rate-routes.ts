@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { readPage } from '../../http/keyset-page.ts';
+import { listOf } from '../../http/keyset-page.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { createManualRate } from './manual-rate.ts';
@@ -53,20 +53,12 @@ function rateOf({ base, quote, rate, ts_ms, source }: StoredRate) {
   return { base, quote, rate, ts: new Date(Number(ts_ms)).toISOString(), source };
 }
 
-async function ratePage(
-  { postgres }: Deps,
-  tenant_id: string,
-  { cursor, limit, ...pair }: ListRatesQuery,
-): Promise<string> {
-  const { rows, next_cursor } = await readPage<StoredRate, readonly [string]>(
-    {
-      scope: { kind: 'fx-rates', project_id: tenant_id, filters: pair },
-      shape: [(text) => /^-?\d{1,15}$/.test(text)],
-      positionOf: ({ ts_ms }) => [String(ts_ms)],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listRates(tx, tenant_id, pair, after?.[0], count)),
-    },
-    { cursor, limit },
-  );
-  return envelope(rows.map(rateOf), { next_cursor });
+function ratePage({ postgres }: Deps, tenant_id: string, query: ListRatesQuery): Promise<string> {
+  return listOf(postgres, { tenant_id }, query, {
+    kind: 'fx-rates',
+    shape: [(text: string) => /^-?\d{1,15}$/.test(text)],
+    select: (tx, after, limit, pair) => listRates(tx, tenant_id, pair, after?.[0], limit),
+    positionOf: ({ ts_ms }) => [ts_ms],
+    show: rateOf,
+  });
 }

@@ -7,8 +7,11 @@ export type TimePosition = readonly [time_us: string, id: string];
 /** A row of a list sorted by creation time; `created_us` is in microseconds since the epoch. */
 export type Listed<T> = T & { created_us: bigint };
 
+/** A statement that reads rows. */
+export type Rows<T extends object> = PendingQuery<T[]>;
+
 /** A statement that reads a page of such a list. */
-export type PageOf<T> = PendingQuery<Listed<T>[]>;
+export type PageOf<T> = Rows<Listed<T>>;
 
 /** SQL for a time column in microseconds since the epoch; a JavaScript date would lose the last three digits. */
 export function microseconds(tx: Tx, column: string): PendingQuery<Row[]> {

@@ -1,20 +1,13 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import { listOf } from '../../http/keyset-page.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Jobs } from '../../platform/jobs/port.ts';
-import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { listErasures, type ErasureRow } from './queries.ts';
+import { listErasures } from './queries.ts';
 import { erasureJson, requestErasure } from './request.ts';
-import {
-  erasePlayerBody,
-  erasure,
-  erasureAnswer,
-  listErasuresQuery,
-  type ListErasuresQuery,
-} from './schema.ts';
+import { erasePlayerBody, erasure, erasureAnswer, listErasuresQuery } from './schema.ts';
 
 interface Deps {
   postgres: Postgres;
@@ -51,29 +44,16 @@ export function erasureEndpoints(deps: Deps): AnyEndpoint[] {
       response: z.array(erasure),
       shape: 'list',
       errors: [],
-      handle: ({ caller, query }) => erasurePage(deps, caller.tenant_id, query),
+      handle: ({ caller: { tenant_id }, query }) => {
+        const now = new Date(deps.clock.now_ms());
+        return listOf(deps.postgres, { tenant_id }, query, {
+          kind: 'erasures',
+          select: (tx, after, limit, filters) =>
+            listErasures(tx, tenant_id, { ...filters, now }, after, limit),
+          positionOf: (row) => [row.created_us, row.erasure_id],
+          show: erasureJson,
+        });
+      },
     }),
   ];
-}
-
-async function erasurePage(
-  { postgres, clock }: Deps,
-  tenant_id: string,
-  { cursor, limit, ...filters }: ListErasuresQuery,
-): Promise<string> {
-  const now = new Date(clock.now_ms());
-  const { rows, next_cursor } = await readPage<Listed<ErasureRow>, TimePosition>(
-    {
-      // The list belongs to the tenant: the cursor is bound to the tenant's id instead of a project's.
-      scope: { kind: 'erasures', project_id: tenant_id, filters },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.created_us), row.erasure_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) =>
-          listErasures(tx, tenant_id, { ...filters, now }, after, count),
-        ),
-    },
-    { cursor, limit },
-  );
-  return envelope(rows.map(erasureJson), { next_cursor });
 }

@@ -1,12 +1,10 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { roleAllows } from '../../http/auth/roles.ts';
-import { envelope, envelopeOfText } from '../../http/envelope.ts';
-import { readPage, TIME_AND_ID, type PageQuery } from '../../http/keyset-page.ts';
+import { envelopeOfText } from '../../http/envelope.ts';
+import { listOf, readPage, type PageQuery } from '../../http/keyset-page.ts';
 import { requirePlayer, requireUuid } from '../profile/read.ts';
-import type { TimePosition } from '../../platform/postgres/keyset.ts';
 import { entryOf } from '../../tenants/audit/audit-json.ts';
-import type { ListedAuditRow } from '../../tenants/audit/queries.ts';
 import { auditLogEntry } from '../../tenants/audit/schema.ts';
 import { listPlayerAudit } from './audit-queries.ts';
 import { lastDays } from './days.ts';
@@ -96,18 +94,13 @@ async function auditPage(
 ): Promise<string> {
   const { player_id } = await requirePlayer(postgres, { tenant_id, project_id, player_id: id });
   const ref = { tenant_id, project_id, player_id };
-  const { rows, next_cursor } = await readPage<ListedAuditRow, TimePosition>(
-    {
-      scope: { kind: 'player-audit', project_id, filters: { player_id } },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.occurred_us), row.audit_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listPlayerAudit(tx, ref, after, count)),
-    },
-    page,
-  );
-  const entries = rows.map(entryOf);
-  return envelope(roleAllows(role, 'compliance') ? entries : entries.map(withoutNotes), { next_cursor });
+  return listOf(postgres, ref, page, {
+    kind: 'player-audit',
+    bound: { player_id },
+    select: (tx, after, limit) => listPlayerAudit(tx, ref, after, limit),
+    positionOf: (row) => [row.occurred_us, row.audit_id],
+    show: (row) => (roleAllows(role, 'compliance') ? entryOf(row) : withoutNotes(entryOf(row))),
+  });
 }
 
 type AuditEntry = ReturnType<typeof entryOf>;

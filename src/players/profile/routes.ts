@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { envelope, envelopeOfText } from '../../http/envelope.ts';
-import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import { listOf } from '../../http/keyset-page.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { TimePosition } from '../../platform/postgres/keyset.ts';
+import { JsonText } from '../../platform/exact-json.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import { changePlayer, deletePlayer } from './change.ts';
 import { refuseComputedFields } from './not-writable.ts';
 import { playerJson, playerVersionOf, type PlayerRow } from './player-json.ts';
 import type { PlayerRef } from '../player-ref.ts';
-import { listPlayers, selectPlayer, type ListedPlayer } from './queries.ts';
+import { listPlayers, selectPlayer } from './queries.ts';
 import { revealPlayer } from './reveal.ts';
 import { withSurvivor } from './read.ts';
 import {
@@ -151,23 +151,16 @@ function answer({ tenant_id, project_id }: PlayerRef, player: PlayerRow): string
   return envelopeOfText(playerJson(tenant_id, project_id, player));
 }
 
-async function listPage(
+function listPage(
   postgres: Postgres,
   { tenant_id, project_id }: ProjectSession,
-  { cursor, limit, ...filters }: ListPlayersQuery,
+  query: ListPlayersQuery,
 ): Promise<string> {
-  const { rows, next_cursor } = await readPage<ListedPlayer, TimePosition>(
-    {
-      scope: { kind: 'players', project_id, filters },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.last_seen_us), row.player_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) =>
-          listPlayers(tx, { tenant_id, project_id }, { ...filters, limit: count }, after),
-        ),
-    },
-    { cursor, limit },
-  );
-  const players = rows.map((player) => playerJson(tenant_id, project_id, player));
-  return envelopeOfText(`[${players.join(',')}]`, { next_cursor });
+  const project = { tenant_id, project_id };
+  return listOf(postgres, project, query, {
+    kind: 'players',
+    select: (tx, after, limit, filters) => listPlayers(tx, project, { ...filters, limit }, after),
+    positionOf: (row) => [row.last_seen_us, row.player_id],
+    show: (player) => new JsonText(playerJson(tenant_id, project_id, player)),
+  });
 }

@@ -1,16 +1,15 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { envelope, envelopeOfText } from '../../http/envelope.ts';
-import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import { listOf, TIME_AND_ID } from '../../http/keyset-page.ts';
 import { refuseUnwritable } from '../../http/not-writable.ts';
 import { refOf, requireRow } from '../../http/record.ts';
 import { isUuid } from '../../platform/ids.ts';
-import type { TimePosition } from '../../platform/postgres/keyset.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { playerNotFound, withSurvivor } from '../profile/read.ts';
 import { changeTier, createTier, TIER, tierResourceOf, type ChangeDeps } from './change.ts';
 import { selectPlayerTier, selectProjectOfPlayer, type PlayerTierRow } from './player-tier-queries.ts';
-import { listTiers, selectTier, type TierRow } from './queries.ts';
+import { listTiers, selectTier } from './queries.ts';
 import {
   COMPUTED_FIELDS,
   createTierBody,
@@ -25,7 +24,7 @@ import {
   tierChangesQuery,
   tierResource,
 } from './schema.ts';
-import { listTierChanges, type TierChangeRow } from './tier-changes-queries.ts';
+import { listTierChanges } from './tier-changes-queries.ts';
 import { recomputeTier, setTier } from './set-tier.ts';
 import { JsonText, exactJson } from '../../platform/exact-json.ts';
 
@@ -61,19 +60,14 @@ function tierReadEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       response: z.array(tierResource),
       shape: 'list',
       errors: [],
-      handle: async ({ caller: { tenant_id }, query }) => {
-        const { rows, next_cursor } = await readPage<TierRow, readonly [string, string]>(
-          {
-            scope: { kind: 'vip-tiers', project_id: tenant_id, filters: {} },
-            shape: RANK_AND_ID,
-            positionOf: (row) => [String(row.rank), row.tier_id],
-            select: (after, count) =>
-              deps.postgres.readAsTenant(tenant_id, (tx) => listTiers(tx, tenant_id, after, count)),
-          },
-          query,
-        );
-        return envelope(rows.map(tierResourceOf), { next_cursor });
-      },
+      handle: ({ caller: { tenant_id }, query }) =>
+        listOf(deps.postgres, { tenant_id }, query, {
+          kind: 'vip-tiers',
+          shape: RANK_AND_ID,
+          select: (tx, after, limit) => listTiers(tx, tenant_id, after, limit),
+          positionOf: (row) => [row.rank, row.tier_id],
+          show: tierResourceOf,
+        }),
     }),
     endpoint({
       method: 'GET',
@@ -191,22 +185,15 @@ function changesEndpoint({ postgres }: ChangeDeps): AnyEndpoint {
     response: z.array(movedPlayer),
     shape: 'list',
     errors: [],
-    handle: async ({ caller: { tenant_id, project_id }, query }) => {
-      const { cursor, limit, ...filters } = query;
-      const { rows, next_cursor } = await readPage<TierChangeRow, TimePosition>(
-        {
-          scope: { kind: 'tier-changes', project_id, filters },
-          shape: TIME_AND_ENTRY,
-          positionOf: (row) => [String(row.occurred_us), String(row.entry_id)],
-          select: (after, count) =>
-            postgres.readAsTenant(tenant_id, (tx) =>
-              listTierChanges(tx, { tenant_id, project_id }, filters, after, count),
-            ),
-        },
-        { cursor, limit },
-      );
-      return envelopeOfText(`[${rows.map(({ entry }) => entry).join(',')}]`, { next_cursor });
-    },
+    handle: ({ caller: { tenant_id, project_id }, query }) =>
+      listOf(postgres, { tenant_id, project_id }, query, {
+        kind: 'tier-changes',
+        shape: TIME_AND_ENTRY,
+        select: (tx, after, limit, filters) =>
+          listTierChanges(tx, { tenant_id, project_id }, filters, after, limit),
+        positionOf: (row) => [row.occurred_us, row.entry_id],
+        show: ({ entry }) => new JsonText(entry),
+      }),
   });
 }
 

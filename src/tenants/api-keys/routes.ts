@@ -8,24 +8,16 @@ import { ApiError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
+import { listOf } from '../../http/keyset-page.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isUuid } from '../../platform/ids.ts';
-import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../project-ref.ts';
 import { listedApiKeyOf, publicFieldsOf } from './api-key-json.ts';
 import { createApiKey } from './create.ts';
-import { listApiKeys, lockApiKey, revokeApiKey, type ApiKeyRow } from './queries.ts';
-import {
-  createApiKeyBody,
-  createdApiKey,
-  deletedApiKey,
-  listApiKeysQuery,
-  listedApiKey,
-  type ListApiKeysQuery,
-} from './schema.ts';
+import { listApiKeys, lockApiKey, revokeApiKey } from './queries.ts';
+import { createApiKeyBody, createdApiKey, deletedApiKey, listApiKeysQuery, listedApiKey } from './schema.ts';
 
 interface Deps {
   clock: Clock;
@@ -60,7 +52,13 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       errors: ['PROJECT_NOT_FOUND'],
       handle: async ({ caller, params, query }) => {
         const project = { tenant_id: caller.tenant_id, project_id: await projectOf(caller, params) };
-        return apiKeyPage(deps, project, query);
+        return listOf(deps.postgres, project, query, {
+          kind: 'api-keys',
+          select: (tx, after, limit, { status }) =>
+            listApiKeys(tx, project, status === 'revoked', after, limit),
+          positionOf: (row) => [row.created_us, row.key_id],
+          show: listedApiKeyOf,
+        });
       },
     }),
     endpoint({
@@ -111,26 +109,6 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
         envelope({ tenant_id, project_id, environment }),
     }),
   ];
-}
-
-async function apiKeyPage(
-  { postgres }: Deps,
-  project: ProjectRef,
-  { cursor, limit, status }: ListApiKeysQuery,
-): Promise<string> {
-  const { rows, next_cursor } = await readPage<Listed<ApiKeyRow>, TimePosition>(
-    {
-      scope: { kind: 'api-keys', project_id: project.project_id, filters: { status } },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.created_us), row.key_id],
-      select: (after, count) =>
-        postgres.readAsTenant(project.tenant_id, (tx) =>
-          listApiKeys(tx, project, status === 'revoked', after, count),
-        ),
-    },
-    { cursor, limit },
-  );
-  return envelope(rows.map(listedApiKeyOf), { next_cursor });
 }
 
 async function revokeKey(

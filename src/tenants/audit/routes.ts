@@ -1,12 +1,10 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
-import { envelope } from '../../http/envelope.ts';
-import { readPage, TIME_AND_ID } from '../../http/keyset-page.ts';
-import type { TimePosition } from '../../platform/postgres/keyset.ts';
+import { listOf } from '../../http/keyset-page.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { entryOf } from './audit-json.ts';
-import { listAuditRows, type ListedAuditRow } from './queries.ts';
-import { auditLogEntry, auditLogQuery, type AuditLogQuery } from './schema.ts';
+import { listAuditRows } from './queries.ts';
+import { auditLogEntry, auditLogQuery } from './schema.ts';
 
 /** The audit log: the changes in a tenant, with their actors. */
 export function auditLogEndpoints({ postgres }: { postgres: Postgres }): AnyEndpoint[] {
@@ -21,26 +19,13 @@ export function auditLogEndpoints({ postgres }: { postgres: Postgres }): AnyEndp
       response: z.array(auditLogEntry),
       shape: 'list',
       errors: [],
-      handle: ({ caller, query }) => auditPage(postgres, caller.tenant_id, query),
+      handle: ({ caller: { tenant_id }, query }) =>
+        listOf(postgres, { tenant_id }, query, {
+          kind: 'audit-log',
+          select: (tx, after, limit, filters) => listAuditRows(tx, tenant_id, filters, after, limit),
+          positionOf: (row) => [row.occurred_us, row.audit_id],
+          show: entryOf,
+        }),
     }),
   ];
-}
-
-async function auditPage(
-  postgres: Postgres,
-  tenant_id: string,
-  { cursor, limit, ...filters }: AuditLogQuery,
-): Promise<string> {
-  const { rows, next_cursor } = await readPage<ListedAuditRow, TimePosition>(
-    {
-      // The list belongs to the tenant, not to a project: the cursor is bound to the tenant's id instead.
-      scope: { kind: 'audit-log', project_id: tenant_id, filters },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.occurred_us), row.audit_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listAuditRows(tx, tenant_id, filters, after, count)),
-    },
-    { cursor, limit },
-  );
-  return envelope(rows.map(entryOf), { next_cursor });
 }

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { readPage, TIME_AND_ID, type PageQuery } from '../../http/keyset-page.ts';
-import type { TimePosition } from '../../platform/postgres/keyset.ts';
+import { listOf } from '../../http/keyset-page.ts';
 import { addMember, changeMember, removeMember, type MemberDeps } from './change.ts';
-import { listMembers, type ListedMember } from './queries.ts';
+import { listMembers } from './queries.ts';
 import { acceptInvitation, declineInvitation, invitationsOf } from './invitations.ts';
 import { memberResourceOf } from './member-json.ts';
 import {
@@ -32,7 +31,13 @@ export function memberEndpoints(deps: MemberDeps): AnyEndpoint[] {
       response: z.array(memberResource),
       shape: 'list',
       errors: [],
-      handle: ({ caller, query }) => memberPage(deps, caller.tenant_id, query),
+      handle: ({ caller, query }) =>
+        listOf(deps.postgres, { tenant_id: caller.tenant_id }, query, {
+          kind: 'members',
+          select: (tx, after, limit) => listMembers(tx, caller.tenant_id, after, limit),
+          positionOf: (row) => [row.created_us, row.mark],
+          show: memberResourceOf,
+        }),
     }),
     endpoint({
       ...shared,
@@ -119,18 +124,4 @@ export function invitationEndpoints(deps: MemberDeps): AnyEndpoint[] {
       },
     }),
   ];
-}
-
-async function memberPage({ postgres }: MemberDeps, tenant_id: string, page: PageQuery): Promise<string> {
-  const { rows, next_cursor } = await readPage<ListedMember, TimePosition>(
-    {
-      scope: { kind: 'members', project_id: tenant_id, filters: {} },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.created_us), row.mark],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listMembers(tx, tenant_id, after, count)),
-    },
-    page,
-  );
-  return envelope(rows.map(memberResourceOf), { next_cursor });
 }

@@ -3,13 +3,12 @@ import type { ApiKeyEnvironment } from '../../http/auth/api-key.ts';
 import type { SessionPrincipal, UserPrincipal } from '../../http/auth/session.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { readPage, TIME_AND_ID, type PageQuery } from '../../http/keyset-page.ts';
-import type { Listed, TimePosition } from '../../platform/postgres/keyset.ts';
+import { listOf } from '../../http/keyset-page.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectTenantConfig } from '../config/queries.ts';
 import { foundConfig } from '../config/read.ts';
 import { selectTenantName } from '../queries.ts';
-import { listProjects, selectOldestProjects, type ProjectRow } from './queries.ts';
+import { listProjects, selectOldestProjects } from './queries.ts';
 import { listProjectsQuery, projectResource, sessionResource } from './schema.ts';
 
 /** The oldest memberships of a user, and the oldest projects of a tenant, that are shown. */
@@ -44,7 +43,13 @@ export function sessionEndpoints({ postgres, service_env }: Deps): AnyEndpoint[]
       response: z.array(projectResource),
       shape: 'list',
       errors: [],
-      handle: ({ caller, query }) => projectPage(postgres, caller.tenant_id, query),
+      handle: ({ caller: { tenant_id }, query }) =>
+        listOf(postgres, { tenant_id }, query, {
+          kind: 'projects',
+          select: (tx, after, limit) => listProjects(tx, tenant_id, after, limit),
+          positionOf: (row) => [row.created_us, row.project_id],
+          show: ({ project_id: id, name, created_at }) => ({ id, tenant_id, name, created_at }),
+        }),
     }),
   ];
 }
@@ -74,20 +79,4 @@ async function tenantOf(postgres: Postgres, { tenant_id, role }: SessionPrincipa
     time_zone: config.messaging?.quiet_hours?.default_timezone ?? null,
     projects: projects.map(({ project_id: id, name }) => ({ id, name })),
   };
-}
-
-async function projectPage(postgres: Postgres, tenant_id: string, page: PageQuery): Promise<string> {
-  const { rows, next_cursor } = await readPage<Listed<ProjectRow>, TimePosition>(
-    {
-      // The list belongs to the tenant: the cursor is bound to the tenant's id instead of a project's.
-      scope: { kind: 'projects', project_id: tenant_id, filters: {} },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.created_us), row.project_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listProjects(tx, tenant_id, after, count)),
-    },
-    page,
-  );
-  const shown = rows.map(({ project_id: id, name, created_at }) => ({ id, tenant_id, name, created_at }));
-  return envelope(shown, { next_cursor });
 }

@@ -1,15 +1,14 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../../http/endpoint.ts';
 import { envelope } from '../../../http/envelope.ts';
-import { readPage, TIME_AND_ID, type PageQuery } from '../../../http/keyset-page.ts';
+import { listOf, type PageQuery } from '../../../http/keyset-page.ts';
 import { notFound, refOf } from '../../../http/record.ts';
 import { isUuid } from '../../../platform/ids.ts';
-import type { TimePosition } from '../../../platform/postgres/keyset.ts';
 import { requirePlayer, withListedPlayer } from '../../../players/profile/read.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import { cancelRun, cancelRunsOf } from './cancel.ts';
 import { Definitions } from './definitions.ts';
-import { listRuns, listRunsOfPlayer, type ListedRun } from './read-queries.ts';
+import { listRuns, listRunsOfPlayer } from './read-queries.ts';
 import { JOURNEY, readRun, requireJourney, requireReadable, RUN, type RunKey } from './read.ts';
 import { runResourceOf } from './run-json.ts';
 import {
@@ -141,30 +140,23 @@ function runKeyOf(caller: ProjectSession, params: Readonly<Record<string, string
   return { ...refOf(JOURNEY, caller, params['id']), run_id: run_id.toLowerCase() };
 }
 
-const positionOf = (row: ListedRun): TimePosition => [String(row.started_us), row.run_id];
-
 async function listPage(
   { postgres }: Platform,
   caller: ProjectSession,
   id: string | undefined,
-  { cursor, limit, ...asked }: ListRunsQuery,
+  query: ListRunsQuery,
 ): Promise<string> {
   const ref = refOf(JOURNEY, caller, id);
   await requireReadable(postgres, ref);
-  const filters = await withListedPlayer(postgres, ref, asked);
-  // As asked: the player may be merged between two pages.
-  const filtered = { ...asked, journey_id: ref.journey_id };
-  const { rows, next_cursor } = await readPage<ListedRun, TimePosition>(
-    {
-      scope: { kind: 'journey-runs', project_id: ref.project_id, filters: filtered },
-      shape: TIME_AND_ID,
-      positionOf,
-      select: (after, count) =>
-        postgres.readAsTenant(ref.tenant_id, (tx) => listRuns(tx, ref, filters, after, count)),
-    },
-    { cursor, limit },
-  );
-  return envelope(rows.map(runResourceOf), { next_cursor });
+  // Cursors are bound to the filters as asked: the player may be merged between two pages.
+  const filters = await withListedPlayer(postgres, ref, query);
+  return listOf(postgres, ref, query, {
+    kind: 'journey-runs',
+    bound: { journey_id: ref.journey_id },
+    select: (tx, after, limit) => listRuns(tx, ref, filters, after, limit),
+    positionOf: (row) => [row.started_us, row.run_id],
+    show: (row) => runResourceOf(row),
+  });
 }
 
 async function playerPage(
@@ -175,16 +167,11 @@ async function playerPage(
 ): Promise<string> {
   const { player_id } = await requirePlayer(postgres, { tenant_id, project_id, player_id: id });
   const ref = { tenant_id, project_id, player_id };
-  const { rows, next_cursor } = await readPage<ListedRun & { journey_name: string }, TimePosition>(
-    {
-      scope: { kind: 'player-journeys', project_id, filters: { player_id } },
-      shape: TIME_AND_ID,
-      positionOf,
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listRunsOfPlayer(tx, ref, after, count)),
-    },
-    page,
-  );
-  const data = rows.map((row) => ({ ...runResourceOf(row), journey_name: row.journey_name }));
-  return envelope(data, { next_cursor });
+  return listOf(postgres, ref, page, {
+    kind: 'player-journeys',
+    bound: { player_id },
+    select: (tx, after, limit) => listRunsOfPlayer(tx, ref, after, limit),
+    positionOf: (row) => [row.started_us, row.run_id],
+    show: (row) => ({ ...runResourceOf(row), journey_name: row.journey_name }),
+  });
 }

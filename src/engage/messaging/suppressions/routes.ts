@@ -2,10 +2,9 @@ import { z } from 'zod';
 import type { Auditing } from '../../../http/audit.ts';
 import { endpoint, type AnyEndpoint } from '../../../http/endpoint.ts';
 import { envelope } from '../../../http/envelope.ts';
-import { readPage, TIME_AND_ID } from '../../../http/keyset-page.ts';
+import { listOf } from '../../../http/keyset-page.ts';
 import { refOf, requireRow, type RecordKind, type RecordRef } from '../../../http/record.ts';
 import type { Clock } from '../../../platform/clock.ts';
-import type { Listed, TimePosition } from '../../../platform/postgres/keyset.ts';
 import type { Postgres } from '../../../platform/postgres/port.ts';
 import { suppress } from '../suppression-queries.ts';
 import { deleteSuppression, findSuppression, listSuppressions, type SuppressionRow } from './queries.ts';
@@ -85,23 +84,17 @@ function imageOf({ suppression_id: id, channel, address, reason }: SuppressionRo
   return { id, channel, address: `${address.slice(0, 2)}…`, reason };
 }
 
-async function suppressionPage(
+function suppressionPage(
   { postgres }: Deps,
   tenant_id: string,
-  { cursor, limit, ...filters }: ListSuppressionsQuery,
+  query: ListSuppressionsQuery,
 ): Promise<string> {
-  const { rows, next_cursor } = await readPage<Listed<SuppressionRow>, TimePosition>(
-    {
-      // The list is of the tenant, and so are its cursors.
-      scope: { kind: 'suppressions', project_id: tenant_id, filters },
-      shape: TIME_AND_ID,
-      positionOf: (row) => [String(row.created_us), row.suppression_id],
-      select: (after, count) =>
-        postgres.readAsTenant(tenant_id, (tx) => listSuppressions(tx, tenant_id, filters, after, count)),
-    },
-    { cursor, limit },
-  );
-  return envelope(rows.map(resourceOf), { next_cursor });
+  return listOf(postgres, { tenant_id }, query, {
+    kind: 'suppressions',
+    select: (tx, after, limit, filters) => listSuppressions(tx, tenant_id, filters, after, limit),
+    positionOf: (row) => [row.created_us, row.suppression_id],
+    show: resourceOf,
+  });
 }
 
 /** Idempotent: an address that is suppressed already stays so, with its first reason. */
