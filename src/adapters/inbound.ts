@@ -71,7 +71,6 @@ export function adapterWebhook<
     load: 'elsewhere',
     raw_types: ['application/json'],
     max_body_bytes: MAX_BODY_BYTES,
-    status: 200,
     response: z.union([withData(response), withData(replay)]),
     shape: 'raw',
     errors: [...new Set<ErrorCode>(['NOT_FOUND', 'VALIDATION_ERROR', ...errors])],

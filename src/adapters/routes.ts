@@ -58,7 +58,6 @@ function changingEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       audit: { resource: 'adapter', action: 'update' },
       body: patchAdapterBody,
       refuse: refuseUnwritable(FIXED_FIELDS),
-      status: 200,
       response: adapterResource,
       errors: ['ADAPTER_NOT_FOUND', 'ADAPTER_ALREADY_ACTIVE', 'FIELD_NOT_WRITABLE'],
       handle: async ({ caller, params, body, audit, sendVersion }) => {
@@ -75,7 +74,6 @@ function changingEndpoints(deps: ChangeDeps): AnyEndpoint[] {
         'Creates a new secret, which signs from now on; the previous one is accepted for 24 more hours',
       access: admin,
       audit: { resource: 'adapter', action: 'rotate_secret' },
-      status: 200,
       response: adapterWithSecret,
       errors: ['ADAPTER_NOT_FOUND', 'CONFLICT'],
       handle: async ({ caller, params, audit }) =>
@@ -92,10 +90,8 @@ function readingEndpoints({ postgres }: ChangeDeps): AnyEndpoint[] {
       summary: 'Lists the adapters to casino platforms, the newest first',
       access: admin,
       query: z.strictObject(PAGE_QUERY),
-      status: 200,
       response: z.array(adapterResource),
       shape: 'list',
-      errors: [],
       handle: ({ caller, query }) =>
         listOf(postgres, caller, query, {
           kind: 'adapters',
@@ -110,7 +106,6 @@ function readingEndpoints({ postgres }: ChangeDeps): AnyEndpoint[] {
       summary: 'One adapter',
       versioned: true,
       access: admin,
-      status: 200,
       response: adapterResource,
       errors: ['ADAPTER_NOT_FOUND'],
       handle: async ({ caller, params, sendVersion }) => {
@@ -126,7 +121,6 @@ function readingEndpoints({ postgres }: ChangeDeps): AnyEndpoint[] {
         'The bonuses that a sandbox received, the newest first; the id `sandbox` names the built-in one',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       query: z.strictObject(PAGE_QUERY),
-      status: 200,
       response: z.array(sandboxBonusResource),
       shape: 'list',
       errors: ['ADAPTER_NOT_FOUND'],

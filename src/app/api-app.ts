@@ -226,10 +226,8 @@ function documentEndpoint(documented: () => readonly DocumentedEndpoint[], inges
     path: '/openapi.json',
     summary: 'This document',
     access: { mode: 'public' },
-    status: 200,
     response: z.record(z.string(), z.unknown()),
     shape: 'raw',
-    errors: [],
     handle: () => (text ??= JSON.stringify(openApiDocument(documented(), ingest_url))),
   });
 }

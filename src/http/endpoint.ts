@@ -189,8 +189,8 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   max_body_bytes?: number;
   /** Runs on the body before the schema; it throws to refuse a body with a more specific error code. */
   refuse?: (body: unknown) => void;
-  /** The status of a success. */
-  status: 200 | 201 | 202;
+  /** The status of a success; absent: 200. */
+  status?: 200 | 201 | 202;
   /** The shape of `data`, for the documentation. */
   response: z.ZodType;
   /** `list` has `meta.next_cursor`; `raw` is not in the envelope. Absent: `data` only. */
@@ -200,7 +200,7 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   /** Further headers of a success. */
   headers?: Readonly<Record<string, string>>;
   /** The endpoint's own errors, in addition to those that its access, query and body imply. */
-  errors: readonly ErrorCode[];
+  errors?: readonly ErrorCode[];
   /**
    * Its answers carry the record's ETag, by `call.sendVersion`. A PATCH with If-Match is refused with PRECONDITION_FAILED
    * when the record that it records as changed is another version. Without the header nothing is checked.
@@ -228,7 +228,10 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
 }
 
 /** An endpoint of any access and inputs; only its own handler knows their types. */
-export type AnyEndpoint = Endpoint<Access, unknown, unknown, boolean>;
+export interface AnyEndpoint extends Endpoint<Access, unknown, unknown, boolean> {
+  status: 200 | 201 | 202;
+  errors: readonly ErrorCode[];
+}
 
 /** Declares an endpoint: the types of the handler's caller, query and body follow from `access`, `query` and `body`. */
 export function endpoint<
@@ -238,7 +241,7 @@ export function endpoint<
   const Idempotent extends boolean = false,
 >(declared: Endpoint<A, Query, Body, Idempotent>): AnyEndpoint {
   // Sound because `register` passes each handler what its own declaration produced.
-  return declared;
+  return { status: 200, errors: [], ...declared };
 }
 
 /** The fields of an endpoint from which the documentation is made. */

@@ -9,7 +9,7 @@ import type { Readiness } from './readiness.ts';
  */
 export function healthEndpoints({ metrics }: Pick<Platform, 'metrics'>, readiness: Readiness): AnyEndpoint[] {
   const access = { mode: 'public' } as const;
-  const shared = { method: 'GET', access, status: 200, load: 'vital' } as const;
+  const shared = { method: 'GET', access, load: 'vital' } as const;
   const engines = z.record(z.string(), z.literal('ok'));
   return [
     endpoint({
@@ -17,7 +17,6 @@ export function healthEndpoints({ metrics }: Pick<Platform, 'metrics'>, readines
       path: '/healthz',
       summary: 'Whether the process runs',
       response: z.object({ status: z.literal('ok') }),
-      errors: [],
       handle: () => envelope({ status: 'ok' }),
     }),
     endpoint({
@@ -36,7 +35,6 @@ export function healthEndpoints({ metrics }: Pick<Platform, 'metrics'>, readines
       response: z.string(),
       shape: 'raw',
       content_type: metrics.registry.contentType,
-      errors: [],
       handle: () => metrics.registry.metrics(),
     }),
   ];

@@ -30,7 +30,7 @@ export function resourceEndpoints<
   const { collection, kind, response, audited, find, create, change, remove } = resource;
   const scope: Scope = kind.scope;
   const path = `/v1/${collection}`;
-  const one = { path: `${path}/:id`, status: 200, response } as const;
+  const one = { path: `${path}/:id`, response };
   const access = { mode: 'session', role: resource.writer, scope } as const;
   const write = { access, max_body_bytes: resource.max_body_bytes ?? BODY_BYTES };
   const { byId, make } = handlersOf(deps, resource);
@@ -46,7 +46,7 @@ export function resourceEndpoints<
         body: declared.body,
         refuse: refuseUnwritable(declared.read_only),
         versioned: true,
-        errors: [kind.not_found, ...declared.errors, 'FIELD_NOT_WRITABLE'],
+        errors: [kind.not_found, ...(declared.errors ?? []), 'FIELD_NOT_WRITABLE'],
         handle: byId(declared.run),
       }),
     );
@@ -72,7 +72,7 @@ export function resourceEndpoints<
       versioned: true,
       status: 201,
       response,
-      errors: [...create.errors, 'FIELD_NOT_WRITABLE'],
+      errors: [...(create.errors ?? []), 'FIELD_NOT_WRITABLE'],
       handle: make,
     }),
     ...changing,
@@ -82,7 +82,7 @@ export function resourceEndpoints<
       method: 'DELETE',
       summary: remove.summary,
       audit: { resource: audited, action: 'delete' },
-      errors: [kind.not_found, ...remove.errors],
+      errors: [kind.not_found, ...(remove.errors ?? [])],
       handle: byId(remove.run),
     }),
   ];
@@ -129,10 +129,8 @@ function listEndpoint<
     summary: `Lists ${kind.noun}s that are not deleted, the newest first`,
     access: { mode: 'session', role: 'viewer', scope: kind.scope },
     query: z.strictObject({ ...PAGE_QUERY, ...listing.filters }),
-    status: 200,
     response: z.array(listed),
     shape: 'list',
-    errors: [],
     handle: ({ caller, query }) => {
       const owner = ownerOf(kind.scope, caller);
       const now_ms = clock.now_ms();

@@ -10,7 +10,7 @@ import type { OwnerOf, RecordKind, RecordRef, Scope } from './record.ts';
 interface Operation<Run> {
   summary: string;
   /** Errors in addition to the kind's NOT_FOUND and, for operations with a body, FIELD_NOT_WRITABLE. */
-  errors: readonly ErrorCode[];
+  errors?: readonly ErrorCode[];
   /** Runs in a transaction of its own, in which it records the change; rejects with the errors above. */
   run: Run;
 }

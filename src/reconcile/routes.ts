@@ -15,7 +15,6 @@ export function reconcileEndpoints(platform: Platform): AnyEndpoint[] {
         'Recomputes every total from the ledger and compares every table of ClickHouse with its source',
       access: { mode: 'internal' },
       body: reconcileBody,
-      status: 200,
       response: reconcileReport,
       errors: ['SERVICE_UNAVAILABLE'],
       handle: async ({ body }) => envelope(await reconcile(platform, body)),

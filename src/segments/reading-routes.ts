@@ -38,7 +38,6 @@ export function segmentReadingEndpoints(deps: Deps): AnyEndpoint[] {
 const shared = {
   method: 'GET',
   access: { mode: 'session', role: 'viewer', scope: 'project' },
-  status: 200,
 } as const;
 
 function vocabularyEndpoint(): AnyEndpoint {
@@ -49,7 +48,6 @@ function vocabularyEndpoint(): AnyEndpoint {
     path: '/v1/segments/fields',
     summary: 'What a definition can contain: fields, events with their properties, operators and limits',
     response: segmentVocabulary,
-    errors: [],
     handle: () => answer,
   });
 }

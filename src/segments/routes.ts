@@ -100,7 +100,6 @@ function previewEndpoint(deps: Deps): AnyEndpoint {
     access: read,
     body: previewBody,
     max_body_bytes: LARGE_BODY_BYTES,
-    status: 200,
     response: previewResult,
     errors: ['SEGMENT_DEFINITION_INVALID', 'SEGMENT_TOO_EXPENSIVE'],
     handle: async ({ caller, body }) => envelope(await preview(deps, turns, projectRefOf(caller), body)),
@@ -116,7 +115,6 @@ function membershipEndpoints(deps: Platform, turns: RequestTurns): AnyEndpoint[]
       summary: 'Computes the members of the segment now, after those of the segments it refers to',
       audit: { resource: 'segment', action: 'refresh' },
       access: write,
-      status: 200,
       response: refreshResult,
       errors: ['SEGMENT_NOT_FOUND', 'SEGMENT_TOO_EXPENSIVE'],
       handle: async ({ caller, params, audit }) => {
@@ -134,7 +132,6 @@ function membershipEndpoints(deps: Platform, turns: RequestTurns): AnyEndpoint[]
       summary: 'Random members of the segment',
       access: read,
       query: sampleQuery,
-      status: 200,
       response: z.array(z.uuid()),
       errors: ['SEGMENT_NOT_FOUND'],
       handle: async ({ caller, params, query }) => {
@@ -153,7 +150,6 @@ function membershipEndpoints(deps: Platform, turns: RequestTurns): AnyEndpoint[]
       summary: 'Why a player is or is not in the segment, condition by condition',
       access: read,
       query: explainQuery,
-      status: 200,
       response: explanation,
       errors: ['SEGMENT_NOT_FOUND', 'PLAYER_NOT_FOUND', 'SEGMENT_TOO_EXPENSIVE'],
       handle: async ({ caller, params, query }) =>
@@ -170,7 +166,6 @@ function playerRefreshEndpoint(deps: Platform, turns: RequestTurns): AnyEndpoint
     summary: 'Evaluates every segment of the project for one player',
     audit: { resource: 'player', action: 'refresh' },
     access: write,
-    status: 200,
     response: playerRefreshResult,
     errors: ['PLAYER_NOT_FOUND'],
     handle: async ({ caller, params, audit }) => {
@@ -188,9 +183,7 @@ function recomputeEndpoint({ postgres, clock }: Platform): AnyEndpoint {
     audit: { none: 'processors call it for events; members follow from the definitions, which stay' },
     access: { mode: 'internal' },
     body: recomputeBody,
-    status: 200,
     response: recomputeResult,
-    errors: [],
     handle: async ({ body: { tenant_id, project_id, player_ids, events } }) => {
       const reads = events?.map(readOfEvent) ?? [EVERYTHING];
       const entries = dirtyPlayersOf({ tenant_id, project_id }, reads, player_ids);

@@ -40,7 +40,6 @@ export function tenantEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'Creates a tenant with a project, the default currencies and an owner',
       body: createTenantBody,
       response: z.object({ tenant_id: z.uuid(), project_id: z.uuid() }),
-      errors: [],
       handle: async ({ body, audit }) => {
         const created = await createTenant(postgres.service, { notifications, onTenantCreated, audit }, body);
         auth.sessions.evict(body.admin_user_id);
@@ -85,7 +84,6 @@ function developmentEndpoints(dev_issuer: DevIssuer): AnyEndpoint[] {
     summary: 'Signs a session that lasts 30 days (development only)',
     body: devSessionBody,
     response: z.object({ session_token: z.string() }),
-    errors: [],
     handle: async ({ body }) => envelope({ session_token: await dev_issuer.issueSession(body.user_id) }),
   });
   const devSignIn = endpoint({
@@ -97,7 +95,6 @@ function developmentEndpoints(dev_issuer: DevIssuer): AnyEndpoint[] {
     response: z.object({
       sign_in_token: z.string().describe('Open `/console/#sign-in=<sign_in_token>` of the base API'),
     }),
-    errors: [],
     handle: async ({ body }) => envelope({ sign_in_token: dev_issuer.issueSignIn(body.user_id) }),
   });
   return [devSession, devSignIn];
@@ -112,7 +109,6 @@ function removeMembershipEndpoint({ postgres, notifications, auth }: Deps): AnyE
       'Ends a membership, except that of the last owner: sessions of the user lose access to the tenant',
     access: { mode: 'internal' },
     query: removeMembershipQuery,
-    status: 200,
     response: removedMembership,
     errors: ['TENANT_NOT_FOUND', 'CONFLICT'],
     handle: async ({ query, audit }) => {

@@ -49,10 +49,8 @@ function readEndpoints({ postgres }: WorkDeps): AnyEndpoint[] {
       summary: 'Lists bonus campaigns, the newest first',
       access: read,
       query: z.strictObject({ ...PAGE_QUERY, ...BONUS_CAMPAIGN_FILTERS }),
-      status: 200,
       response: z.array(bonusCampaignResource),
       shape: 'list',
-      errors: [],
       handle: async ({ caller, query }) => {
         const project = ownerOf('project', caller);
         const { rows, next_cursor } = await pageOf(postgres, project, query, {
@@ -69,7 +67,6 @@ function readEndpoints({ postgres }: WorkDeps): AnyEndpoint[] {
       summary: 'One bonus campaign with the outcomes of its members',
       versioned: true,
       access: read,
-      status: 200,
       response: bonusCampaignResource,
       errors: ['BONUS_CAMPAIGN_NOT_FOUND'],
       handle: async ({ caller, params, sendVersion }) => {
@@ -114,7 +111,6 @@ function writeEndpoints(deps: WorkDeps): AnyEndpoint[] {
       access: write,
       body: patchBonusCampaignBody,
       refuse: refuseUnwritable(COMPUTED_FIELDS),
-      status: 200,
       response: bonusCampaignResource,
       errors: ['BONUS_CAMPAIGN_NOT_FOUND', 'BONUS_CAMPAIGN_INVALID_STATUS', ...CONTENT, 'FIELD_NOT_WRITABLE'],
       handle: async ({ caller, params, body, audit, sendVersion }) => {
@@ -139,7 +135,6 @@ function issueEndpoint(deps: WorkDeps): AnyEndpoint {
       'Grants the template to the members of the segment, in the background; `dry_run=true` only counts, and writes nothing',
     access: write,
     query: issueQuery,
-    status: 200,
     response: issueResult,
     idempotent: true,
     errors: [
@@ -175,7 +170,6 @@ function internalEndpoint(deps: WorkDeps): AnyEndpoint {
     summary: 'Decides about one member of a bonus campaign; a repetition returns the outcome',
     access: { mode: 'internal' },
     body: internalGrantBody,
-    status: 200,
     response: internalGrantResult,
     errors: [
       'BONUS_CAMPAIGN_NOT_FOUND',

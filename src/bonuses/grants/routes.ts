@@ -36,10 +36,8 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
       summary: 'Lists bonus grants, the newest first',
       access: read,
       query: z.strictObject({ ...PAGE_QUERY, ...GRANT_FILTERS }),
-      status: 200,
       response: z.array(grantResource),
       shape: 'list',
-      errors: [],
       handle: async ({ caller, query }) => {
         const project = projectRefOf(caller);
         const filters = await withListedPlayer(deps.postgres, project, query);
@@ -56,7 +54,6 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
       path: '/v1/bonus-grants/:id',
       summary: 'One bonus grant with its history',
       access: read,
-      status: 200,
       response: grantWithHistory,
       errors: ['BONUS_GRANT_NOT_FOUND'],
       handle: async ({ caller, params }) => {
@@ -73,7 +70,6 @@ export function bonusGrantEndpoints(deps: GrantDeps): AnyEndpoint[] {
       summary: 'Asks the platform to cancel the bonus; a bonus that was not sent is cancelled at once',
       access: { mode: 'session', role: 'editor', scope: 'project' },
       body: cancelGrantBody,
-      status: 200,
       response: grantResource,
       errors: [
         'BONUS_GRANT_NOT_FOUND',

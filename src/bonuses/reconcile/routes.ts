@@ -30,9 +30,7 @@ export function bonusReconcileEndpoints(deps: BonusReconcileDeps): AnyEndpoint[]
         'Compares live bonus grants with their platforms, and applies the ends that no webhook has reported',
       access: { mode: 'internal' },
       body: reconcileBody,
-      status: 200,
       response: summary,
-      errors: [],
       handle: async ({ body, leaves }) =>
         envelope(await reconcileBonuses(deps, { tenant_id: body.tenant_id, scope: 'whole', stop: leaves() })),
     }),

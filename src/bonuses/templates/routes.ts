@@ -46,7 +46,6 @@ export function bonusTemplateEndpoints(deps: { postgres: Postgres; clock: Clock 
     },
     remove: {
       summary: 'Soft delete: nothing is granted from it any more, and live grants continue',
-      errors: [],
       run: deleteBonusTemplate,
     },
   });

@@ -22,7 +22,6 @@ export function wageringEndpoints({ postgres, clock }: Pick<Platform, 'postgres'
       audit: { none: 'processors call it for bets; progress follows from the bets and the terms' },
       access: { mode: 'internal' },
       body: progressBody,
-      status: 200,
       response: progressResult,
       errors: ['PROJECT_NOT_FOUND'],
       handle: async ({ body: { bets, ...body } }) => {

@@ -34,9 +34,8 @@ export function complianceEndpoints(deps: Deps): AnyEndpoint[] {
   const shared = {
     method: 'GET',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
-    status: 200,
   } as const;
-  const list = { ...shared, shape: 'list', errors: [] } as const;
+  const list = { ...shared, shape: 'list' } as const;
   return [
     endpoint({
       ...list,
@@ -86,7 +85,6 @@ export function complianceEndpoints(deps: Deps): AnyEndpoint[] {
       path: '/v1/compliance/licence',
       summary: 'The licence of the tenant, and the rules for bonuses and messages that hold now',
       response: licenceInForce,
-      errors: [],
       handle: async ({ caller }) => envelope(await licenceOf(deps, caller.tenant_id)),
     }),
     resolveEndpoint(deps),
@@ -102,7 +100,6 @@ function resolveEndpoint(deps: Deps): AnyEndpoint {
     audit: { resource: 'player', action: 'resolve' },
     access: { mode: 'session', role: 'compliance', scope: 'project' },
     body: resolveConflictBody,
-    status: 200,
     response: resolvedConflict,
     errors: ['PLAYER_NOT_FOUND', 'CONFLICT'],
     handle: async ({ caller, params, body, audit }) => {

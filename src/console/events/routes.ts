@@ -17,7 +17,7 @@ type Deps = Platform & Pick<Authenticators, 'access_changes'>;
 
 /** The events of a project: as they come in, searched, and the way of one through the service. */
 export function eventEndpoints(platform: Deps): AnyEndpoint[] {
-  const shared = { method: 'GET', status: 200 } as const;
+  const shared = { method: 'GET' } as const;
   const access = { mode: 'session', role: 'viewer', scope: 'project' } as const;
   return [
     streamEndpoint(platform),
@@ -56,7 +56,6 @@ function streamEndpoint(platform: Deps): AnyEndpoint {
     summary: 'The events of the project as they are accepted, at most 50 a second',
     access: { mode: 'session', role: 'viewer', scope: 'project', named_in: 'query' },
     query: liveQuery,
-    status: 200,
     response: liveStream,
     shape: 'raw',
     content_type: EVENT_STREAM,

@@ -17,7 +17,6 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
   const shared = {
     method: 'GET',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
-    status: 200,
     errors: ['SERVICE_UNAVAILABLE'],
   } as const;
   return [

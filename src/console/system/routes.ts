@@ -14,9 +14,7 @@ export function systemEndpoints(deps: SystemDeps): AnyEndpoint[] {
         'Engines, lag, the waiting work of the tenant, its jobs that were given up, and the last reconciliation',
       access: { mode: 'session', role: 'admin', scope: 'tenant' },
       load: 'slow',
-      status: 200,
       response: systemResource,
-      errors: [],
       handle: async ({ caller }) => envelope(await systems.of(caller.tenant_id)),
     }),
   ];

@@ -13,9 +13,7 @@ export function calendarEndpoints({ postgres, clock }: Pick<Platform, 'postgres'
       summary: 'Sent and planned campaigns, and the planned starts of journeys',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       query: calendarQuery,
-      status: 200,
       response: calendar,
-      errors: [],
       handle: async ({ caller, query }) => {
         const span = { from: new Date(query.from), to: new Date(query.to) };
         return envelope(await calendarOf(postgres, caller, span, new Date(clock.now_ms())));

@@ -46,7 +46,6 @@ export function campaignAudienceEndpoints(deps: Platform): AnyEndpoint[] {
         'Counts whom the campaign would reach now, and why it would not reach the others; sends nothing',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       body: audienceBody,
-      status: 200,
       response: audienceResult,
       errors: ['CAMPAIGN_NOT_FOUND'],
       handle: async ({ caller, params, body, leaves }) => {

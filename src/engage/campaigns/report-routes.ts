@@ -12,7 +12,6 @@ export function campaignReportEndpoints(deps: Platform): AnyEndpoint[] {
   const shared = {
     method: 'GET',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
-    status: 200,
     errors: ['CAMPAIGN_NOT_FOUND'],
   } as const;
   return [

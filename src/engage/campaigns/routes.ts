@@ -54,7 +54,6 @@ function ownEndpoints(deps: Platform): AnyEndpoint[] {
       summary: 'Creates a draft of a campaign; with a time in `schedule_at` it is scheduled',
       body: createCampaignBody,
       read_only: COMPUTED_FIELDS,
-      errors: [],
       run: createCampaign,
     },
     change: {
@@ -74,7 +73,7 @@ function ownEndpoints(deps: Platform): AnyEndpoint[] {
 
 function variantEndpoints(deps: Platform): AnyEndpoint[] {
   const path = '/v1/campaigns/:id/variants';
-  const one = { path: `${path}/:variantId`, access: write, status: 200, response: variantResource } as const;
+  const one = { path: `${path}/:variantId`, access: write, response: variantResource } as const;
   const unknown = ['CAMPAIGN_NOT_FOUND', 'VARIANT_NOT_FOUND'] as const;
   return [
     endpoint({
@@ -83,7 +82,6 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
       summary:
         'The variants of a campaign by sort_order; a campaign without variants of its own has `default`',
       access: read,
-      status: 200,
       response: z.array(variantResource),
       errors: ['CAMPAIGN_NOT_FOUND'],
       handle: async ({ caller, params }) => {

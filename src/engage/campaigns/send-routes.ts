@@ -39,7 +39,6 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
       summary:
         'Sends the campaign to the members of its segment; a large segment continues in the background',
       access: write,
-      status: 200,
       response: sendResult,
       idempotent: true,
       errors: [
@@ -64,7 +63,6 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
       summary:
         'Queues the messages with PROVIDER_UNAVAILABLE again; the campaign is sending until they are decided',
       access: write,
-      status: 200,
       response: retryResult,
       idempotent: true,
       errors: ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_INVALID_STATUS', 'PROVIDER_NOT_CONFIGURED'],
@@ -84,7 +82,6 @@ export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
       summary:
         'Cancels the campaign: messages that a provider already has are delivered, all others are skipped',
       access: write,
-      status: 200,
       response: campaignResource,
       errors: ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_INVALID_STATUS'],
       handle: async ({ caller, params, audit }) => {

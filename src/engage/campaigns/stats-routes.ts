@@ -25,7 +25,6 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
   const shared = {
     method: 'GET',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
-    status: 200,
     errors: ['CAMPAIGN_NOT_FOUND'],
   } as const;
   return [

@@ -85,7 +85,6 @@ function ownEndpoints(deps: Deps): AnyEndpoint[] {
     },
     remove: {
       summary: 'Soft delete: no new runs start, and running ones are cancelled soon after',
-      errors: [],
       run: deleteJourney,
     },
   });
@@ -104,7 +103,6 @@ function changeEndpoint(deps: Deps): AnyEndpoint {
     body: patchJourneyBody,
     max_body_bytes: LARGE_BODY_BYTES,
     refuse: refuseUnwritable(COMPUTED_FIELDS),
-    status: 200,
     response: journeyResource,
     errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_GRAPH_INVALID', 'FIELD_NOT_WRITABLE'],
     handle: async ({ caller, params, query, body, audit, sendVersion }) => {
@@ -118,7 +116,7 @@ function changeEndpoint(deps: Deps): AnyEndpoint {
 }
 
 function statusEndpoints(deps: Deps): AnyEndpoint[] {
-  const one = { method: 'POST', access: write, status: 200, response: journeyResource } as const;
+  const one = { method: 'POST', access: write, response: journeyResource } as const;
   return [
     endpoint({
       ...one,
@@ -160,7 +158,6 @@ function versionEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'The versions of a journey, the newest first',
       access: read,
       query: z.strictObject(PAGE_QUERY),
-      status: 200,
       response: z.array(listedVersion),
       shape: 'list',
       errors: ['JOURNEY_NOT_FOUND'],
@@ -182,7 +179,6 @@ function versionEndpoints(deps: Deps): AnyEndpoint[] {
       path: `${path}/:version`,
       summary: 'One version of a journey, as it was published',
       access: read,
-      status: 200,
       response: journeyVersion,
       errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_VERSION_NOT_FOUND'],
       handle: async ({ caller, params }) => {
@@ -205,7 +201,6 @@ function publishEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'Publishes an earlier version again, or what was saved last, as the next version',
       audit: { resource: 'journey', action: 'publish' },
       access: write,
-      status: 200,
       response: journeyResource,
       errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_VERSION_NOT_FOUND', 'JOURNEY_GRAPH_INVALID'],
       handle: async ({ caller, params, audit }) => {
@@ -222,7 +217,6 @@ function publishEndpoints(deps: Deps): AnyEndpoint[] {
       audit: { resource: 'journey', action: 'migrate' },
       access: write,
       body: migrateBody,
-      status: 200,
       response: migrateResult,
       errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_VERSION_NOT_FOUND'],
       handle: async ({ caller, params, body, audit }) => {

@@ -73,7 +73,6 @@ export function journeyStatsEndpoints(deps: Platform): AnyEndpoint[] {
       summary: 'Counts the runs by node and outcome, the messages by stage, and the goals',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       query: journeyStatsQuery,
-      status: 200,
       response: journeyStats,
       errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_VERSION_NOT_FOUND'],
       handle: async ({ caller, params, query }) =>

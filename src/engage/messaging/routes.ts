@@ -23,7 +23,6 @@ export function playerMessageEndpoints({ postgres, clock }: Deps): AnyEndpoint[]
       summary: 'Whether a message to the player would be sent now, by channel, and every reason why not',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       query: reachabilityQuery,
-      status: 200,
       response: z.array(reachabilityResource),
       errors: ['PLAYER_NOT_FOUND'],
       handle: async ({ caller: { tenant_id, project_id }, params, query }) => {
@@ -37,7 +36,6 @@ export function playerMessageEndpoints({ postgres, clock }: Deps): AnyEndpoint[]
       summary: 'The last messages of a player, including skipped ones, the newest first',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       query: playerMessagesQuery,
-      status: 200,
       response: z.array(sendResource),
       errors: ['PLAYER_NOT_FOUND'],
       handle: async ({ caller: { tenant_id, project_id }, params, query }) => {

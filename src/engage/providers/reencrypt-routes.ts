@@ -20,13 +20,11 @@ export function reencryptEndpoints(deps: {
         'Encrypts with CREDENTIALS_KEY what another key encrypted, so that CREDENTIALS_KEY_PREVIOUS can be removed',
       access: { mode: 'internal' },
       audit: { none: 'what is encrypted stays the same' },
-      status: 200,
       response: z.object({
         reencrypted: z.int(),
         unreadable: z.int(),
         unreadable_provider_ids: z.array(z.uuid()),
       }),
-      errors: [],
       handle: async () => {
         const { postgres, credentials_keys, further } = deps;
         return envelope(await reencryptCredentials(postgres.service, credentials_keys, further));

@@ -44,19 +44,16 @@ function ownEndpoints(deps: ChangeDeps): AnyEndpoint[] {
         'Creates a messaging provider; without a kind it is a sandbox, which keeps messages instead of sending them',
       body: createProviderBody,
       read_only: COMPUTED_FIELDS,
-      errors: [],
       run: createProvider,
     },
     change: {
       summary: 'Changes a messaging provider; fields that `config` does not name are kept',
       body: patchProviderBody,
       read_only: FIXED_FIELDS,
-      errors: [],
       run: changeProvider,
     },
     remove: {
       summary: 'Soft delete: it sends nothing from now on, and its secrets are deleted',
-      errors: [],
       run: deleteProvider,
     },
   });
@@ -69,7 +66,6 @@ function messagesEndpoint(deps: ChangeDeps): AnyEndpoint {
     summary: 'The messages that a sandbox received, the newest first',
     access: { mode: 'session', role: 'viewer', scope: 'tenant' },
     query: listMessagesQuery,
-    status: 200,
     response: z.array(sandboxMessageResource),
     shape: 'list',
     errors: ['PROVIDER_NOT_FOUND'],

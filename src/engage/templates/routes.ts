@@ -67,7 +67,6 @@ function ownEndpoints(deps: Deps): AnyEndpoint[] {
     },
     remove: {
       summary: 'Soft delete: campaigns that refer to it fail at their next send',
-      errors: [],
       run: deleteTemplate,
     },
   });
@@ -81,7 +80,6 @@ function previewEndpoint(deps: Deps): AnyEndpoint {
     summary: 'Renders the template for a player; without a player_id, for a sample player',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
     body: previewBody,
-    status: 200,
     response: previewResult,
     errors: ['TEMPLATE_NOT_FOUND', 'PLAYER_NOT_FOUND', 'TEMPLATE_INVALID'],
     handle: async ({ caller, params, body }) => {
@@ -99,7 +97,6 @@ function frameEndpoint(deps: Deps): AnyEndpoint {
     summary: 'The rendered body as a page for a frame, in which no script runs and nothing is loaded',
     access: { mode: 'session', role: 'viewer', scope: 'project', named_in: 'query' },
     query: previewFrameQuery,
-    status: 200,
     response: z.string(),
     shape: 'raw',
     content_type: 'text/html; charset=utf-8',
@@ -119,7 +116,6 @@ function referencesEndpoint({ postgres }: Deps): AnyEndpoint {
     path: '/v1/templates/:id/references',
     summary: 'The campaigns and journeys that use the template, at most 100 of each',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
-    status: 200,
     response: templateReferences,
     errors: ['TEMPLATE_NOT_FOUND'],
     handle: async ({ caller, params }) => {

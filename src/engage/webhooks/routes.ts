@@ -79,7 +79,6 @@ export function webhookDeliveryEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'The webhooks of a journey and their outcomes, the newest first; kept for 30 days',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       query: listQuery,
-      status: 200,
       response: z.array(deliveryResource),
       shape: 'list',
       errors: ['JOURNEY_NOT_FOUND'],
@@ -91,10 +90,8 @@ export function webhookDeliveryEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'The webhooks of all journeys of the project, the newest first; kept for 30 days',
       access: { mode: 'session', role: 'admin', scope: 'project' },
       query: projectQuery,
-      status: 200,
       response: z.array(projectDelivery),
       shape: 'list',
-      errors: [],
       handle: ({ caller, query }) => projectPage(deps, projectRefOf(caller), query),
     }),
     endpoint({
@@ -103,7 +100,6 @@ export function webhookDeliveryEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'Sends a failed webhook again, with the same body; its run is not affected',
       audit: { resource: 'webhook_delivery', action: 'retry_failed' },
       access: { mode: 'session', role: 'editor', scope: 'project' },
-      status: 200,
       response: deliveryResource,
       errors: ['JOURNEY_NOT_FOUND', 'NOT_FOUND', 'CONFLICT'],
       handle: async ({ caller, params, audit }) => {

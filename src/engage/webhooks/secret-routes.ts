@@ -33,10 +33,8 @@ export function webhookSecretEndpoints(deps: {
       summary: 'Lists the secrets of webhooks, the newest first; the newest one signs',
       access: admin,
       query: z.strictObject(PAGE_QUERY),
-      status: 200,
       response: z.array(secretResource),
       shape: 'list',
-      errors: [],
       handle: ({ caller, query }) =>
         listOf(deps.postgres, caller, query, {
           kind: 'webhook-secrets',
@@ -63,7 +61,6 @@ export function webhookSecretEndpoints(deps: {
       summary: 'Deletes a secret: it signs nothing from now on',
       audit: { resource: 'webhook_secret', action: 'delete' },
       access: admin,
-      status: 200,
       response: secretResource,
       errors: ['NOT_FOUND'],
       handle: async ({ caller, params, audit }) =>

@@ -23,10 +23,8 @@ export function rateEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'The stored rates of a pair, from providers and manual, the latest first',
       access: { mode: 'session', role: 'viewer', scope: 'tenant' },
       query: listRatesQuery,
-      status: 200,
       response: z.array(storedRate),
       shape: 'list',
-      errors: [],
       handle: ({ caller, query }) => ratePage(deps, caller.tenant_id, query),
     }),
     endpoint({

@@ -24,7 +24,6 @@ export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
   const read = {
     method: 'GET',
     access: { mode: 'session', role: 'viewer', scope: 'tenant' },
-    status: 200,
   } as const;
   return [
     endpoint({
@@ -32,7 +31,6 @@ export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
       path: '/v1/currencies',
       summary: "The tenant's currency catalogue: the base currency, then the others by code",
       response: z.array(currencyResource),
-      errors: [],
       handle: async ({ caller: { tenant_id } }) =>
         envelope(await platform.postgres.readAsTenant(tenant_id, (tx) => selectCurrencies(tx, tenant_id))),
     }),
@@ -55,7 +53,6 @@ export function fxEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
       summary: 'Fetches exchange rates from their providers now',
       access: { mode: 'internal' },
       body: fetchRequest,
-      status: 200,
       response: fetchReport,
       errors: ['TENANT_NOT_FOUND', 'SERVICE_UNAVAILABLE'],
       handle: async ({ body, audit }) => {

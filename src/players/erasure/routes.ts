@@ -40,10 +40,8 @@ export function erasureEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'Lists erasures with actor, reason and progress, the newest first',
       access: { mode: 'session', role: 'compliance', scope: 'tenant' },
       query: listErasuresQuery,
-      status: 200,
       response: z.array(erasure),
       shape: 'list',
-      errors: [],
       handle: ({ caller: { tenant_id }, query }) => {
         const now = new Date(deps.clock.now_ms());
         return listOf(deps.postgres, { tenant_id }, query, {

@@ -21,7 +21,6 @@ export function playerHistoryEndpoints(deps: HistoryDeps): AnyEndpoint[] {
   const shared = {
     method: 'GET',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
-    status: 200,
     errors: ['PLAYER_NOT_FOUND'],
   } as const;
   return [

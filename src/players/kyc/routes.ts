@@ -47,7 +47,6 @@ export function kycEndpoints(deps: CallerDeps & InboundDeps): AnyEndpoint[] {
       ...write,
       path: '/v1/players/:id/kyc/approve',
       summary: 'Approves a level, and informs the platform',
-      status: 200,
       body: approveKycBody,
       audit: { resource: 'player_kyc', action: 'approve' },
       errors: ['PLAYER_NOT_FOUND', 'KYC_INVALID_STATUS'],
@@ -58,7 +57,6 @@ export function kycEndpoints(deps: CallerDeps & InboundDeps): AnyEndpoint[] {
       ...write,
       path: '/v1/players/:id/kyc/revoke',
       summary: 'Revokes an approval or refuses a pending case, and informs the platform',
-      status: 200,
       body: revokeKycBody,
       audit: { resource: 'player_kyc', action: 'revoke' },
       errors: ['PLAYER_NOT_FOUND', 'KYC_INVALID_STATUS'],
@@ -75,7 +73,6 @@ function readEndpoint({ postgres }: Pick<CallerDeps, 'postgres'>): AnyEndpoint {
     path: '/v1/players/:id/kyc',
     summary: 'The KYC of a player: all decisions, and what the platform does not know yet',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
-    status: 200,
     response: kycWithHistory,
     errors: ['PLAYER_NOT_FOUND'],
     handle: async ({ caller, params }) =>

@@ -40,7 +40,7 @@ interface Deps {
 export function playerEndpoints(deps: Deps): AnyEndpoint[] {
   const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
   const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
-  const one = { path: '/v1/players/:id', status: 200, response: playerResource } as const;
+  const one = { path: '/v1/players/:id', response: playerResource };
   return [
     searchEndpoint(deps.postgres),
     endpoint({
@@ -49,10 +49,8 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'Lists players, the last seen first; deleted ones only with status=deleted',
       access: read,
       query: listPlayersQuery,
-      status: 200,
       response: z.array(playerResource),
       shape: 'list',
-      errors: [],
       handle: ({ caller, query }) => listPage(deps.postgres, caller, query),
     }),
     endpoint({
@@ -112,9 +110,7 @@ function searchEndpoint(postgres: Postgres): AnyEndpoint {
     summary: `Finds up to ${MAX_FOUND} players by an id of any kind, or by its beginning`,
     access: { mode: 'session', role: 'viewer', scope: 'project' },
     query: searchPlayersQuery,
-    status: 200,
     response: z.array(foundPlayer),
-    errors: [],
     handle: async ({ caller: { tenant_id, project_id }, query: { q } }) => {
       const found = await postgres.readAsTenant(tenant_id, (tx) =>
         searchPlayers(tx, { tenant_id, project_id }, soughtIds(q), MAX_FOUND),
@@ -133,7 +129,6 @@ function revealEndpoint(postgres: Postgres): AnyEndpoint {
     audit: { resource: 'player', action: 'reveal' },
     access: { mode: 'session', role: 'personal_data', scope: 'project' },
     body: revealPlayerBody,
-    status: 200,
     response: revealedPlayer,
     errors: ['PLAYER_NOT_FOUND'],
     handle: async ({ caller, params, body, audit }) => {

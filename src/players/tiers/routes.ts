@@ -56,10 +56,8 @@ function tierReadEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       summary: 'Lists VIP tiers, inactive ones too, the lowest rank first',
       access: read,
       query: listTiersQuery,
-      status: 200,
       response: z.array(tierResource),
       shape: 'list',
-      errors: [],
       handle: ({ caller: { tenant_id }, query }) =>
         listOf(deps.postgres, { tenant_id }, query, {
           kind: 'vip-tiers',
@@ -75,7 +73,6 @@ function tierReadEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       summary: 'One VIP tier',
       versioned: true,
       access: read,
-      status: 200,
       response: tierResource,
       errors: ['VIP_TIER_NOT_FOUND'],
       handle: async ({ caller, params, sendVersion }) => {
@@ -116,7 +113,6 @@ function tierWriteEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       access: write,
       body: patchTierBody,
       refuse: refuseUnwritable(FIXED_FIELDS),
-      status: 200,
       response: tierResource,
       errors: ['VIP_TIER_NOT_FOUND', 'VIP_TIER_RANK_TAKEN', 'FIELD_NOT_WRITABLE'],
       handle: async ({ caller, params, body, audit, sendVersion }) => {
@@ -136,7 +132,6 @@ function playerTierEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       path: '/v1/players/:id/tier',
       summary: 'The tier of a player, with its newest 200 changes, the newest first',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
-      status: 200,
       response: playerTier,
       errors: ['PLAYER_NOT_FOUND'],
       handle: async ({ caller, params }) => {
@@ -156,7 +151,6 @@ function playerTierEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       audit: { resource: 'player', action: 'update' },
       access: { mode: 'session', role: 'editor', scope: 'project' },
       body: setTierBody,
-      status: 200,
       response: tierChange,
       errors: ['PLAYER_NOT_FOUND', 'VIP_TIER_NOT_FOUND', 'VIP_TIER_INACTIVE', 'CONFLICT'],
       handle: async ({ caller, params, body, audit }) => {
@@ -181,10 +175,8 @@ function changesEndpoint({ postgres }: ChangeDeps): AnyEndpoint {
     summary: 'Lists the tier changes of players, the newest first',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
     query: tierChangesQuery,
-    status: 200,
     response: z.array(movedPlayer),
     shape: 'list',
-    errors: [],
     handle: ({ caller: { tenant_id, project_id }, query }) =>
       listOf(postgres, { tenant_id, project_id }, query, {
         kind: 'tier-changes',
@@ -205,7 +197,6 @@ function recomputeEndpoint(deps: ChangeDeps): AnyEndpoint {
     audit: { resource: 'player', action: 'update' },
     access: { mode: 'internal' },
     body: recomputeTierBody,
-    status: 200,
     response: tierChange,
     errors: ['PLAYER_NOT_FOUND'],
     handle: async ({ body: { tenant_id, player_id }, audit }) => {

@@ -46,7 +46,6 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'Lists the API keys of a project, the newest first; status=revoked lists revoked keys',
       access: session,
       query: listApiKeysQuery,
-      status: 200,
       response: z.array(listedApiKey),
       shape: 'list',
       errors: ['PROJECT_NOT_FOUND'],
@@ -88,7 +87,6 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'Revokes an API key; new requests with it fail from now on',
       audit: { resource: 'api_key', action: 'revoke' },
       access: session,
-      status: 200,
       response: deletedApiKey,
       errors: ['PROJECT_NOT_FOUND', 'API_KEY_NOT_FOUND'],
       handle: async ({ caller, params, audit }) => {
@@ -102,9 +100,7 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       path: '/v1/me',
       summary: 'Describes the API key of the caller',
       access: { mode: 'api_key', rate: 'none' },
-      status: 200,
       response: whoAmI,
-      errors: [],
       handle: ({ caller: { tenant_id, project_id, environment } }) =>
         envelope({ tenant_id, project_id, environment }),
     }),

@@ -15,10 +15,8 @@ export function auditLogEndpoints({ postgres }: { postgres: Postgres }): AnyEndp
       summary: 'Lists the changes by sessions and the internal secret in the tenant, the newest first',
       access: { mode: 'session', role: 'compliance', scope: 'tenant' },
       query: auditLogQuery,
-      status: 200,
       response: z.array(auditLogEntry),
       shape: 'list',
-      errors: [],
       handle: ({ caller: { tenant_id }, query }) =>
         listOf(postgres, { tenant_id }, query, {
           kind: 'audit-log',

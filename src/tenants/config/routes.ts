@@ -22,7 +22,6 @@ export function tenantConfigEndpoints(deps: Deps): AnyEndpoint[] {
   const shared = {
     path: '/v1/tenant/config',
     access: { mode: 'session', role: 'admin', scope: 'tenant' },
-    status: 200,
     response: tenantConfigResource,
     versioned: true,
   } as const;
@@ -31,7 +30,6 @@ export function tenantConfigEndpoints(deps: Deps): AnyEndpoint[] {
       ...shared,
       method: 'GET',
       summary: 'The configuration of the tenant, and the catalogue of possible values',
-      errors: [],
       handle: async ({ caller: { tenant_id }, sendVersion }) => {
         const rows = await deps.postgres.readAsTenant(tenant_id, (tx) => selectTenantConfig(tx, tenant_id));
         const found = foundConfig(rows, tenant_id);

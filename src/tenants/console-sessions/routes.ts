@@ -28,10 +28,8 @@ export function consoleSessionEndpoints({
         'Lists the console sessions of the user, for admins also those of members of no other tenant, the newest first',
       access,
       query: listSessionsQuery,
-      status: 200,
       response: z.array(consoleSessionResource),
       shape: 'list',
-      errors: [],
       handle: ({ caller, query, headers }) =>
         sessionPage(console_sessions, caller, query, sessionId(headers.cookie)),
     }),
@@ -41,7 +39,6 @@ export function consoleSessionEndpoints({
       summary: 'Ends a console session of the user, for admins also of a member of no other tenant',
       audit: { resource: 'console_session', action: 'delete' },
       access,
-      status: 200,
       response: endedSession,
       errors: ['NOT_FOUND'],
       handle: async ({ caller, params, audit }) => {

@@ -27,10 +27,8 @@ export function memberEndpoints(deps: MemberDeps): AnyEndpoint[] {
       method: 'GET',
       summary: 'Lists the members of the tenant, the newest first',
       query: listMembersQuery,
-      status: 200,
       response: z.array(memberResource),
       shape: 'list',
-      errors: [],
       handle: ({ caller, query }) =>
         listOf(deps.postgres, { tenant_id: caller.tenant_id }, query, {
           kind: 'members',
@@ -58,7 +56,6 @@ export function memberEndpoints(deps: MemberDeps): AnyEndpoint[] {
       summary: 'Changes the role of a member; the last owner keeps the role, and only owners change owners',
       audit: { resource: 'membership', action: 'update' },
       body: memberBody,
-      status: 200,
       response: memberResource,
       errors: ['NOT_FOUND', 'CONFLICT'],
       handle: async ({ caller, body, audit }) =>
@@ -70,7 +67,6 @@ export function memberEndpoints(deps: MemberDeps): AnyEndpoint[] {
       summary: 'Ends a membership, except that of the last owner',
       audit: { resource: 'membership', action: 'delete' },
       query: removeMemberQuery,
-      status: 200,
       response: memberResource,
       errors: ['NOT_FOUND', 'CONFLICT'],
       handle: async ({ caller, query, audit }) =>
@@ -88,9 +84,7 @@ export function invitationEndpoints(deps: MemberDeps): AnyEndpoint[] {
       path: '/v1/invitations',
       summary: 'Lists the invitations of the user, the oldest first',
       access,
-      status: 200,
       response: invitationsResource,
-      errors: [],
       handle: async ({ caller }) => envelope({ invitations: await invitationsOf(deps, caller) }),
     }),
     endpoint({
@@ -99,7 +93,6 @@ export function invitationEndpoints(deps: MemberDeps): AnyEndpoint[] {
       summary: 'Accepts an invitation; calls of a member of several tenants must name the tenant',
       audit: { resource: 'membership', action: 'update' },
       access,
-      status: 200,
       response: answeredInvitation,
       errors: ['NOT_FOUND'],
       handle: async ({ caller, params, audit }) => {
@@ -114,7 +107,6 @@ export function invitationEndpoints(deps: MemberDeps): AnyEndpoint[] {
       summary: 'Declines an invitation',
       audit: { resource: 'membership', action: 'delete' },
       access,
-      status: 200,
       response: answeredInvitation,
       errors: ['NOT_FOUND'],
       handle: async ({ caller, params, audit }) => {

@@ -28,9 +28,7 @@ export function sessionEndpoints({ postgres, service_env }: Deps): AnyEndpoint[]
       path: '/v1/session',
       summary: 'The user of the session, with their role and the projects in each tenant',
       access: { mode: 'user' },
-      status: 200,
       response: sessionResource,
-      errors: [],
       handle: async ({ caller }) => envelope(await sessionOf(postgres, service_env, caller)),
     }),
     endpoint({
@@ -39,10 +37,8 @@ export function sessionEndpoints({ postgres, service_env }: Deps): AnyEndpoint[]
       summary: 'Lists the projects of the tenant, the newest first',
       access: { mode: 'session', role: 'viewer', scope: 'tenant' },
       query: listProjectsQuery,
-      status: 200,
       response: z.array(projectResource),
       shape: 'list',
-      errors: [],
       handle: ({ caller: { tenant_id }, query }) =>
         listOf(postgres, { tenant_id }, query, {
           kind: 'projects',

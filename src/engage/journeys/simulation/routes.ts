@@ -18,7 +18,6 @@ export function simulationEndpoints(deps: SimulateDeps): AnyEndpoint[] {
         'Simulates a run of the journey as saved last, on a virtual clock: its steps, its messages and its end',
       access: { mode: 'session', role: 'viewer', scope: 'project' },
       body: simulateBody,
-      status: 200,
       response: simulateResult,
       errors: [
         'JOURNEY_NOT_FOUND',

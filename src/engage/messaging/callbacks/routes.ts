@@ -57,9 +57,7 @@ function sendgridEndpoint({ postgres, lookups, clock }: RouteDeps): AnyEndpoint 
     load: 'elsewhere',
     raw_types: ['application/json'],
     query: z.object({ provider_id }),
-    status: 200,
     response,
-    errors: [],
     async handle({ caller, query }) {
       const now_ms = clock.now_ms();
       const provider = await requireProvider(lookups, query.provider_id, 'sendgrid');
@@ -87,9 +85,7 @@ function twilioEndpoint({ postgres, lookups, clock, credentials_keys, public_url
     load: 'elsewhere',
     raw_types: ['application/x-www-form-urlencoded'],
     query: z.object({ provider_id, send_id: id.describe('The message') }),
-    status: 200,
     response,
-    errors: [],
     async handle({ caller, query }) {
       const now_ms = clock.now_ms();
       const provider = await requireProvider(lookups, query.provider_id, 'twilio');

@@ -38,10 +38,8 @@ export function suppressionEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'Lists the addresses that get no messages, the newest first',
       access: { mode: 'session', role: 'editor', scope: 'tenant' },
       query: listSuppressionsQuery,
-      status: 200,
       response: z.array(suppressionResource),
       shape: 'list',
-      errors: [],
       handle: ({ caller, query }) => suppressionPage(deps, caller.tenant_id, query),
     }),
     endpoint({
@@ -54,7 +52,6 @@ export function suppressionEndpoints(deps: Deps): AnyEndpoint[] {
       body: createSuppressionBody,
       status: 201,
       response: suppressionResource,
-      errors: [],
       handle: async ({ caller, body, audit }) =>
         envelope(resourceOf(await createSuppression({ ...deps, audit }, caller.tenant_id, body))),
     }),
@@ -64,7 +61,6 @@ export function suppressionEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'Removes a suppression; the consent of players still counts',
       audit: { resource: 'suppression', action: 'delete' },
       access: { mode: 'session', role: 'admin', scope: 'tenant' },
-      status: 200,
       response: suppressionResource,
       errors: ['NOT_FOUND'],
       handle: async ({ caller, params, audit }) =>

@@ -16,7 +16,6 @@ export function testMessageEndpoints(deps: SendTestDeps): AnyEndpoint[] {
       audit: { resource: 'template', action: 'send_test' },
       access: { mode: 'session', role: 'editor', scope: 'project' },
       body: sendTestBody,
-      status: 200,
       response: sendTestResult,
       errors: ['TEMPLATE_NOT_FOUND', 'TEMPLATE_NOT_ACTIVE', 'PLAYER_NOT_FOUND', 'PROVIDER_NOT_CONFIGURED'],
       handle: async ({ caller, params, body, audit }) =>

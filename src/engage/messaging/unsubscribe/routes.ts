@@ -37,7 +37,6 @@ const shared = {
   access: { mode: 'public' },
   // A missing token is answered like a wrong one.
   query: z.object({ token: z.string().default('').describe('Of the link in the message') }),
-  status: 200,
   response: z.string(),
   shape: 'raw',
   content_type: 'text/html; charset=utf-8',
