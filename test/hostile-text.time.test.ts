@@ -26,7 +26,7 @@ import {
 } from '../src/ingest/events/envelope.ts';
 import { findEventProblem, isEventName, isIdText } from '../src/ingest/events/validate.ts';
 import { sentJson, storedJson } from '../src/analytics/stored-json.ts';
-import { parseJsonBody } from '../src/ingest/intake/body.ts';
+import { parseJsonBody } from '../src/ingest/intake/accept.ts';
 import { exactJson, growthOf, hasExactNumbers, parseExact } from '../src/platform/exact-json.ts';
 import { parseRecord } from '../src/ledger/fold/fold-event.ts';
 import { claimOf } from '../src/ledger/money/ledger.ts';
@@ -41,7 +41,7 @@ import { patchPlayerBody } from '../src/players/profile/schema.ts';
 import { soughtIds } from '../src/players/profile/search.ts';
 import { quoted } from '../src/segments/language/quoted.ts';
 import { readDefinition } from '../src/segments/language/definition.ts';
-import { changedFields } from '../src/tenants/audit/changed-fields.ts';
+import { changedFields } from '../src/tenants/audit/write.ts';
 import { medianCost } from './cost.ts';
 
 // Whatever a text from outside is, nothing that reads it may hold the event loop: a megabyte of each kind of hostile text

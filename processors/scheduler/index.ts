@@ -19,7 +19,7 @@ import {
   runResumeJob,
 } from '../../src/engage/journeys/runs-job.ts';
 import { RETRY_TASK, runRetryJob } from '../../src/engage/campaigns/retry-failed.ts';
-import { CLEAN_UP_CRONTAB, CLEAN_UP_TASK, runCleanUp } from '../../src/http/idempotency-job.ts';
+import { CLEAN_UP_CRONTAB, CLEAN_UP_TASK, runCleanUp } from '../../src/http/idempotency.ts';
 import { ERASE_CRONTAB, ERASE_TASK, runEraseJob, type EraseDeps } from '../../src/players/erasure/job.ts';
 import {
   EXPORT_TASK,

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
-import { nameSchemas } from '../http/schema-names.ts';
+import { nameSchemas } from '../http/field-schemas.ts';
 import { isSigned, SIGNATURE_HEADER, TIMESTAMP_HEADER } from '../http/auth/webhook-signature.ts';
 import { ApiError, signatureRefused, validationError, type ErrorCode } from '../errors.ts';
 import { endpoint, type AnyEndpoint, type SignedRequest } from '../http/endpoint.ts';

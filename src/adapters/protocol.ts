@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { timestampWithOffset } from '../http/timestamp.ts';
+import { timestampWithOffset } from '../http/field-schemas.ts';
 
 // What this service and a casino platform say to each other (docs/adapter.md is generated from these declarations):
 // calls, fields, answers. Amounts are digit strings or integers in the smallest unit of their currency.

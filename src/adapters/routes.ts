@@ -3,7 +3,7 @@ import { validationError } from '../errors.ts';
 import { endpoint, type AnyEndpoint } from '../http/endpoint.ts';
 import { envelope } from '../http/envelope.ts';
 import { listOf, PAGE_QUERY, type PageQuery } from '../http/keyset-page.ts';
-import { refuseUnwritable } from '../http/not-writable.ts';
+import { refuseUnwritable } from '../http/json-body.ts';
 import { refOf } from '../http/record.ts';
 import { isUuid } from '../platform/ids.ts';
 import type { Postgres } from '../platform/postgres/port.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../http/schema-names.ts';
+import { nameSchemas } from '../http/field-schemas.ts';
 import { ADAPTER_KINDS, AUTH_TYPES } from './queries.ts';
 import { capabilities, grantBody, PLATFORM_STATUSES } from './protocol.ts';
 import { trimEnd } from '../platform/trim-end.ts';

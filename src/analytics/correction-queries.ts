@@ -5,7 +5,7 @@ import { newId } from '../platform/ids.ts';
 import type { Db, Session, Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
 import { PROJECT_KEY } from '../tenants/project-ref.ts';
-import { revisionSql } from './revision.ts';
+import { revisionSql } from './epoch-queries.ts';
 
 /**
  * The name of the advisory lock of the one rewriter that works. A rebuild of ClickHouse holds it, too: rows must not be
@@ -237,4 +237,13 @@ export async function repointEvents(
     `(tenant_id, project_id, player_id) in (select arrayJoin(${MERGED}))`,
     params,
   );
+}
+
+/**
+ * ClickHouse expression: the player to which a row of the table `alias` belongs now. Events of a merged player have the
+ * old id until event-rewriter has rewritten them.
+ */
+export function survivorOf(alias: string): string {
+  const key = `(${alias}.tenant_id, ${alias}.project_id, ${alias}.player_id)`;
+  return `dictGetOrDefault('player_alias', 'into_player_id', ${key}, ${alias}.player_id)`;
 }

@@ -4,7 +4,6 @@ import type { Db, Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
 import { PROJECT_KEY } from '../tenants/project-ref.ts';
 import { mirroredTables, MIRRORS, type MirrorCopy, type MirroredTable } from './mirrors.ts';
-import { REVISIONS_OF_EPOCH } from './revision.ts';
 
 /** The present life of the database, and what is known of it. */
 export interface EpochState {
@@ -207,4 +206,15 @@ export async function isBehindCopies(
       cross join lateral (select max(n.changed_xid)::text::numeric as xid from (${sql.unsafe(newest)}) n) s
       where ${missing} s.xid < r.xid) as behind`;
   return row?.behind ?? false;
+}
+
+/** Revisions of one epoch: transaction ids, or numbers of changes, stay below this. */
+export const REVISIONS_OF_EPOCH = 2n ** 48n;
+
+/**
+ * SQL of Postgres for a row's revision in ClickHouse: the epoch of the database, then `within`, a numeric expression that
+ * grows within one life of it. The subquery is evaluated once per statement.
+ */
+export function revisionSql(within: string): string {
+  return `((select coalesce(max(epoch), 0) from database_epochs) * ${REVISIONS_OF_EPOCH}::numeric + ${within})`;
 }

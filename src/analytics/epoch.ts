@@ -11,10 +11,10 @@ import {
   restampPages,
   restampTriggerEvents,
   type EpochState,
+  REVISIONS_OF_EPOCH,
 } from './epoch-queries.ts';
 import { readMirrorPosition } from './mirror-queries.ts';
 import { MIRRORS } from './mirrors.ts';
-import { REVISIONS_OF_EPOCH } from './revision.ts';
 
 type Engines = Pick<Platform, 'postgres' | 'clickhouse' | 'logger'>;
 

@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/postgres/port.ts';
 import type { MirrorPosition } from './mirror-queries.ts';
-import { revisionSql } from './revision.ts';
+import { revisionSql } from './epoch-queries.ts';
 
 /** A run or a step as a JSONEachRow line of a table of ClickHouse; `changed_xid` and `run_id` are its position. */
 export interface ChangedJourneyRow {

@@ -4,7 +4,7 @@ import { PROJECT_KEY } from '../tenants/project-ref.ts';
 import type { WorkQuery } from '../platform/postgres/work-watch.ts';
 import { MIRRORED } from './mirrored-columns.ts';
 import { mirroredTables, type Mirror, type MirrorCopy } from './mirrors.ts';
-import { revisionSql } from './revision.ts';
+import { revisionSql } from './epoch-queries.ts';
 
 /** A mirror's position: all changes up to and including this pair are in ClickHouse. */
 export interface MirrorPosition {

@@ -1,4 +1,4 @@
-import { revisionSql } from './revision.ts';
+import { revisionSql } from './epoch-queries.ts';
 
 /** How Postgres and ClickHouse write a mirrored value as text, so that equal values are equal texts. */
 export type ColumnKind = 'text' | 'integer' | 'float' | 'time';

@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/postgres/port.ts';
 import type { MirrorPosition } from './mirror-queries.ts';
-import { revisionSql } from './revision.ts';
+import { revisionSql } from './epoch-queries.ts';
 
 /**
  * A send row as a JSONEachRow line of ClickHouse's `message_sends`, and of `journey_sends` where it has a `journey_id`;

@@ -1,8 +1,7 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Platform } from '../platform/platform.ts';
-import { installAnswerHeaders } from '../http/answer-headers.ts';
+import { installAnswerHeaders, serverOptions } from '../http/server-options.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
-import { serverOptions } from '../http/server-options.ts';
 import { healthEndpoints } from '../http/health.ts';
 import type { Readiness } from '../http/readiness.ts';
 import { registerPublicEndpoints } from '../http/register.ts';

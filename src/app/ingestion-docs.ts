@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../http/schema-names.ts';
+import { nameSchemas } from '../http/field-schemas.ts';
 import { MAX_BATCH_EVENTS } from '../ingest/events/catalogue.ts';
 import { eventSchema } from '../ingest/events/event-schema.ts';
 import type { DocumentedEndpoint } from '../http/endpoint.ts';

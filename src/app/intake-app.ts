@@ -1,13 +1,12 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import type { ApiKeyPrincipal } from '../http/auth/api-key.ts';
-import { parseJsonBody } from '../ingest/intake/body.ts';
+import { parseJsonBody } from '../ingest/intake/accept.ts';
 import { registerIntake, type IntakeDeps } from '../ingest/intake/routes.ts';
 import type { Logger } from '../platform/logger.ts';
-import { installAnswerHeaders } from '../http/answer-headers.ts';
+import { installAnswerHeaders, serverOptions } from '../http/server-options.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
 import { encodingRefusal } from '../http/json-body.ts';
 import { installLoadShedding } from '../http/load-shedding.ts';
-import { serverOptions } from '../http/server-options.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -5,8 +5,8 @@ import { sandboxMessageEraser } from '../engage/providers/erase-queries.ts';
 import { triggerEventEraser } from '../engage/triggers/erase-queries.ts';
 import { deliveryEraser } from '../engage/webhooks/erase-queries.ts';
 import type { Eraser } from '../players/dependents.ts';
-import { exportEraser } from '../players/export/erase-queries.ts';
-import { kycEraser } from '../players/kyc/erase-queries.ts';
+import { exportEraser } from '../players/export/queries.ts';
+import { kycEraser } from '../players/kyc/queries.ts';
 import { tierEraser } from '../players/tiers/erase-queries.ts';
 
 /** What the folders hold of a person, in the order in which it is erased. What writes messages comes before them. */

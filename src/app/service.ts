@@ -156,7 +156,7 @@ async function openParts(
   const internal_secret = await loadInternalSecret(config);
   const { openAuthenticators } = await import('../http/auth/authenticators.ts');
   const { createAuditWriter } = await import('../tenants/audit/write.ts');
-  const { firstCallAcceptance } = await import('../tenants/members/first-call.ts');
+  const { firstCallAcceptance } = await import('../tenants/members/invitations.ts');
   const auth = await openAuthenticators({
     ...keys,
     api_keys: front.api_keys,

@@ -15,15 +15,14 @@ import {
   randomState,
   type ClientAuth,
   type Configuration,
+  type CustomFetch,
 } from 'openid-client';
 import { RemoteKeys } from '../http/auth/remote-keys.ts';
 import { isUserId, type TrustedIssuer } from '../http/auth/token-verifier.ts';
 import type { ConsoleProvider } from '../config.ts';
 import type { Clock } from '../platform/clock.ts';
-import { boundedFetch } from './bounded-fetch.ts';
-import { failureOf } from './provider-errors.ts';
+import { failureOf, SignInFailed } from './sign-in-failed.ts';
 import type { SignIn } from './sealed-sign-in.ts';
-import { SignInFailed } from './sign-in-failed.ts';
 
 /** Every request to the provider ends within this time. */
 const TIMEOUT_S = 5;
@@ -228,3 +227,30 @@ function storable(claim: unknown, max_length: number): string | null {
   if (typeof claim !== 'string' || claim.trim() === '' || claim.includes('\0')) return null;
   return Array.from(claim.trim()).slice(0, max_length).join('');
 }
+
+/** Metadata, keys and tokens are far smaller. */
+const MAX_BYTES = 512 * 1024;
+
+/**
+ * `fetch` for the identity provider: it follows no redirect, and rejects with TypeError when the answer is longer than
+ * 512 KiB. The signal of the options limits the time, the body included.
+ */
+const boundedFetch: CustomFetch = async (url, options) => {
+  const { body, ...rest } = options;
+  const answer = await fetch(url, {
+    ...rest,
+    redirect: 'manual',
+    ...(body === undefined ? {} : { body }),
+  });
+  const bytes: Uint8Array[] = [];
+  let length = 0;
+  if (answer.body !== null) {
+    for await (const chunk of answer.body) {
+      length += chunk.length;
+      if (length > MAX_BYTES) throw new TypeError('the answer of the identity provider is too long');
+      bytes.push(chunk);
+    }
+  }
+  const { status, headers } = answer;
+  return new Response(length === 0 ? null : Buffer.concat(bytes), { status, headers });
+};

@@ -10,11 +10,11 @@ import { answerFailure } from './failure-page.ts';
 import { setConsoleHeaders } from './headers.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 import { LOGOUT_TOKEN_MS, LogoutRefused, verifyLogoutToken, type Logout } from './logout-token.ts';
-import { returnPath } from './return-path.ts';
 import { SIGN_IN_MS, type SignIn, type SignInSeal } from './sealed-sign-in.ts';
 import { SignInFailed, type FailureReason } from './sign-in-failed.ts';
-import type { TakePermit } from './sign-in-rates.ts';
 import { useOnce } from './used-once-queries.ts';
+import { networkOf } from '../http/auth/unknown-keys.ts';
+import type { RateLimiter, RatePolicy } from '../platform/rate-limit/port.ts';
 
 /** Codes of providers are shorter; a longer answer is not passed on. */
 const MAX_QUERY_LENGTH = 8_192;
@@ -157,4 +157,45 @@ function queryOf(request: FastifyRequest): URLSearchParams {
 function only(parameters: URLSearchParams, name: string): string | undefined {
   const [value, second] = parameters.getAll(name);
   return second === undefined ? value : undefined;
+}
+
+const HOME = '/console/';
+const MAX_LENGTH = 1_000;
+/** Stands for this host while a path is resolved; reserved, so that no other URL has it. */
+const HERE = 'http://console.invalid';
+
+/**
+ * Where a sign-in leads: the given path in one spelling if it is a page of the console, else the console's first page. So
+ * no link of ours sends users to another host or path, however it is written.
+ */
+export function returnPath(given: string | undefined): string {
+  if (given === undefined || given.length > MAX_LENGTH) return HOME;
+  // Browsers read a backslash as a slash, and drop tabs and line ends.
+  if (!given.startsWith(HOME) || !/^[!-~]+$/.test(given) || given.includes('\\')) return HOME;
+  const url = URL.canParse(given, HERE) ? new URL(given, HERE) : undefined;
+  if (url === undefined || url.origin !== HERE) return HOME;
+  const { pathname, search, hash } = url;
+  const is_page = pathname.startsWith(HOME) && !pathname.startsWith(`${HOME}auth/`);
+  // A proxy may decode the path once more.
+  return is_page && !/%(2f|5c|2e|25)/i.test(pathname) ? `${pathname}${search}${hash}` : HOME;
+}
+
+/** Of one network: an office whose people all begin work at once is within it. */
+const SIGN_INS: RatePolicy = { name: 'console sign-in', per_second: 10, burst: 200 };
+/** A provider that ends the sessions of many users sends them one by one. */
+const LOGOUTS: RatePolicy = { name: 'console logout', per_second: 50, burst: 500 };
+
+/** Takes a permit of the address for a request of somebody unknown; `sign_in` or a provider's `logout`. */
+type TakePermit = (kind: 'sign_in' | 'logout', address: string) => Promise<void>;
+
+/** Limits of the routes that anybody may call. The check rejects with RATE_LIMITED. */
+export function signInRates(rate_limiter: RateLimiter): TakePermit {
+  return async (kind, address) => {
+    const policy = kind === 'sign_in' ? SIGN_INS : LOGOUTS;
+    const { allowed, retry_after_ms } = await rate_limiter.takeInWindow(policy, networkOf(address));
+    if (allowed) return;
+    throw new ApiError('RATE_LIMITED', 'too many requests: try again later', {
+      retry_after_s: Math.ceil(retry_after_ms / 1000),
+    });
+  };
 }

@@ -13,9 +13,8 @@ import { expiredSessionCookie, sessionCookie } from './cookies.ts';
 import { requireLocalPage, userOfSignIn } from './dev-login.ts';
 import { setConsoleHeaders } from './headers.ts';
 import { IdentityProvider } from './identity-provider.ts';
-import { providerRoutes } from './provider-routes.ts';
+import { providerRoutes, signInRates } from './provider-routes.ts';
 import { createSignInSeal } from './sealed-sign-in.ts';
-import { signInRates } from './sign-in-rates.ts';
 import { serveConsole } from './static.ts';
 
 interface Deps {

@@ -7,8 +7,7 @@ import type { Needed } from './auth/roles.ts';
 import type { SessionPrincipal, UserPrincipal } from './auth/session.ts';
 import type { ApiError, ErrorCode } from '../errors.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import type { RecordImage } from './entity-tag.ts';
-import type { AuditDeclaration, AuditChange, AuditedCall } from './audit.ts';
+import type { RecordImage, AuditDeclaration, AuditChange, AuditedCall } from './audit.ts';
 import type { EventStream } from './event-stream.ts';
 
 /**

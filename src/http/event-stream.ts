@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { ANSWER_HEADERS } from './answer-headers.ts';
+import { ANSWER_HEADERS } from './server-options.ts';
 
 /** The `content_type` of an endpoint that answers with server-sent events. */
 export const EVENT_STREAM = 'text/event-stream; charset=utf-8';

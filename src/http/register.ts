@@ -15,8 +15,9 @@ import {
   type AuditChange,
   type AuditedCall,
   type WriteAuditRows,
+  entityTagOf,
+  requireVersion,
 } from './audit.ts';
-import { entityTagOf, requireVersion } from './entity-tag.ts';
 import type { Access, AnyEndpoint, Call, SessionOrInternal, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
 import { EVENT_STREAM, openEventStream } from './event-stream.ts';

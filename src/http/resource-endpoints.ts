@@ -7,7 +7,7 @@ import type { CursorScope } from './cursor.ts';
 import { endpoint, type AnyEndpoint, type Call } from './endpoint.ts';
 import { envelope } from './envelope.ts';
 import { listOf, PAGE_QUERY, type PageQuery } from './keyset-page.ts';
-import { refuseUnwritable } from './not-writable.ts';
+import { refuseUnwritable } from './json-body.ts';
 import { ownerOf, refOf, type OwnerOf, type RecordRef, type Scope } from './record.ts';
 import type { Listing, Resource } from './resource.ts';
 import { BODY_BYTES } from './server-options.ts';

@@ -3,8 +3,7 @@ import type { Role } from './auth/roles.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { PageOf, TimePosition } from '../platform/postgres/keyset.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import type { AuditedResource, Auditing } from './audit.ts';
-import type { RecordImage } from './entity-tag.ts';
+import type { AuditedResource, Auditing, RecordImage } from './audit.ts';
 import type { OwnerOf, RecordKind, RecordRef, Scope } from './record.ts';
 
 interface Operation<Run> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../platform/logger.ts';
 import { errorOptions } from './error-handler.ts';
+import type { FastifyInstance } from 'fastify';
 
 /** The longest body of any request: of intake, of webhooks, of operators, and of definitions with long texts or lists. */
 export const LARGE_BODY_BYTES = 1024 * 1024;
@@ -34,4 +35,15 @@ export function serverOptions(logger: Logger, trusted_proxies: readonly string[]
     trustProxy: trusted_proxies.length === 0 ? false : [...trusted_proxies],
     forceCloseConnections: 'idle',
   } as const;
+}
+
+/** What every answer says unless its route says otherwise: it may hold personal data or secrets, and is what its type says. */
+export const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
+
+/** Sets {@link ANSWER_HEADERS} on every answer of the host, errors too. Install it before the routes. */
+export function installAnswerHeaders(app: FastifyInstance): void {
+  app.addHook('onRequest', (_request, reply, proceed) => {
+    void reply.headers(ANSWER_HEADERS);
+    proceed();
+  });
 }

@@ -12,8 +12,7 @@ import {
   type PlacedRow,
 } from './copy-source-queries.ts';
 import { JOURNEY_COPIES } from './journey-copies-queries.ts';
-import { selectMembers, type MemberRow } from './member-queries.ts';
-import type { Project } from './queries.ts';
+import { selectMembers, type MemberRow, type Project } from './queries.ts';
 import { SEND_COPIES } from './send-copies-queries.ts';
 
 const PLAYER_COLUMNS: readonly Column[] = MIRRORED.map(({ name, kind }) => ({ name, kind }));

@@ -6,8 +6,7 @@ import type { Tx } from '../platform/postgres/port.ts';
 import type { Platform } from '../platform/platform.ts';
 import { readLedger } from '../ledger/fold/read-queries.ts';
 import { claimOf, type Claim, type LedgerRow } from '../ledger/money/ledger.ts';
-import type { Project } from './queries.ts';
-import { readBaseCurrencies, readSurvivors } from './rebuild-queries.ts';
+import { type Project, readBaseCurrencies, readSurvivors } from './queries.ts';
 import { hasExactNumbers } from '../platform/exact-json.ts';
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse'>;

@@ -1,5 +1,8 @@
+import type { Merge } from '../analytics/correction-queries.ts';
+import { NIL_ID } from '../platform/ids.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
+import { PROJECT_KEY } from '../tenants/project-ref.ts';
 
 export interface Project {
   tenant_id: string;
@@ -25,4 +28,104 @@ export async function storeReconciliations(
     select r.tenant_id, ${ended_at}, r.differences
     from ${rowsOf(tx, 'r', tenants, { tenant_id: 'uuid', differences: 'bigint' })}
     on conflict (tenant_id) do update set ended_at = excluded.ended_at, differences = excluded.differences`;
+}
+
+/** The base currency of each tenant of these projects, by project_id. */
+export async function readBaseCurrencies(
+  sql: Tx,
+  projects: readonly Project[],
+): Promise<Map<string, string>> {
+  const rows = await sql<{ project_id: string; base_currency: string }[]>`
+    select r.project_id, t.base_currency
+    from ${rowsOf(sql, 'r', projects, PROJECT_KEY)}
+    join tenants t using (tenant_id)`;
+  return new Map(rows.map(({ project_id, base_currency }) => [project_id, base_currency]));
+}
+
+/** The survivors of those of the players that were merged. */
+export async function readSurvivors(
+  sql: Tx,
+  players: readonly (Project & { player_id: string })[],
+): Promise<Merge[]> {
+  return sql<Merge[]>`
+    select r.tenant_id, r.project_id, r.player_id, m.into_player_id
+    from ${rowsOf(sql, 'r', players, { ...PROJECT_KEY, player_id: 'uuid' })}
+    cross join lateral (
+      select into_player_id from player_merges m where m.tenant_id = r.tenant_id and m.project_id = r.project_id
+        and m.player_id = r.player_id offset 0) m`;
+}
+
+/** A page of a project's members by segment and player, without those of deleted segments. */
+export async function readMembersPage(
+  sql: Tx,
+  { tenant_id, project_id }: Project,
+  after: Member | undefined,
+  limit: number,
+): Promise<Member[]> {
+  const from = after ?? { segment_id: NIL_ID, player_id: NIL_ID };
+  const rows = await selectMembers(sql, { tenant_id, project_id }, from, limit);
+  return rows.map(({ segment_id, player_id }) => ({ segment_id, player_id }));
+}
+
+/** A project's merges that have an alias in ClickHouse, because its rows still have the old id. */
+export async function readAliasedMerges(
+  sql: Tx,
+  { tenant_id, project_id }: Project,
+  limit: number,
+): Promise<Merge[]> {
+  return sql<Merge[]>`
+    select tenant_id, project_id, player_id, into_player_id from player_merges
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and aliased_at is not null
+      and rewritten_at is null
+    order by merged_at limit ${limit}`;
+}
+
+/** The segments of these projects that refresh by themselves. */
+export async function readOwnSegments(
+  sql: Tx,
+  projects: readonly Project[],
+): Promise<(Project & { segment_id: string })[]> {
+  return sql<(Project & { segment_id: string })[]>`
+    select s.tenant_id, s.project_id, s.segment_id
+    from ${rowsOf(sql, 'r', projects, PROJECT_KEY)}
+    join segments s using (tenant_id, project_id)
+    where s.deleted_at is null and s.refresh_strategy <> 'manual'`;
+}
+
+/** A member of a segment. */
+export interface Member {
+  segment_id: string;
+  player_id: string;
+}
+
+/** A member with its project. */
+export interface MemberRow extends Member {
+  tenant_id: string;
+  project_id: string;
+}
+
+/**
+ * A page of members by segment and player after `after`, without those of deleted segments; of one
+ * project, of one tenant or of all. Segments are few, and each has its members by player in the index of the key.
+ */
+export async function selectMembers(
+  sql: Tx,
+  { tenant_id, project_id }: { tenant_id?: string | undefined; project_id?: string },
+  { segment_id, player_id }: Member,
+  limit: number,
+): Promise<MemberRow[]> {
+  const of_tenant = tenant_id === undefined ? sql`true` : sql`tenant_id = ${tenant_id}`;
+  const of_project = project_id === undefined ? sql`true` : sql`project_id = ${project_id}`;
+  return sql<MemberRow[]>`
+    select s.tenant_id, s.project_id, s.segment_id, m.player_id from (
+      select * from segments
+      where deleted_at is null and segment_id >= ${segment_id} and ${of_tenant} and ${of_project}
+      order by segment_id
+    ) s
+    cross join lateral (
+      select m.player_id from segment_members m
+      where m.segment_id = s.segment_id and m.tenant_id = s.tenant_id and m.project_id = s.project_id
+        and (m.segment_id, m.player_id) > (${segment_id}, ${player_id})
+      order by m.segment_id, m.player_id limit ${limit}) m
+    order by s.segment_id, m.player_id limit ${limit}`;
 }

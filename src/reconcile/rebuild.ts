@@ -27,9 +27,7 @@ import {
 } from './beside-queries.ts';
 import type { Family } from './findings.ts';
 import { loadEvents } from './load-events.ts';
-import type { Project } from './queries.ts';
-import type { Member } from './member-queries.ts';
-import { readAliasedMerges, readMembersPage, readOwnSegments } from './rebuild-queries.ts';
+import { type Project, type Member, readAliasedMerges, readMembersPage, readOwnSegments } from './queries.ts';
 import type { CopiedTable } from './schema.ts';
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'jobs'>;

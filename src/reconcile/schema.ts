@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../http/schema-names.ts';
+import { nameSchemas } from '../http/field-schemas.ts';
 
 /** Differences that a report lists one by one; `differences` counts all. */
 export const MAX_LISTED = 1_000;

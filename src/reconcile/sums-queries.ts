@@ -2,7 +2,7 @@ import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
 import { PROJECT_KEY } from '../tenants/project-ref.ts';
-import { survivorOf } from '../analytics/survivor.ts';
+import { survivorOf } from '../analytics/correction-queries.ts';
 import {
   JOIN_SURVIVOR,
   LEDGER_COLUMNS,

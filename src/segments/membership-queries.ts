@@ -1,6 +1,5 @@
 import type { PlayerDependent } from '../players/dependents.ts';
-import type { PendingQuery } from 'postgres';
-import { revisionSql } from '../analytics/revision.ts';
+import { revisionSql } from '../analytics/epoch-queries.ts';
 import type { Backlog } from '../platform/backlog-gauge.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
@@ -8,6 +7,7 @@ import { rowsOf } from '../platform/postgres/rows.ts';
 import type { WorkQuery } from '../platform/postgres/work-watch.ts';
 import type { SegmentRef } from './queries.ts';
 import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
+import type { PendingQuery } from 'postgres';
 
 /** Players per row of `segment_changes`. */
 const CHANGE_CHUNK = 1_000;

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { nameSchemas } from '../http/schema-names.ts';
+import { nameSchemas, trimmedText } from '../http/field-schemas.ts';
 import { ROLES } from '../http/auth/roles.ts';
-import { trimmedText } from '../http/trimmed-text.ts';
 import { BASE_CURRENCIES } from './currency-catalogue.ts';
 
 const name = trimmedText(1, 200);

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { returnPath } from '../../src/console/return-path.ts';
+import { returnPath } from '../../src/console/provider-routes.ts';
 import { runs } from '../engines/effort.ts';
 
 test.each([

@@ -12,7 +12,7 @@ import { loadErasureKey } from '../../src/protection/exclusions/erasure-key.ts';
 import { Readiness } from '../../src/http/readiness.ts';
 import { openNotifications } from '../../src/platform/postgres/notifications.ts';
 import { createAuditWriter } from '../../src/tenants/audit/write.ts';
-import { firstCallAcceptance } from '../../src/tenants/members/first-call.ts';
+import { firstCallAcceptance } from '../../src/tenants/members/invitations.ts';
 import { openTenantCapabilities } from '../../src/tenants/config/capability-cache.ts';
 import type { Platform } from '../../src/platform/platform.ts';
 import { callApp, type Answer, type Call } from '../engines/http-client.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, it } from 'vitest';
-import { CLEAN_UP_CRONTAB } from '../../src/http/idempotency-job.ts';
+import { CLEAN_UP_CRONTAB } from '../../src/http/idempotency.ts';
 import { startTestService, type TestService } from '../engines/service.ts';
 import { until } from '../engines/until.ts';
 

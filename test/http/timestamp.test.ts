@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { timestampWithOffset } from '../../src/http/timestamp.ts';
+import { timestampWithOffset } from '../../src/http/field-schemas.ts';
 
 it.each([
   // Java's OffsetDateTime leaves out seconds that are 0.

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ROLES } from '../../src/config.ts';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
 import { COPIES } from '../../src/reconcile/copies-queries.ts';
-import { readMembersPage } from '../../src/reconcile/rebuild-queries.ts';
+import { readMembersPage } from '../../src/reconcile/queries.ts';
 import { readLedgerPage, readTotalsPage, type LedgerPosition } from '../../src/reconcile/sums-queries.ts';
 import { messagingClient } from '../engage/messaging/messaging-client.ts';
 import { growTo } from '../platform/postgres/growth-queries.ts';

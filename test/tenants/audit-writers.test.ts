@@ -6,7 +6,7 @@ import { endpoint } from '../../src/http/endpoint.ts';
 import { registerEndpoints, type Guards } from '../../src/http/register.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
 import { deletePlayer } from '../../src/players/profile/change.ts';
-import { changedFields } from '../../src/tenants/audit/changed-fields.ts';
+import { changedFields } from '../../src/tenants/audit/write.ts';
 import { statementWaits } from '../engines/lock-wait.ts';
 import { openFixture, type Fixture, type Tenant } from '../http/api-fixture.ts';
 

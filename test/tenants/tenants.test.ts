@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiKeys, openAuthenticators } from '../../src/http/auth/authenticators.ts';
 import { createAuditWriter } from '../../src/tenants/audit/write.ts';
-import { firstCallAcceptance } from '../../src/tenants/members/first-call.ts';
+import { firstCallAcceptance } from '../../src/tenants/members/invitations.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import type { Answer } from '../engines/http-client.ts';
 import { INTERNAL_SECRET, openFixture, type Fixture } from '../http/api-fixture.ts';

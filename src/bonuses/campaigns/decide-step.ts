@@ -1,7 +1,7 @@
 import { ApiError } from '../../errors.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import { bonusSettingsOf } from '../../tenants/config/bonus-settings.ts';
+import { bonusSettingsOf } from '../../tenants/config/read.ts';
 import type { Platforms } from '../../adapters/platforms.ts';
 import { platformOf } from '../grants/create.ts';
 import { selectBonusTemplate } from '../templates/queries.ts';

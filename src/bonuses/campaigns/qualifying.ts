@@ -4,8 +4,7 @@ import type { Group } from '../../segments/language/conditions.ts';
 import { readDefinition } from '../../segments/language/definition.ts';
 import { selectWithReferences, type SegmentRef } from '../../segments/queries.ts';
 import { requiredEvents } from '../../segments/required-events.ts';
-import { qualifyingProductOf } from '../../tenants/licence/qualifying.ts';
-import type { RuleProduct } from '../../tenants/licence/rule.ts';
+import { qualifyingProductOf, type RuleProduct } from '../../tenants/licence/rule.ts';
 
 /** Segments whose definitions are looked at, of those that one refers to, the nearest first. */
 const MAX_SEGMENTS = 200;

@@ -1,7 +1,6 @@
 import { v5 } from 'uuid';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { bonusSettingsOf, licenceRulesOf } from '../../tenants/config/bonus-settings.ts';
-import { readTenantConfig } from '../../tenants/config/read.ts';
+import { bonusSettingsOf, licenceRulesOf, readTenantConfig } from '../../tenants/config/read.ts';
 import { countedFor, newGrantOf, NO_GRANTS, requestedOf } from '../grants/issue.ts';
 import { countGrants, type GrantCounts, type GrantPlayer } from '../grants/issue-queries.ts';
 import { selectMembers } from '../grants/reserve-queries.ts';

@@ -3,7 +3,7 @@ import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { settingsJson } from './campaign-json.ts';
 import { PAGE_QUERY, pageOf } from '../../http/keyset-page.ts';
-import { refuseUnwritable } from '../../http/not-writable.ts';
+import { refuseUnwritable } from '../../http/json-body.ts';
 import { ownerOf, refOf } from '../../http/record.ts';
 import { wireAmount } from '../templates/config.ts';
 import { changeBonusCampaign, createBonusCampaign } from './change.ts';

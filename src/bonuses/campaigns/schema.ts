@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
-import { timestampWithOffset } from '../../http/timestamp.ts';
-import { trimmedText } from '../../http/trimmed-text.ts';
+import { nameSchemas, timestampWithOffset, trimmedText } from '../../http/field-schemas.ts';
 import { ADVERTISING, RULE_PRODUCTS } from '../../tenants/licence/rule.ts';
 import { positiveAmount, shownAmount } from '../templates/config.ts';
 

@@ -1,6 +1,5 @@
 import type { Tx } from '../../platform/postgres/port.ts';
-import { licenceRulesOf } from '../../tenants/config/bonus-settings.ts';
-import { readTenantConfig } from '../../tenants/config/read.ts';
+import { licenceRulesOf, readTenantConfig } from '../../tenants/config/read.ts';
 import { requireActive } from '../grants/issue.ts';
 import { readGrantRates, worthOf, type GrantRates, type Worth } from '../grants/worth.ts';
 import { currenciesOf } from '../../tenants/licence/effective.ts';

@@ -1,8 +1,7 @@
 import { ApiError } from '../../errors.ts';
 import { newId } from '../../platform/ids.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
-import { bonusSettingsOf } from '../../tenants/config/bonus-settings.ts';
-import type { TenantConfig } from '../../tenants/config/read.ts';
+import { bonusSettingsOf, type TenantConfig } from '../../tenants/config/read.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { BonusPlatform } from '../../adapters/platform.ts';
 import type { BonusTemplateRow, LicenceWarning } from '../templates/queries.ts';

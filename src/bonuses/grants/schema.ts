@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
-import { trimmedText } from '../../http/trimmed-text.ts';
+import { nameSchemas, trimmedText } from '../../http/field-schemas.ts';
 import { RULE_PRODUCTS } from '../../tenants/licence/rule.ts';
 import { positiveAmount, shownAmount } from '../templates/config.ts';
 import { WAGERING_BASES } from '../templates/wagering.ts';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas, timestampWithOffset } from '../../http/field-schemas.ts';
 import { ApiError, validationError } from '../../errors.ts';
 import type { AnyEndpoint } from '../../http/endpoint.ts';
-import { timestampWithOffset } from '../../http/timestamp.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { SANDBOX_SLUG } from '../../adapters/platform.ts';
 import type { Inbound, InboundLot } from '../../adapters/apply-inbound.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas } from '../../http/field-schemas.ts';
 
 /** The types of bonuses (spec part 2, bonus template). */
 export const BONUS_TYPES = [

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
-import { trimmedText } from '../../http/trimmed-text.ts';
+import { nameSchemas, trimmedText } from '../../http/field-schemas.ts';
 import { BONUS_TYPES, CONFIG_SCHEMAS, positiveAmount, shownAmount, twoDecimals } from './config.ts';
 import { MAX_BET_ACTIONS, PRODUCTS, WALLET_MODELS } from './terms.ts';
 import { WAGERING_BASES, writtenContribution } from './wagering.ts';

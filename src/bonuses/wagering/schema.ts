@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
-import { timestampWithOffset } from '../../http/timestamp.ts';
+import { nameSchemas, timestampWithOffset } from '../../http/field-schemas.ts';
 import { amountOrZero } from '../templates/config.ts';
 import { MAX_BETS } from './count.ts';
 

@@ -1,9 +1,8 @@
 import type { z } from 'zod';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { licenceRulesOf } from '../../tenants/config/bonus-settings.ts';
+import { licenceRulesOf, foundConfig } from '../../tenants/config/read.ts';
 import { selectTenantConfig } from '../../tenants/config/queries.ts';
-import { foundConfig } from '../../tenants/config/read.ts';
 import type { licenceInForce } from './schema.ts';
 
 /** The licence of the tenant, and the rules that hold now: of the licence and for all, as the configuration changes them. */

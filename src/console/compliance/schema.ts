@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { EVIDENCE, RULE_POINTS, RULE_SEVERITIES } from '../../tenants/licence/rule.ts';
 import { PROTECTION_CODES } from '../../engage/messaging/send-row.ts';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas, timestampWithOffset, trimmedText } from '../../http/field-schemas.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
-import { timestampWithOffset } from '../../http/timestamp.ts';
-import { trimmedText } from '../../http/trimmed-text.ts';
-import { CHANNELS } from '../../tenants/config/channels.ts';
+import { CHANNELS } from '../../tenants/config/catalogue.ts';
 
 const range = {
   from: timestampWithOffset.describe('At this time or later').optional(),

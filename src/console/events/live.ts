@@ -1,4 +1,4 @@
-import type { AccessChanges } from '../../http/auth/access-changes.ts';
+import type { AccessChanges } from '../../http/auth/session.ts';
 import type { AcceptedEvent } from '../../ingest/events/envelope.ts';
 import { ApiError } from '../../errors.ts';
 import type { EventStream, StreamOut } from '../../http/event-stream.ts';

@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { DEAD_LETTER_REASONS } from '../../ingest/events/envelope.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
-import { int64 } from '../../http/int64.ts';
+import { int64, timestampWithOffset, nameSchemas } from '../../http/field-schemas.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
-import { nameSchemas } from '../../http/schema-names.ts';
-import { timestampWithOffset } from '../../http/timestamp.ts';
 
 const MAX_STREAM_S = 3_600;
 

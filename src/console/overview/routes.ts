@@ -1,6 +1,6 @@
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
-import { findTenantMoney } from '../../tenants/money-queries.ts';
+import { findTenantMoney } from '../../tenants/queries.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { overviewJson } from './overview.ts';

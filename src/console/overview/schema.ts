@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { int64 } from '../../http/int64.ts';
-import { nameSchemas } from '../../http/schema-names.ts';
-import { timestampWithOffset } from '../../http/timestamp.ts';
+import { int64, timestampWithOffset, nameSchemas } from '../../http/field-schemas.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
 
 const range = {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas } from '../../http/field-schemas.ts';
 
 export const ENGINES = ['postgres', 'clickhouse', 'event_log'] as const;
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
-import { timestampWithOffset } from '../../http/timestamp.ts';
-import { CHANNELS } from '../../tenants/config/channels.ts';
+import { nameSchemas, timestampWithOffset } from '../../http/field-schemas.ts';
+import { CHANNELS } from '../../tenants/config/catalogue.ts';
 import { CAMPAIGN_STATUSES } from '../campaigns/schema.ts';
 import { JOURNEY_STATUSES } from '../journeys/graph/schema.ts';
 

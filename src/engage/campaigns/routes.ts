@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { refuseUnwritable } from '../../http/not-writable.ts';
+import { refuseUnwritable } from '../../http/json-body.ts';
 import { refOf } from '../../http/record.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { Platform } from '../../platform/platform.ts';

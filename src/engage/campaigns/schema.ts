@@ -1,10 +1,8 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas, timestampWithOffset, trimmedText } from '../../http/field-schemas.ts';
 import { CUSTOM_PREFIX } from '../../ingest/events/catalogue.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
-import { timestampWithOffset } from '../../http/timestamp.ts';
-import { trimmedText } from '../../http/trimmed-text.ts';
-import { CHANNELS } from '../../tenants/config/channels.ts';
+import { CHANNELS } from '../../tenants/config/catalogue.ts';
 
 export const CAMPAIGN_TYPES = ['broadcast', 'triggered', 'journey'] as const;
 export type CampaignType = (typeof CAMPAIGN_TYPES)[number];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas } from '../../http/field-schemas.ts';
 import { SEND_STATUSES, type SendStatus } from '../../analytics/message-status.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { FAILURE_CODES, SKIP_CODES } from '../messaging/send-row.ts';

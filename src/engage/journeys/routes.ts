@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { listOf, PAGE_QUERY } from '../../http/keyset-page.ts';
-import { refuseUnwritable } from '../../http/not-writable.ts';
+import { refuseUnwritable } from '../../http/json-body.ts';
 import { refOf } from '../../http/record.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';

@@ -1,7 +1,6 @@
 import type { Tx } from '../../platform/postgres/port.ts';
-import { licenceRulesOf } from '../../tenants/config/bonus-settings.ts';
-import type { Channel } from '../../tenants/config/channels.ts';
-import { readTenantConfig, type TenantConfig } from '../../tenants/config/read.ts';
+import { licenceRulesOf, readTenantConfig, type TenantConfig } from '../../tenants/config/read.ts';
+import type { Channel } from '../../tenants/config/catalogue.ts';
 import { messageRulesOf } from '../../tenants/licence/message-gate.ts';
 import type { Gate, GateRules } from './gate-queries.ts';
 import { quietUntilMs, quietZones } from './quiet-hours.ts';

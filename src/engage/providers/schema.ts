@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas, trimmedText } from '../../http/field-schemas.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
-import { trimmedText } from '../../http/trimmed-text.ts';
-import { CHANNELS } from '../../tenants/config/channels.ts';
+import { CHANNELS } from '../../tenants/config/catalogue.ts';
 import { PROVIDER_KINDS } from './kinds.ts';
 
 export const PROVIDER_STATUSES = ['active', 'paused'] as const;

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
-import { trimmedText } from '../../http/trimmed-text.ts';
+import { nameSchemas, trimmedText } from '../../http/field-schemas.ts';
 import { RULE_PRODUCTS } from '../../tenants/licence/rule.ts';
-import { CHANNELS } from '../../tenants/config/channels.ts';
+import { CHANNELS } from '../../tenants/config/catalogue.ts';
 
 export const TEMPLATE_STATUSES = ['draft', 'active', 'archived'] as const;
 export type TemplateStatus = (typeof TEMPLATE_STATUSES)[number];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas } from '../../http/field-schemas.ts';
 import { ApiError } from '../../errors.ts';
 import { auditOf, type AuditChange } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';

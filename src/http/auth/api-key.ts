@@ -8,7 +8,6 @@ import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import type { RateLimiter, RatePolicy } from '../../platform/rate-limit/port.ts';
-import { bearerToken } from './bearer.ts';
 import { KeyLookups, type FindKeys } from './key-lookups.ts';
 import type { KeyUses } from './key-uses.ts';
 import type { Maybe } from './maybe.ts';
@@ -258,4 +257,10 @@ function throwUnchecked(cause: unknown): never {
 function tooManyGuesses(): ApiError {
   const message = 'too many unknown API keys from this address; send the request again';
   return new ApiError('RATE_LIMITED', message, { retry_after_s: RETRY_AFTER_S });
+}
+
+/** The token of an `Authorization: Bearer <token>` header; undefined when the header is anything else. */
+export function bearerToken(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  return /^bearer +([^\s]+) *$/i.exec(header)?.[1];
 }

@@ -6,13 +6,12 @@ import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import type { RateLimiter } from '../../platform/rate-limit/port.ts';
-import { AccessChanges } from './access-changes.ts';
+import { AccessChanges, SessionAuthenticator, type AcceptOnly } from './session.ts';
 import { ApiKeyAuthenticator } from './api-key.ts';
 import { openDevIssuer, type DevIssuer } from './dev-issuer.ts';
 import { createInternalSecretCheck, type CheckInternalSecret } from './internal-secret.ts';
 import type { KeyUses } from './key-uses.ts';
 import { ProjectResolver } from './project.ts';
-import { SessionAuthenticator, type AcceptOnly } from './session.ts';
 import { createTokenVerifier, remoteIssuer, type TrustedIssuer } from './token-verifier.ts';
 
 /** The checks of the API host's callers. `dev_issuer` is undefined when an identity provider is configured. */

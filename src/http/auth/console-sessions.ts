@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
-import type { AccessChanges } from './access-changes.ts';
+import type { AccessChanges } from './session.ts';
 import type { BrowserSessions } from './browser-session.ts';
 import type { Maybe } from './maybe.ts';
 import type { Clock } from '../../platform/clock.ts';

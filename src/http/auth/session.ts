@@ -4,13 +4,30 @@ import type { Clock } from '../../platform/clock.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Db } from '../../platform/postgres/port.ts';
-import type { AccessChanges } from './access-changes.ts';
-import { bearerToken } from './bearer.ts';
+import { bearerToken } from './api-key.ts';
 import { browserUser, type BrowserRequest, type BrowserSessions } from './browser-session.ts';
 import { andThen, type Maybe } from './maybe.ts';
 import { findMemberships } from './queries.ts';
 import type { Role } from './roles.ts';
 import type { VerifiedToken, VerifyToken } from './token-verifier.ts';
+
+/** Hears that what a user may do may have changed; undefined: any user. */
+type Listener = (user_id: string | undefined) => void;
+
+/** Tells what lasts, such as a stream, that a user's memberships or sessions have changed in any process. */
+export class AccessChanges {
+  readonly #listeners = new Set<Listener>();
+
+  /** Calls the listener at each change, when a new check sees it; returns how to stop that. */
+  watch(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  tell(user_id: string | undefined): void {
+    for (const listener of this.#listeners) listener(user_id);
+  }
+}
 
 /** NOTIFY channel; the payload is the user id whose memberships changed. */
 export const MEMBERSHIPS_CHANNEL = 'memberships_changed';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas } from '../../http/field-schemas.ts';
 import { DEAD_LETTER_REASONS } from '../events/envelope.ts';
 
 /** Offsets that one replay request may name. */

@@ -3,11 +3,25 @@ import { ApiError } from '../../errors.ts';
 import { MAX_BATCH_EVENTS } from '../events/catalogue.ts';
 import { encodeAccepted, identityKey, type Stamp } from '../events/envelope.ts';
 import { findEventProblem, type EventBody, type ValidationContext } from '../events/validate.ts';
-import { exactJson } from '../../platform/exact-json.ts';
+import { exactJson, parseExact } from '../../platform/exact-json.ts';
 import type { NewRecord } from '../../platform/event-log/port.ts';
 import { newId } from '../../platform/ids.ts';
-import type { JsonBody } from './body.ts';
-import { isProtecting } from './exclusions.ts';
+import { isUtf8 } from 'node:buffer';
+
+/**
+ * How long after an event that protects a player is on the log its 202 leaves, in milliseconds. Whoever looked at the
+ * player before that may still act on it for so long, and no longer: so nothing of it begins after the 202 (bonuses,
+ * "An exclusion counts from its 202"). Longer than the fold usually lags, short for the player who waits.
+ */
+export const DEPARTURE_MS = 250;
+
+/** Events after which a player may be granted nothing. */
+const PROTECTING: ReadonlySet<unknown> = new Set(['self_exclusion_set', 'cooldown_entered']);
+
+/** Whether an accepted event of this name protects its player. */
+function isProtecting(event: string): boolean {
+  return PROTECTING.has(event);
+}
 
 /** The answer to a batch (spec part 6); `index` is the event's index in the batch. */
 export interface BatchResult {
@@ -84,4 +98,21 @@ function eventsOf(value: unknown): unknown[] {
     throw new ApiError('VALIDATION_ERROR', message, { details: { issues: [{ path: 'events', message }] } });
   }
   return events;
+}
+
+/** A request body as text and as parsed JSON, its numbers not rounded. */
+export interface JsonBody {
+  text: string;
+  value: unknown;
+}
+
+/** Parses the raw bytes of a body; throws BODY_MALFORMED (spec part 7). */
+export function parseJsonBody(raw: Buffer): JsonBody {
+  if (!isUtf8(raw)) throw new ApiError('BODY_MALFORMED', 'the body is not UTF-8');
+  const text = raw.toString('utf8');
+  try {
+    return { text, value: parseExact(text) };
+  } catch (cause) {
+    throw new ApiError('BODY_MALFORMED', 'the body is not valid JSON', { cause });
+  }
 }

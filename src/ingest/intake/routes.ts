@@ -9,9 +9,7 @@ import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../../platform/rate-limit/port.ts';
 import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
-import { acceptBatch, acceptEvent, stampFor, type Accepted } from './accept.ts';
-import type { JsonBody } from './body.ts';
-import { DEPARTURE_MS } from './exclusions.ts';
+import { acceptBatch, acceptEvent, stampFor, type Accepted, type JsonBody, DEPARTURE_MS } from './accept.ts';
 
 export interface IntakeDeps {
   apiKeys: ApiKeyAuthenticator;

@@ -1,14 +1,20 @@
 import { v5 as uuidv5 } from 'uuid';
 import { MAX_KYC_LEVEL } from '../../ingest/events/catalogue.ts';
 import { parseDateOrTime } from '../../platform/timestamp.ts';
-import { decide, lapseOf, orderedAt, relevantOf, saysTheSame } from '../../protection/kyc/decide.ts';
+import {
+  decide,
+  lapseOf,
+  orderedAt,
+  relevantOf,
+  saysTheSame,
+  mayEventsDecide,
+} from '../../protection/kyc/decide.ts';
 import type {
   KnownKyc,
   KycChange,
   NewDecision,
   StoredDecision,
 } from '../../protection/kyc/decision-queries.ts';
-import { mayEventsDecide } from '../../protection/kyc/models.ts';
 import { kycKindOf, type FoldEvent } from './fold-event.ts';
 import type { Snapshot } from './snapshot.ts';
 

@@ -6,7 +6,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import { readKyc } from '../../protection/kyc/decision-queries.ts';
-import { mayEventsDecide } from '../../protection/kyc/models.ts';
+import { mayEventsDecide } from '../../protection/kyc/decide.ts';
 import { anonymousIdentityKey, playerIdentityKey, referenceKey } from './fold-event.ts';
 import { conversionKey, type ProjectOwner, type Snapshot, type SnapshotRequest } from './snapshot.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas } from '../../http/field-schemas.ts';
 
 /** A provider's rate that is further ahead of the clock is invalid: clocks differ by less. */
 export const MAX_AHEAD_MS = 86_400_000;

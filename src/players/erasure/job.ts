@@ -1,6 +1,6 @@
 import { NotCaughtUp, waitUntilCaughtUp } from '../../analytics/caught-up.ts';
 import { REWRITER_LOCK } from '../../analytics/correction-queries.ts';
-import { removeAnswersNaming } from '../../http/erase-queries.ts';
+import { removeAnswersNaming } from '../../http/idempotency-queries.ts';
 import type { CronEntry, NewJob } from '../../platform/jobs/port.ts';
 import { requireLocks, takeLock } from '../../platform/postgres/session-locks.ts';
 import type { Platform } from '../../platform/platform.ts';

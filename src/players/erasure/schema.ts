@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
-import { nameSchemas } from '../../http/schema-names.ts';
-import { trimmedText } from '../../http/trimmed-text.ts';
+import { nameSchemas, trimmedText } from '../../http/field-schemas.ts';
 
 export const ERASURE_STATUSES = ['requested', 'running', 'done'] as const;
 export type ErasureStatus = (typeof ERASURE_STATUSES)[number];

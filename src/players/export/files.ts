@@ -4,8 +4,7 @@ import type { Platform } from '../../platform/platform.ts';
 import type { ErasedPerson, PlayerFile } from '../dependents.ts';
 import { findMoneyEvents } from '../history/ledger-queries.ts';
 import { ledgerLines } from '../history/ledger.ts';
-import { findTimeline } from '../history/queries.ts';
-import type { TimelinePosition } from '../history/timeline-position.ts';
+import { findTimeline, type TimelinePosition } from '../history/queries.ts';
 import { playerJson } from '../profile/player-json.ts';
 import { selectPlayer } from '../profile/queries.ts';
 

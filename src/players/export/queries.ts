@@ -1,6 +1,8 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerRef } from '../player-ref.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
+import type { Eraser } from '../dependents.ts';
 
 /** Chunks that one statement removes: 50 MB. */
 const CHUNKS_AT_ONCE = 200;
@@ -173,3 +175,14 @@ export async function removeExports(tx: Tx, isGone: PendingQuery<Row[]>): Promis
 export function removeExpired(tx: Tx, now: Date): Promise<number> {
   return removeExports(tx, tx`expires_at <= ${now}`);
 }
+
+/** Copies of the person's data that were made. */
+export const exportEraser: Eraser = {
+  step: 'exports',
+  erase: (tx, { tenant_id, project_id, player_ids }) =>
+    removeExports(
+      tx,
+      tx`player_id = any(${plainArray(player_ids)}::text::uuid[]) and tenant_id = ${tenant_id}
+        and project_id = ${project_id}`,
+    ),
+};

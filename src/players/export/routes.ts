@@ -12,7 +12,27 @@ import type { Postgres } from '../../platform/postgres/port.ts';
 import { requirePlayer } from '../profile/read.ts';
 import { chunkOwner, exportJob, KEPT_MS } from './job.ts';
 import { countQueued, insertExport, isFirst, selectChunk, selectExport, type ExportRow } from './queries.ts';
-import { playerExport } from './schema.ts';
+import { int64, nameSchemas } from '../../http/field-schemas.ts';
+
+const timestamp = z.iso.datetime();
+
+/** A copy of a person's data. */
+const playerExport = z.object({
+  id: z.uuid(),
+  player_id: z.uuid(),
+  status: z.enum(['queued', 'ready', 'failed']),
+  requested_by: z.string(),
+  requested_at: timestamp,
+  completed_at: timestamp.nullable(),
+  expires_at: timestamp.describe('When it is removed: 7 days after it was made'),
+  files: z
+    .array(z.object({ name: z.string(), rows: z.int() }))
+    .describe('The files in the zip, each with one JSON object per line'),
+  bytes: int64.describe('The size of the zip'),
+  last_error: z.string().nullable().describe('Why it is tried again, or has failed'),
+});
+
+nameSchemas({ PlayerExport: playerExport });
 
 interface Deps {
   postgres: Postgres;

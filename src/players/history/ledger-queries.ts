@@ -6,8 +6,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { betKindOf, MONEY_EVENTS, type MoneyEvent } from '../../ledger/money/ledger.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { EventOwner } from './queries.ts';
-import type { TimelinePosition } from './timeline-position.ts';
+import type { EventOwner, TimelinePosition } from './queries.ts';
 
 const BET_EVENTS = MONEY_EVENTS.filter((event) => betKindOf(event) !== undefined);
 /** Transactions that failed may have no transaction_id, and then have no row in the ledger. */

@@ -11,7 +11,7 @@ import {
   type ShownAdjustment,
   type ShownLedgerRow,
 } from './ledger-queries.ts';
-import { POSITION_SHAPE, type HistoryDeps, type TimelinePosition } from './timeline-position.ts';
+import { POSITION_SHAPE, type HistoryDeps, type TimelinePosition } from './queries.ts';
 import { jsonDigits, exactJson } from '../../platform/exact-json.ts';
 
 /**

@@ -1,6 +1,29 @@
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
-import type { TimelinePosition } from './timeline-position.ts';
 import { MAX_PAGE_BYTES, withinPageBytes, type PagedEvent } from '../../analytics/page-bytes-queries.ts';
+import type { PendingQuery } from 'postgres';
+import type { TimePosition } from '../../platform/postgres/keyset.ts';
+import type { Tx, Postgres } from '../../platform/postgres/port.ts';
+import { listAuditRowsOf, type ListedAuditRow } from '../../tenants/audit/queries.ts';
+import type { PlayerRef } from '../player-ref.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { isUuid } from '../../platform/ids.ts';
+
+/** What the history of a player is read from. */
+export interface HistoryDeps {
+  postgres: Postgres;
+  clickhouse: ClickHouse;
+  clock: Clock;
+}
+
+/** The position of an event in a player's timeline. `occurred_ms` is milliseconds since the epoch. */
+export type TimelinePosition = readonly [occurred_ms: string, ingestion_id: string, event_index: string];
+
+/** Checks the parts of a {@link TimelinePosition} in a cursor. */
+export const POSITION_SHAPE = [
+  (part: string) => /^-?\d{1,13}$/.test(part),
+  isUuid,
+  (part: string) => /^\d{1,4}$/.test(part),
+] as const;
 
 /** A player of a project, with all ids that its events in ClickHouse may have. */
 export interface EventOwner {
@@ -83,4 +106,44 @@ export async function sumDepositsByDay(
     group by day`,
     { tenant_id, project_id, event_player_ids, from_ms, to_ms },
   );
+}
+
+const DAY_MS = 86_400_000;
+
+/** How many days the deposit series covers, today included (spec part 4). */
+const SERIES_DAYS = 30;
+
+/** Consecutive UTC days and the time span that they cover. */
+interface DaySeries {
+  /** YYYY-MM-DD, oldest first. */
+  dates: string[];
+  from_ms: number;
+  /** Exclusive. */
+  to_ms: number;
+}
+
+/** The last {@link SERIES_DAYS} UTC days up to and including the day of `now_ms`, oldest first. */
+export function lastDays(now_ms: number): DaySeries {
+  const to_ms = (Math.floor(now_ms / DAY_MS) + 1) * DAY_MS;
+  const from_ms = to_ms - SERIES_DAYS * DAY_MS;
+  const dates = Array.from({ length: SERIES_DAYS }, (_, i) =>
+    new Date(from_ms + i * DAY_MS).toISOString().slice(0, 10),
+  );
+  return { dates, from_ms, to_ms };
+}
+
+/** A page of the changes of a player and of those merged into it, the newest first. */
+export function listPlayerAudit(
+  tx: Tx,
+  ref: PlayerRef,
+  after: TimePosition | undefined,
+  limit: number,
+): PendingQuery<ListedAuditRow[]> {
+  const { tenant_id, project_id, player_id } = ref;
+  const ids = tx`
+    select ${player_id}::text as resource_id
+    union
+    select player_id::text from player_merges
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and into_player_id = ${player_id}::uuid`;
+  return listAuditRowsOf(tx, ref, ids, after, limit);
 }

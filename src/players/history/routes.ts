@@ -4,14 +4,19 @@ import { roleAllows } from '../../http/auth/roles.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
 import { listOf, readPage, type PageQuery } from '../../http/keyset-page.ts';
 import { requirePlayer, requireUuid } from '../profile/read.ts';
-import { entryOf } from '../../tenants/audit/audit-json.ts';
-import { auditLogEntry } from '../../tenants/audit/schema.ts';
-import { listPlayerAudit } from './audit-queries.ts';
-import { lastDays } from './days.ts';
+import { entryOf, auditLogEntry } from '../../tenants/audit/schema.ts';
+import {
+  listPlayerAudit,
+  lastDays,
+  findTimeline,
+  sumDepositsByDay,
+  type TimelineRow,
+  POSITION_SHAPE,
+  type HistoryDeps,
+  type TimelinePosition,
+} from './queries.ts';
 import { ledgerPage } from './ledger.ts';
-import { findTimeline, sumDepositsByDay, type TimelineRow } from './queries.ts';
 import { depositsOfDay, ledgerEntry, playerPageQuery, timelineEntry, timelineQuery } from './schema.ts';
-import { POSITION_SHAPE, type HistoryDeps, type TimelinePosition } from './timeline-position.ts';
 import { JsonText, exactJson } from '../../platform/exact-json.ts';
 import { fitsPage } from '../../analytics/page-bytes-queries.ts';
 import { sentJson } from '../../analytics/stored-json.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
-import { int64 } from '../../http/int64.ts';
+import { nameSchemas, int64 } from '../../http/field-schemas.ts';
 import { MONEY_EVENTS } from '../../ledger/money/ledger.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas } from '../../http/field-schemas.ts';
 import { MAX_ID_LENGTH } from '../../ingest/events/catalogue.ts';
 import { emptyIdMessage, isEmptyId } from '../../platform/empty-ids.ts';
 import { customAttributes, profileFields } from '../profile/schema.ts';

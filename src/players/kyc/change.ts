@@ -10,7 +10,7 @@ import { playerNotFound, withSurvivor } from '../profile/read.ts';
 import { applyDecision, type Applied, type LockedKyc } from './apply.ts';
 import { queueCall, type CallerDeps, type KycCaller, type NewCall } from './calls.ts';
 import type { NewDecision } from '../../protection/kyc/decision-queries.ts';
-import { mayOperatorDecide } from '../../protection/kyc/models.ts';
+import { mayOperatorDecide } from '../../protection/kyc/decide.ts';
 import { selectKyc, type KycRow } from './queries.ts';
 import type { ApproveKycBody, KycResource, RequestKycBody, RevokeKycBody } from './schema.ts';
 

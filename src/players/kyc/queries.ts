@@ -1,11 +1,12 @@
 import type { PendingQuery } from 'postgres';
-import { textArray } from '../../platform/postgres/arrays.ts';
+import { textArray, plainArray } from '../../platform/postgres/arrays.ts';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { KYC_KINDS, type KycKind, type KycStatus } from '../../protection/kyc/decide.ts';
 import type { KycSource } from '../../protection/kyc/decision-queries.ts';
+import type { Eraser } from '../dependents.ts';
 
 /** The KYC columns of a player. */
 export interface KycRow {
@@ -155,3 +156,23 @@ export async function readToPublish(tx: Tx, most: number): Promise<Backlog> {
       select received_at from kyc_decisions where is_unpublished order by received_at limit ${most}) d`;
   return row ?? { items: 0, oldest_ms: null };
 }
+
+/** What was said about decisions, and what calls to platforms were to say. Which decisions there were stays. */
+export const kycEraser: Eraser = {
+  step: 'kyc',
+  async erase(tx, { tenant_id, project_id, player_ids }, limit) {
+    const ids = plainArray(player_ids);
+    const { count: calls } = await tx`
+      delete from kyc_calls
+      where player_id = any(${ids}::text::uuid[]) and tenant_id = ${tenant_id} and project_id = ${project_id}`;
+    const { count: decisions } = await tx`
+      update kyc_decisions d set reason = null, requirements = null
+      from (
+        select decision_id from kyc_decisions
+        where player_id = any(${ids}::text::uuid[]) and tenant_id = ${tenant_id} and project_id = ${project_id}
+          and (reason is not null or requirements is not null)
+        limit ${limit}) f
+      where d.decision_id = f.decision_id and d.tenant_id = ${tenant_id} and d.project_id = ${project_id}`;
+    return calls + decisions;
+  },
+};

@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
-import { timestampWithOffset } from '../../http/timestamp.ts';
-import { trimmedText } from '../../http/trimmed-text.ts';
+import { nameSchemas, timestampWithOffset, trimmedText } from '../../http/field-schemas.ts';
 import { MAX_ID_LENGTH, MAX_KYC_LEVEL } from '../../ingest/events/catalogue.ts';
 import { parseDateOrTime, parseStoredTime } from '../../platform/timestamp.ts';
 import { KYC_KINDS, KYC_STATUSES } from '../../protection/kyc/decide.ts';

@@ -8,8 +8,7 @@ import { WriteConflict } from '../../platform/postgres/retry.ts';
 import { readTenantConfig } from '../../tenants/config/read.ts';
 import { playerNotFound } from '../profile/read.ts';
 import { applyDecision } from './apply.ts';
-import { orderedAt, type KycKind } from '../../protection/kyc/decide.ts';
-import { mayPlatformDecide } from '../../protection/kyc/models.ts';
+import { orderedAt, type KycKind, mayPlatformDecide } from '../../protection/kyc/decide.ts';
 import { selectNamed } from './queries.ts';
 import { kycEvent, kycEventAnswer, MAX_REASON, type KycEvent } from './schema.ts';
 

@@ -7,7 +7,6 @@ import { JsonText } from '../../platform/exact-json.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import { changePlayer, deletePlayer } from './change.ts';
-import { refuseComputedFields } from './not-writable.ts';
 import { playerJson, playerVersionOf, type PlayerRow } from './player-json.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { listPlayers, selectPlayer } from './queries.ts';
@@ -25,6 +24,7 @@ import {
 } from './schema.ts';
 import { searchPlayers } from './search-queries.ts';
 import { soughtIds } from './search.ts';
+import { refuseUnwritable } from '../../http/json-body.ts';
 
 /** Players that a search answers. */
 const MAX_FOUND = 20;
@@ -159,3 +159,9 @@ function listPage(
     show: (player) => new JsonText(playerJson(tenant_id, project_id, player)),
   });
 }
+
+const WRITABLE = new Set(Object.keys(patchPlayerBody.shape));
+const COMPUTED = new Set(Object.keys(playerResource.shape).filter((field) => !WRITABLE.has(field)));
+
+/** Throws FIELD_NOT_WRITABLE with each field in the body that callers may not set on a player (spec part 2). */
+const refuseComputedFields = refuseUnwritable(COMPUTED);

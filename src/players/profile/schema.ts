@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
-import { int64 } from '../../http/int64.ts';
+import { nameSchemas, int64, trimmedText } from '../../http/field-schemas.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { MAX_ID_LENGTH } from '../../ingest/events/catalogue.ts';
-import { trimmedText } from '../../http/trimmed-text.ts';
 import { MATCHED_IDS } from './search.ts';
 import { isTimeZone } from '../../platform/time-zone.ts';
 import { addressText, emailFault, emptyFault, phoneFault, plainAddress } from '../address-text.ts';

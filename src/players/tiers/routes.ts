@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { envelope, envelopeOfText } from '../../http/envelope.ts';
 import { listOf, TIME_AND_ID } from '../../http/keyset-page.ts';
-import { refuseUnwritable } from '../../http/not-writable.ts';
+import { refuseUnwritable } from '../../http/json-body.ts';
 import { refOf, requireRow } from '../../http/record.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { PlayerRef } from '../player-ref.ts';

@@ -1,9 +1,6 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas, int64, trimmedText, timestampWithOffset } from '../../http/field-schemas.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
-import { int64 } from '../../http/int64.ts';
-import { timestampWithOffset } from '../../http/timestamp.ts';
-import { trimmedText } from '../../http/trimmed-text.ts';
 
 const MAX_DAYS = 36_500;
 const MAX_PERKS = 50;

@@ -2,8 +2,7 @@ import { violations } from '../../tenants/licence/evaluate.ts';
 import type { TierFacts } from '../../tenants/licence/facts.ts';
 import type { LicenceRule } from '../../tenants/licence/rule.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { licenceRulesOf } from '../../tenants/config/bonus-settings.ts';
-import { readTenantConfig } from '../../tenants/config/read.ts';
+import { licenceRulesOf, readTenantConfig } from '../../tenants/config/read.ts';
 import { selectTierRows } from './queries.ts';
 import type { TierRule } from './recompute.ts';
 

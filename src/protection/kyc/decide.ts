@@ -1,3 +1,5 @@
+import type { KycModel } from '../../tenants/config/catalogue.ts';
+
 /** The values of kyc_status; a check constraint of the table `players` has the same ones. Only `approved` gives rights. */
 export const KYC_STATUSES = ['none', 'pending', 'approved', 'rejected', 'expired', 'revoked'] as const;
 export type KycStatus = (typeof KYC_STATUSES)[number];
@@ -201,4 +203,25 @@ function isSame(a: KycState, b: KycState): boolean {
   const is_same_case = a.requested_level === b.requested_level;
   if (a.status !== 'approved') return is_same_case;
   return is_same_case && a.level === b.level && a.expires_at_ms === b.expires_at_ms;
+}
+
+/**
+ * Whether ingested kyc_* events set the status (bonuses part 8). They do until somebody chooses a model (null), so that a
+ * tenant which has reported KYC by events from the start loses no status.
+ */
+export function mayEventsDecide(chosen: KycModel | null): boolean {
+  return chosen === null || mayPlatformDecide(chosen);
+}
+
+/** Whether the platform's webhooks set the status. */
+export function mayPlatformDecide(model: KycModel): boolean {
+  return model === 'platform_owns' || model === 'dual';
+}
+
+/**
+ * Whether operators decide. They do until somebody chooses a model (null); the platform is told only of what operators decide
+ * under a chosen one.
+ */
+export function mayOperatorDecide(chosen: KycModel | null): boolean {
+  return chosen === null || chosen === 'crm_owns' || chosen === 'dual';
 }

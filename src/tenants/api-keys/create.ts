@@ -4,9 +4,8 @@ import type { AuditChange } from '../../http/audit.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { listedApiKeyOf } from './api-key-json.ts';
+import { listedApiKeyOf, type CreateApiKeyBody, type createdApiKey } from './schema.ts';
 import { insertApiKey } from './queries.ts';
-import type { CreateApiKeyBody, createdApiKey } from './schema.ts';
 
 /** Project, name, environment and rate of a new key. */
 export interface ApiKeyRequest extends CreateApiKeyBody {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas } from '../../http/field-schemas.ts';
 import { API_KEYS_CHANNEL, API_KEY_ENVIRONMENTS } from '../../http/auth/api-key.ts';
 import type { ApiKeyEnvironment } from '../../http/auth/api-key.ts';
 import type { Authenticators } from '../../http/auth/authenticators.ts';
@@ -14,10 +14,17 @@ import { isUuid } from '../../platform/ids.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../project-ref.ts';
-import { listedApiKeyOf, publicFieldsOf } from './api-key-json.ts';
+import {
+  listedApiKeyOf,
+  publicFieldsOf,
+  createApiKeyBody,
+  createdApiKey,
+  deletedApiKey,
+  listApiKeysQuery,
+  listedApiKey,
+} from './schema.ts';
 import { createApiKey } from './create.ts';
 import { listApiKeys, lockApiKey, revokeApiKey } from './queries.ts';
-import { createApiKeyBody, createdApiKey, deletedApiKey, listApiKeysQuery, listedApiKey } from './schema.ts';
 
 interface Deps {
   clock: Clock;

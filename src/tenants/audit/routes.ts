@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { listOf } from '../../http/keyset-page.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { entryOf } from './audit-json.ts';
+import { entryOf, auditLogEntry, auditLogQuery } from './schema.ts';
 import { listAuditRows } from './queries.ts';
-import { auditLogEntry, auditLogQuery } from './schema.ts';
 
 /** The audit log: the changes in a tenant, with their actors. */
 export function auditLogEndpoints({ postgres }: { postgres: Postgres }): AnyEndpoint[] {

@@ -7,7 +7,7 @@ import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import { withinTime } from '../../platform/time-limit.ts';
-import { findTenantMoney, type TenantMoney } from '../money-queries.ts';
+import { findTenantMoney, type TenantMoney } from '../queries.ts';
 import { selectTenantConfig } from './queries.ts';
 import { foundConfig, type TenantConfig } from './read.ts';
 

@@ -5,7 +5,7 @@ import type { AuditChange } from '../../http/audit.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { TENANTS_CHANNEL, type TenantCapabilityCache } from './capability-cache.ts';
-import { mergeDeep } from './merge.ts';
+import { mergeDeep } from '../../platform/json-object.ts';
 import { insertTenantConfig, lockTenantSettings, selectTenantConfig, updateTenantConfig } from './queries.ts';
 import { UNCONFIGURED, foundConfig, settingsImage, type TenantConfig } from './read.ts';
 import { tenantSettings, type PatchTenantConfigBody, type TenantSettings } from './schema.ts';

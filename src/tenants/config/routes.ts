@@ -1,6 +1,6 @@
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { refuseUnwritable } from '../../http/not-writable.ts';
+import { refuseUnwritable } from '../../http/json-body.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { TenantCapabilityCache } from './capability-cache.ts';

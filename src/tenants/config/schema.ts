@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas, trimmedText } from '../../http/field-schemas.ts';
 import { tightenable } from '../licence/effective.ts';
 import {
   EVIDENCE,
@@ -10,10 +10,9 @@ import {
   type RuleOverride,
 } from '../licence/rule.ts';
 import { LICENCE_RULES } from '../licence/rules.ts';
-import { trimmedText } from '../../http/trimmed-text.ts';
 import { isTimeZone } from '../../platform/time-zone.ts';
 import { KYC_MODEL_VALUES, LICENSE_VALUES, RG_FEATURE_VALUES, VERTICAL_VALUES } from './catalogue.ts';
-import type { MergePatch } from './merge.ts';
+import type { MergePatch } from '../../platform/json-object.ts';
 
 const MAX_CAP = 1_000_000;
 const MAX_PARAM = 100_000;

@@ -8,8 +8,34 @@ import { ApiError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { readPage } from '../../http/keyset-page.ts';
-import { consoleSessionResource, endedSession, listSessionsQuery, type ListSessionsQuery } from './schema.ts';
+import { readPage, PAGE_QUERY } from '../../http/keyset-page.ts';
+import { nameSchemas } from '../../http/field-schemas.ts';
+
+/** `GET /v1/console-sessions`. */
+const listSessionsQuery = z.strictObject({
+  ...PAGE_QUERY,
+  of: z
+    .enum(['own', 'members'])
+    .default('own')
+    .describe('`members`: of members of no other tenant, too; for admins'),
+});
+type ListSessionsQuery = z.infer<typeof listSessionsQuery>;
+
+/** A session of the console that has not ended. */
+const consoleSessionResource = z.object({
+  id: z.string().describe('A hash: it names the session and opens nothing'),
+  user_id: z.string(),
+  display_name: z.string().nullable(),
+  created_at: z.iso.datetime(),
+  last_seen_at: z.iso.datetime().describe('To the minute'),
+  expires_at: z.iso.datetime(),
+  is_current: z.boolean().describe('Whether it is the one that asks'),
+});
+
+/** `DELETE /v1/console-sessions/:id`. */
+const endedSession = z.object({ id: z.string(), ended: z.literal(true) });
+
+nameSchemas({ ConsoleSession: consoleSessionResource, EndedConsoleSession: endedSession });
 
 const LISTED_ID = /^[0-9a-f]{64}$/;
 

@@ -1,5 +1,4 @@
-import type { Fault } from './fault.ts';
-import type { Question } from './facts.ts';
+import type { Fault, Question } from './facts.ts';
 import { playerFault, tierFault } from './player-rules.ts';
 import type { LicenceRule, RuleSeverity } from './rule.ts';
 import { termsFault } from './terms-rules.ts';

@@ -92,3 +92,6 @@ export type Question =
   | { at: 'grant'; facts: GrantFacts; now: Date }
   | { at: 'message'; facts: MessageFacts; now: Date }
   | { at: 'tier'; facts: TierFacts; now: Date };
+
+/** What breaks a rule: a sentence, or the name of what is not known. Undefined: nothing. */
+export type Fault = string | { missing: string; message?: string } | undefined;

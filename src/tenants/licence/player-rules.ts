@@ -1,5 +1,4 @@
-import type { MessageFacts, PlayerFacts, TierFacts } from './facts.ts';
-import type { Fault } from './fault.ts';
+import type { MessageFacts, PlayerFacts, TierFacts, Fault } from './facts.ts';
 import type { LicenceRule, RuleParams } from './rule.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,5 +1,4 @@
-import type { CampaignFacts, GrantFacts, TermsFacts } from './facts.ts';
-import type { Fault } from './fault.ts';
+import type { CampaignFacts, GrantFacts, TermsFacts, Fault } from './facts.ts';
 import type { LicenceRule, RuleProduct } from './rule.ts';
 
 /** What is known of the bonus: always its terms, and more where it is granted or advertised. */

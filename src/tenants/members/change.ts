@@ -6,7 +6,6 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { deleteMembership, lockOwners } from '../queries.ts';
-import { imageOf } from './member-json.ts';
 import { insertMember, lockMember, updateMember, type MemberRow } from './queries.ts';
 import type { MemberBody } from './schema.ts';
 
@@ -112,4 +111,19 @@ function requireMay({ user_id }: SessionPrincipal, owners: readonly string[], ro
 function requireOtherOwner(owners: readonly string[], user_id: string): void {
   if (owners.length !== 1 || owners[0] !== user_id) return;
   throw new ApiError('CONFLICT', 'this is the last owner of the tenant: make another member an owner first');
+}
+
+/** A member as the audit log shows it. */
+export function imageOf({ user_id, role, accepted_at }: MemberRow) {
+  return { user_id, role, status: statusOf({ accepted_at }) };
+}
+
+/** `invited` until the user accepts. */
+function statusOf({ accepted_at }: Pick<MemberRow, 'accepted_at'>): 'invited' | 'active' {
+  return accepted_at === null ? 'invited' : 'active';
+}
+
+/** The member resource. */
+export function memberResourceOf(row: MemberRow) {
+  return { ...imageOf(row), created_at: row.created_at };
 }

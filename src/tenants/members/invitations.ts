@@ -1,12 +1,12 @@
-import { MEMBERSHIPS_CHANNEL, type UserPrincipal } from '../../http/auth/session.ts';
+import { MEMBERSHIPS_CHANNEL, type UserPrincipal, type AcceptOnly } from '../../http/auth/session.ts';
 import { ApiError } from '../../errors.ts';
-import type { Auditing } from '../../http/audit.ts';
+import type { Auditing, WriteAuditRows } from '../../http/audit.ts';
 import { isUuid } from '../../platform/ids.ts';
-import type { Tx } from '../../platform/postgres/port.ts';
+import type { Tx, Postgres } from '../../platform/postgres/port.ts';
 import { deleteMembership, selectTenantName } from '../queries.ts';
-import type { MemberDeps } from './change.ts';
-import { imageOf } from './member-json.ts';
-import { acceptMember, lockMember, type MemberRow } from './queries.ts';
+import { type MemberDeps, imageOf } from './change.ts';
+import { acceptMember, lockMember, type MemberRow, acceptOnly } from './queries.ts';
+import type { Clock } from '../../platform/clock.ts';
 
 /** The oldest invitations of a user that are shown. */
 const MAX_SHOWN = 50;
@@ -85,4 +85,22 @@ async function change(
   });
   evict(user_id);
   return row;
+}
+
+/** Makes what accepts the only invitation of a user by a first call, with its row in the audit log in the same transaction. */
+export function firstCallAcceptance(
+  { postgres, clock }: { postgres: Postgres; clock: Clock },
+  writeAuditRows: WriteAuditRows,
+): AcceptOnly {
+  // As the service: whether there is an invitation of another tenant is not visible to this one.
+  return ({ tenant_id, user_id }, request_id) =>
+    postgres.service.begin(async (tx) => {
+      const after = await acceptOnly(tx, { tenant_id, user_id }, new Date(clock.now_ms()));
+      if (after === undefined) return;
+      const session = { user_id, role: after.role };
+      const call = { resource: 'membership', action: 'update', session, request_id } as const;
+      const before = imageOf({ ...after, accepted_at: null });
+      const change = { tenant_id, project_id: null, resource_id: user_id, before, after: imageOf(after) };
+      await writeAuditRows(tx, [{ call, change }]);
+    });
 }

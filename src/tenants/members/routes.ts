@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { listOf } from '../../http/keyset-page.ts';
-import { addMember, changeMember, removeMember, type MemberDeps } from './change.ts';
+import { addMember, changeMember, removeMember, type MemberDeps, memberResourceOf } from './change.ts';
 import { listMembers } from './queries.ts';
 import { acceptInvitation, declineInvitation, invitationsOf } from './invitations.ts';
-import { memberResourceOf } from './member-json.ts';
 import {
   answeredInvitation,
   invitationsResource,

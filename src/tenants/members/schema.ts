@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ROLES } from '../../http/auth/roles.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas } from '../../http/field-schemas.ts';
 
 const user_id = z
   .string()

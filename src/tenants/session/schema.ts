@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../http/schema-names.ts';
+import { nameSchemas } from '../../http/field-schemas.ts';
 import { API_KEY_ENVIRONMENTS } from '../../http/auth/api-key.ts';
 import { ROLES } from '../../http/auth/roles.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';

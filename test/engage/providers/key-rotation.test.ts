@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildApiApp } from '../../../src/app/api-app.ts';
 import { openAuthenticators } from '../../../src/http/auth/authenticators.ts';
 import { createAuditWriter } from '../../../src/tenants/audit/write.ts';
-import { firstCallAcceptance } from '../../../src/tenants/members/first-call.ts';
+import { firstCallAcceptance } from '../../../src/tenants/members/invitations.ts';
 import { readConfig } from '../../../src/config.ts';
 import { loadLinkKey } from '../../../src/engage/messaging/link-key.ts';
 import { unsubscribeHeaders } from '../../../src/engage/messaging/unsubscribe-link.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { isSigned } from '../../../src/http/auth/webhook-signature.ts';
-import { CLEAN_UP_CRONTAB } from '../../../src/http/idempotency-job.ts';
+import { CLEAN_UP_CRONTAB } from '../../../src/http/idempotency.ts';
 import type { TestService } from '../../engines/service.ts';
 import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';

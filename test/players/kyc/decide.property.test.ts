@@ -8,8 +8,9 @@ import {
   stateOf,
   type KycDecision,
   type KycKind,
+  mayOperatorDecide,
+  mayPlatformDecide,
 } from '../../../src/protection/kyc/decide.ts';
-import { mayOperatorDecide, mayPlatformDecide } from '../../../src/protection/kyc/models.ts';
 import type { KycModel } from '../../../src/tenants/config/catalogue.ts';
 import { runs } from '../../engines/effort.ts';
 import { expectedOf } from './kyc-oracle.ts';

@@ -1,5 +1,4 @@
-import { qualifyingProductOf } from '../../../tenants/licence/qualifying.ts';
-import type { RuleProduct } from '../../../tenants/licence/rule.ts';
+import { qualifyingProductOf, type RuleProduct } from '../../../tenants/licence/rule.ts';
 import { nextOf, reachableFrom } from './edges.ts';
 import type { Definition } from './shapes.ts';
 

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../../http/schema-names.ts';
-import { trimmedText } from '../../../http/trimmed-text.ts';
+import { nameSchemas, trimmedText } from '../../../http/field-schemas.ts';
 import { FAULTS, REFERENCE_FAULTS, WARNINGS } from './issues.ts';
 import { nodeId } from './fields.ts';
 

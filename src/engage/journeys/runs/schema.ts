@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../../http/schema-names.ts';
+import { nameSchemas } from '../../../http/field-schemas.ts';
 import { PAGE_QUERY } from '../../../http/keyset-page.ts';
 
 const timestamp = z.iso.datetime();

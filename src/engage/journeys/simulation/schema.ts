@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../../http/schema-names.ts';
+import { nameSchemas } from '../../../http/field-schemas.ts';
 import { CUSTOM_PREFIX } from '../../../ingest/events/catalogue.ts';
 import { isEventName } from '../../../ingest/events/validate.ts';
 import { nodeId } from '../graph/fields.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../../http/schema-names.ts';
+import { nameSchemas } from '../../../http/field-schemas.ts';
 import { signatureRefused } from '../../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../../http/endpoint.ts';
 import { RouteLane } from '../../../http/route-lane.ts';

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { PAGE_QUERY } from '../../../http/keyset-page.ts';
-import { nameSchemas } from '../../../http/schema-names.ts';
-import { trimmedText } from '../../../http/trimmed-text.ts';
+import { nameSchemas, trimmedText } from '../../../http/field-schemas.ts';
 import { emailFault, emptyFault, phoneFault, plainAddress } from '../../../players/address-text.ts';
-import { CHANNELS, type Channel } from '../../../tenants/config/channels.ts';
+import { CHANNELS, type Channel } from '../../../tenants/config/catalogue.ts';
 
 export const SUPPRESSION_REASONS = ['bounce', 'complaint', 'unsubscribe', 'manual'] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { nameSchemas } from '../../../http/schema-names.ts';
-import { trimmedText } from '../../../http/trimmed-text.ts';
+import { nameSchemas, trimmedText } from '../../../http/field-schemas.ts';
 import { plainAddress } from '../../../players/address-text.ts';
-import { CHANNELS } from '../../../tenants/config/channels.ts';
+import { CHANNELS } from '../../../tenants/config/catalogue.ts';
 
 /** `POST /v1/templates/:id/send-test`. The message goes to `recipient`; the player only fills the template. */
 export const sendTestBody = z.strictObject({
