@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Maybe } from '../http/auth/maybe.ts';
 import { ApiError } from '../errors.ts';
-import { LANE, RouteLane, type LaneLimits } from '../http/route-lane.ts';
+import { LIMITS, EndpointBulkhead, type BulkheadLimits } from '../http/endpoint-bulkhead.ts';
 import {
   limitBatch,
   BATCH_LIMITS,
@@ -77,7 +77,7 @@ interface ApplyDeps {
   postgres: Postgres;
   metrics: Pick<Metrics, 'webhookConflictingReplay' | 'bonusLotsUndone'>;
   /** How many transactions run at once, and how many webhooks wait; by default as many as of any endpoint. */
-  lane?: LaneLimits;
+  lane?: BulkheadLimits;
 }
 
 /** A webhook of a lot. */
@@ -103,22 +103,22 @@ type Decided<Result> =
 export class InboundApplier<Event extends { event_id: string }, Result extends object, Prepared> {
   readonly #deps: ApplyDeps;
   readonly #effect: InboundEffect<Event, Result, Prepared>;
-  readonly #alone: RouteLane;
+  readonly #alone: EndpointBulkhead;
   readonly #batcher: TransactionBatcher<Member<Event>, Result | typeof REPLAYED> | undefined;
 
   constructor(deps: ApplyDeps, effect: InboundEffect<Event, Result, Prepared>) {
     this.#deps = deps;
     this.#effect = effect;
-    const { lane = LANE } = deps;
+    const { lane = LIMITS } = deps;
     const { lot } = effect;
     if (lot === undefined) {
-      this.#alone = new RouteLane(lane);
+      this.#alone = new EndpointBulkhead(lane);
       return;
     }
     // Together they hold as many connections as one lane.
     const half = { ...lane, max_running: Math.ceil(lane.max_running / 2) };
-    this.#alone = new RouteLane(half);
-    const lots = new RouteLane(half);
+    this.#alone = new EndpointBulkhead(half);
+    const lots = new EndpointBulkhead(half);
     const { waiting } = lane;
     this.#batcher = new TransactionBatcher(
       {

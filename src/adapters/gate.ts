@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TooBusy, WaitingLine } from '../platform/waiting-line.ts';
+import { TooBusy, FairQueue } from '../platform/fair-queue.ts';
 import type { Unsent } from './platform.ts';
 
 /** So many calls in a row without a known outcome pause the calls. */
@@ -28,7 +28,7 @@ export type Monotonic = () => number;
  */
 export class Gate {
   readonly #now: Monotonic;
-  readonly #line = new WaitingLine<void>('a call of the platform', {
+  readonly #line = new FairQueue<void>('a call of the platform', {
     max_waiting: MAX_WAITING,
     max_wait_ms: PATIENCE_MS,
   });

@@ -6,7 +6,7 @@ import { ApiError, signatureRefused, validationError, type ErrorCode } from '../
 import { endpoint, type AnyEndpoint, type SignedRequest } from '../http/endpoint.ts';
 import { issuesOf } from '../http/error-handler.ts';
 import { refuseUnstorable } from '../http/json-body.ts';
-import type { LaneLimits } from '../http/route-lane.ts';
+import type { BulkheadLimits } from '../http/endpoint-bulkhead.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -25,7 +25,7 @@ export interface InboundDeps {
   metrics: Pick<Metrics, 'webhookConflictingReplay' | 'webhookUnknownEvents' | 'bonusLotsUndone'>;
   credentials_keys: EncryptionKeys;
   /** How many transactions of webhooks of one name run at once, and how many wait; by default as many as of any endpoint. */
-  lane?: LaneLimits;
+  lane?: BulkheadLimits;
 }
 
 /** The declaration of a kind of webhook. */

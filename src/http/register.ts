@@ -30,7 +30,7 @@ import {
   type KeyedRequest,
 } from './idempotency.ts';
 import { refuseUnstorable } from './json-body.ts';
-import { LANE, RouteLane, SLOW_LANE, UNLIMITED_LANE } from './route-lane.ts';
+import { LIMITS, EndpointBulkhead, SLOW_LIMITS, UNBOUNDED } from './endpoint-bulkhead.ts';
 import { BODY_BYTES, LARGE_BODY_BYTES } from './server-options.ts';
 
 declare module 'fastify' {
@@ -126,11 +126,11 @@ type HandlerGuards = Pick<Guards, 'idempotency' | 'writeAuditRows' | 'rates'> & 
 
 function handlerOf(endpoint: AnyEndpoint, guards?: HandlerGuards, closing?: AbortSignal): Handler {
   if (endpoint.idempotent === true) return idempotentHandlerOf(endpoint, guards, closing);
-  const lane = laneOf(endpoint, guards?.rates);
+  const bulkhead = bulkheadOf(endpoint, guards?.rates);
   const is_stream = endpoint.content_type === EVENT_STREAM;
   return (request, reply) => {
     const call = callOf(endpoint, { request, reply, guards, closing });
-    const body = lane.run(scopeOf(request).tenant_id, () => endpoint.handle(call));
+    const body = bulkhead.run(scopeOf(request).tenant_id, () => endpoint.handle(call));
     setHead(endpoint, endpoint.status, request, reply);
     if (!is_stream) return body instanceof Promise ? body : reply.send(body);
     return andThen(body, (stream) => {
@@ -149,7 +149,7 @@ function idempotentHandlerOf(
   const { method, path, status } = endpoint;
   if (guards === undefined)
     throw new TypeError(`${method} ${path} is idempotent, but this host has no idempotency records`);
-  const lane = laneOf(endpoint, guards.rates);
+  const bulkhead = bulkheadOf(endpoint, guards.rates);
   return async (request, reply) => {
     const call = callOf(endpoint, { request, reply, guards, closing });
     const { tenant_id, project_id } = scopeOf(request);
@@ -171,7 +171,7 @@ function idempotentHandlerOf(
     const once = createOnce(guards.idempotency, keyed, onReplay);
     const runSaga = createRunSaga(guards.idempotency, keyed, onReplay);
     const replay = createReplay(guards.idempotency, keyed, onReplay);
-    const body = await lane.run(tenant_id, () => endpoint.handle({ ...call, once, runSaga, replay }));
+    const body = await bulkhead.run(tenant_id, () => endpoint.handle({ ...call, once, runSaga, replay }));
     setHead(endpoint, replayed ?? status, request, reply);
     return body;
   };
@@ -181,12 +181,12 @@ function idempotentHandlerOf(
  * Calls of operators are few, and some take minutes. The burst that one caller's rate allows finds room in the line, of
  * which a tenant may take half.
  */
-function laneOf({ load, access }: AnyEndpoint, rates?: Config['rates']): RouteLane {
-  if (load === 'slow') return new RouteLane(SLOW_LANE);
-  if (load !== undefined || access.mode === 'internal') return new RouteLane(UNLIMITED_LANE);
+function bulkheadOf({ load, access }: AnyEndpoint, rates?: Config['rates']): EndpointBulkhead {
+  if (load === 'slow') return new EndpointBulkhead(SLOW_LIMITS);
+  if (load !== undefined || access.mode === 'internal') return new EndpointBulkhead(UNBOUNDED);
   const bursts = rates === undefined ? [] : [rates.identify.burst, rates.admin.burst];
-  const max_waiting = Math.max(LANE.waiting.max_waiting, ...bursts.map((burst) => 2 * burst));
-  return new RouteLane({ ...LANE, waiting: { ...LANE.waiting, max_waiting } });
+  const max_waiting = Math.max(LIMITS.waiting.max_waiting, ...bursts.map((burst) => 2 * burst));
+  return new EndpointBulkhead({ ...LIMITS, waiting: { ...LIMITS.waiting, max_waiting } });
 }
 
 function setHead(endpoint: AnyEndpoint, status: number, request: FastifyRequest, reply: FastifyReply): void {

@@ -1,13 +1,13 @@
 import { limitTransaction } from './postgres/limits.ts';
 import type { Tx } from './postgres/port.ts';
-import { TooBusy, type WaitingLimits } from './waiting-line.ts';
+import { TooBusy, type QueueLimits } from './fair-queue.ts';
 
 /** How many requests share a transaction, and how many wait for one. */
 export interface BatchLimits {
   max_size: number;
   /** A batch begins next to another of the same kind only when that one has taken so long already. Two are under way at most. */
   beside_after_ms: number;
-  waiting: Required<WaitingLimits>;
+  waiting: Required<QueueLimits>;
 }
 
 export const BATCH_LIMITS: BatchLimits = {

@@ -7,7 +7,7 @@ import { countConditions, countMembers } from './evaluation-queries.ts';
 import { conditionPaths, type Group } from './language/conditions.ts';
 import { readDefinition } from './language/definition.ts';
 import { harmWarnings } from './language/harm.ts';
-import type { RequestTurns } from './request-turns.ts';
+import type { TenantBulkhead } from './tenant-bulkhead.ts';
 import type { PreviewBody, previewResult } from './schema.ts';
 import { compileMembers } from './sql/compile.ts';
 
@@ -35,7 +35,7 @@ export interface PreviewDeps extends Pick<Platform, 'postgres' | 'clickhouse' | 
  */
 export async function preview(
   deps: PreviewDeps,
-  turns: RequestTurns,
+  turns: TenantBulkhead,
   project: ProjectRef,
   { definition: written, per_condition = false, reach = false, warnings = false }: PreviewBody,
 ): Promise<z.infer<typeof previewResult>> {

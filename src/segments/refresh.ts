@@ -20,7 +20,7 @@ import {
 import { requireSegment, SEGMENT } from './read.ts';
 import type { Session } from '../platform/postgres/port.ts';
 import { isLockTimeout, retryConflicts } from '../platform/postgres/retry.ts';
-import { TooBusy } from '../platform/waiting-line.ts';
+import { TooBusy } from '../platform/fair-queue.ts';
 import { copyPendingChanges, EpochNotReady } from './publish-changes.ts';
 import { markDependentsDirty } from './dirty-players.ts';
 import { MAX_CHANGED } from './verdict.ts';

@@ -15,7 +15,7 @@ import { listSegments } from './queries.ts';
 import { REQUEST_WAIT_MS } from './lock-queries.ts';
 import { findSegment, requireSegment, SEGMENT } from './read.ts';
 import { refreshSegment } from './refresh.ts';
-import { RequestTurns } from './request-turns.ts';
+import { TenantBulkhead } from './tenant-bulkhead.ts';
 import {
   COMPUTED_FIELDS,
   createSegmentBody,
@@ -43,7 +43,7 @@ type Deps = Platform & Pick<PreviewDeps, 'readReach'>;
 
 /** Segments (spec part 4), with preview and explanation beyond it. */
 export function segmentEndpoints(deps: Deps): AnyEndpoint[] {
-  const turns = new RequestTurns();
+  const turns = new TenantBulkhead();
   return [
     ...definitionEndpoints(deps),
     previewEndpoint(deps),
@@ -90,7 +90,7 @@ function definitionEndpoints(deps: Platform): AnyEndpoint[] {
 }
 
 function previewEndpoint(deps: Deps): AnyEndpoint {
-  const turns = new RequestTurns('ask for a reach');
+  const turns = new TenantBulkhead('ask for a reach');
   return endpoint({
     method: 'POST',
     path: '/v1/segments/preview',
@@ -106,7 +106,7 @@ function previewEndpoint(deps: Deps): AnyEndpoint {
   });
 }
 
-function membershipEndpoints(deps: Platform, turns: RequestTurns): AnyEndpoint[] {
+function membershipEndpoints(deps: Platform, turns: TenantBulkhead): AnyEndpoint[] {
   return [
     endpoint({
       method: 'POST',
@@ -158,7 +158,7 @@ function membershipEndpoints(deps: Platform, turns: RequestTurns): AnyEndpoint[]
   ];
 }
 
-function playerRefreshEndpoint(deps: Platform, turns: RequestTurns): AnyEndpoint {
+function playerRefreshEndpoint(deps: Platform, turns: TenantBulkhead): AnyEndpoint {
   return endpoint({
     method: 'POST',
     path: '/v1/players/:id/refresh-segments',

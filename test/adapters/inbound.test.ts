@@ -10,7 +10,7 @@ import { adapterWebhook } from '../../src/adapters/inbound.ts';
 import { ApiError } from '../../src/errors.ts';
 import { installErrorHandling } from '../../src/http/error-handler.ts';
 import { installJsonBody } from '../../src/http/json-body.ts';
-import { LANE } from '../../src/http/route-lane.ts';
+import { LIMITS } from '../../src/http/endpoint-bulkhead.ts';
 import { registerEndpoints } from '../../src/http/register.ts';
 import { serverOptions } from '../../src/http/server-options.ts';
 import { createAuditWriter } from '../../src/tenants/audit/write.ts';
@@ -65,7 +65,7 @@ beforeAll(async () => {
   adapter = made.body.data as unknown as typeof adapter;
   const clock = { now_ms: () => now_ms };
   // The tests say how long the first ones take: those behind them wait for that, and not for a time.
-  const lane = { ...LANE, waiting: { ...LANE.waiting, max_wait_ms: 60_000 } };
+  const lane = { ...LIMITS, waiting: { ...LIMITS.waiting, max_wait_ms: 60_000 } };
   const declared = adapterWebhook(
     { postgres, clock, metrics, credentials_keys: deps.credentials_keys, lane },
     {

@@ -7,7 +7,7 @@ import {
   type BatchLimits,
   type BatchOutcome,
 } from '../../src/platform/transaction-batcher.ts';
-import { TooBusy } from '../../src/platform/waiting-line.ts';
+import { TooBusy } from '../../src/platform/fair-queue.ts';
 import { runs } from '../engines/effort.ts';
 
 interface Asked {

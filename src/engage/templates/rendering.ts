@@ -1,5 +1,5 @@
-import { LoopShare } from '../../platform/loop-share.ts';
-import { TooBusy } from '../../platform/waiting-line.ts';
+import { LoopThrottle } from '../../platform/loop-throttle.ts';
+import { TooBusy } from '../../platform/fair-queue.ts';
 
 /** Requests of one tenant that wait to render; fewer get so far, because few of one endpoint run at once. */
 const REQUESTS = { max_waiting: 20, max_wait_ms: 3_000 };
@@ -7,7 +7,7 @@ const REQUESTS = { max_waiting: 20, max_wait_ms: 3_000 };
 const MESSAGES = { max_waiting: 100, max_wait_ms: 10_000 };
 
 /** One for all hosts and processors of a process, like the event loop that it shares out. */
-const loop = new LoopShare();
+const loop = new LoopThrottle();
 
 /**
  * Renders for a request of the tenant. A template may hold the event loop for 50 ms, so all of them together get a fifth

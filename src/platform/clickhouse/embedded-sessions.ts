@@ -1,5 +1,5 @@
 import { withinTime } from '../time-limit.ts';
-import { WaitingLine } from '../waiting-line.ts';
+import { FairQueue } from '../fair-queue.ts';
 import type { ClickHouse } from './port.ts';
 
 const MAX_WAITING = 1_000;
@@ -13,13 +13,13 @@ const CLOSE_MS = 10_000;
 export class Sessions {
   readonly #all: readonly ClickHouse[];
   readonly #free: ClickHouse[];
-  readonly #line: WaitingLine<ClickHouse>;
+  readonly #line: FairQueue<ClickHouse>;
   readonly #running = new Set<Promise<unknown>>();
   #is_closed = false;
 
   /** A statement waits `max_wait_ms` at most: longer than others should run. */
   constructor(sessions: readonly ClickHouse[], max_wait_ms: number) {
-    this.#line = new WaitingLine('the embedded ClickHouse', { max_waiting: MAX_WAITING, max_wait_ms });
+    this.#line = new FairQueue('the embedded ClickHouse', { max_waiting: MAX_WAITING, max_wait_ms });
     this.#all = sessions;
     this.#free = [...sessions];
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { WaitingLine, type WaitingLimits } from '../waiting-line.ts';
+import { FairQueue, type QueueLimits } from '../fair-queue.ts';
 import type { Driver } from './port.ts';
 
 /** How long a discarded driver may take to settle the statements that it still holds. */
@@ -57,7 +57,7 @@ interface Connections {
 export class ExclusivePool {
   readonly #connections: Connections;
   readonly #max: number;
-  readonly #waiting: WaitingLine<ExclusiveConnection>;
+  readonly #waiting: FairQueue<ExclusiveConnection>;
   readonly #whole: ExclusivePool | undefined;
   #taken = 0;
 
@@ -65,7 +65,7 @@ export class ExclusivePool {
    * `connect` creates a driver with one connection, which calls `onClosed` when that connection closes. With a pool
    * instead, this is a share of it.
    */
-  constructor(from: Connections['connect'] | ExclusivePool, max: number, waiting: WaitingLimits) {
+  constructor(from: Connections['connect'] | ExclusivePool, max: number, waiting: QueueLimits) {
     const is_share = from instanceof ExclusivePool;
     this.#whole = is_share ? from : undefined;
     this.#connections = is_share
@@ -79,7 +79,7 @@ export class ExclusivePool {
           is_closed: false,
         };
     this.#max = max;
-    this.#waiting = new WaitingLine('a connection to Postgres', waiting);
+    this.#waiting = new FairQueue('a connection to Postgres', waiting);
     this.#connections.takers.add(this);
   }
 
@@ -87,7 +87,7 @@ export class ExclusivePool {
    * A part for one purpose, with its own limits of waiting: it takes at most `max` of the connections at once, also while
    * others are idle. Shares that wait take turns.
    */
-  share(max: number, waiting: WaitingLimits): ExclusivePool {
+  share(max: number, waiting: QueueLimits): ExclusivePool {
     return new ExclusivePool(this, max, waiting);
   }
 

@@ -1,4 +1,4 @@
-import type { WaitingLimits } from '../waiting-line.ts';
+import type { QueueLimits } from '../fair-queue.ts';
 import { textArray } from './arrays.ts';
 import type { Tx } from './port.ts';
 
@@ -14,7 +14,7 @@ export interface SessionLimits {
   /** The longest pause within a transaction. Postgres closes the connection (25P03). */
   idle_in_transaction_ms: number;
   /** For callers that find every connection in use. */
-  waiting: WaitingLimits;
+  waiting: QueueLimits;
 }
 
 /** Statements of API requests that only read: they wait for a lock only while someone locks the whole table. */
@@ -67,7 +67,7 @@ export const PATIENT: SessionLimits = {
 };
 
 /** Requests that wait for a session of their own, which others may hold for seconds. */
-export const REQUESTS_WAITING: WaitingLimits = { max_waiting: 100, max_wait_ms: 10_000 };
+export const REQUESTS_WAITING: QueueLimits = { max_waiting: 100, max_wait_ms: 10_000 };
 
 /** The user who owns the schema: migrations, which limit themselves, and the embedded event log. */
 export const OWNER: SessionLimits = {

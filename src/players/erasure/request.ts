@@ -10,7 +10,7 @@ import { requirePlayer } from '../profile/read.ts';
 import { eraseJob } from './job.ts';
 import { confirmErasure, insertErasure, selectErasure, type ErasureRow } from './queries.ts';
 import type { erasure, erasureAnswer, ErasePlayerBody } from './schema.ts';
-import { hash, randomBytes } from 'node:crypto';
+import { confirmationHash, newConfirmationToken } from '../../http/auth/confirmation-token.ts';
 
 interface Deps {
   postgres: Postgres;
@@ -138,16 +138,4 @@ export function erasureJson(row: ErasureRow): z.infer<typeof erasure> {
     last_error: row.last_error,
     log: LOG,
   };
-}
-
-const TOKEN_BYTES = 32;
-
-/** A token that confirms something once; only its hash is stored. */
-function newConfirmationToken(): string {
-  return randomBytes(TOKEN_BYTES).toString('base64url');
-}
-
-/** The hash under which a token is stored. */
-function confirmationHash(token: string): Buffer {
-  return Buffer.from(hash('sha256', token, 'hex'), 'hex');
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { nameSchemas } from '../../../http/field-schemas.ts';
 import { signatureRefused } from '../../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../../http/endpoint.ts';
-import { RouteLane } from '../../../http/route-lane.ts';
+import { EndpointBulkhead } from '../../../http/endpoint-bulkhead.ts';
 import { envelope } from '../../../http/envelope.ts';
 import { decryptSecrets } from '../../providers/credentials.ts';
 import type { Clock } from '../../../platform/clock.ts';
@@ -48,7 +48,7 @@ export function callbackEndpoints(deps: Deps): AnyEndpoint[] {
 
 function sendgridEndpoint({ postgres, lookups, clock }: RouteDeps): AnyEndpoint {
   // Its own, because the tenant is known only after the look-up of the provider.
-  const lane = new RouteLane();
+  const bulkhead = new EndpointBulkhead();
   return endpoint({
     method: 'POST',
     path: '/v1/messaging-webhooks/sendgrid',
@@ -65,7 +65,7 @@ function sendgridEndpoint({ postgres, lookups, clock }: RouteDeps): AnyEndpoint 
         throw signatureRefused();
       const events = readSendgridBody(caller.body, now_ms);
       const callbacks = events.filter((event) => event !== undefined);
-      const applied = await lane.run(provider.tenant_id, () =>
+      const applied = await bulkhead.run(provider.tenant_id, () =>
         applyAll(postgres, provider, callbacks, now_ms),
       );
       return envelope({ received: events.length, applied });
@@ -75,7 +75,7 @@ function sendgridEndpoint({ postgres, lookups, clock }: RouteDeps): AnyEndpoint 
 
 function twilioEndpoint({ postgres, lookups, clock, credentials_keys, public_url }: RouteDeps): AnyEndpoint {
   // Its own, because the tenant is known only after the look-up of the provider.
-  const lane = new RouteLane();
+  const bulkhead = new EndpointBulkhead();
   return endpoint({
     method: 'POST',
     path: '/v1/messaging-webhooks/twilio',
@@ -99,7 +99,7 @@ function twilioEndpoint({ postgres, lookups, clock, credentials_keys, public_url
           return applyAll(postgres, provider, callback === undefined ? [] : [callback], now_ms);
         return reply === 'nothing' ? 0 : applyReply(postgres, provider, reply, now_ms);
       };
-      const applied = await lane.run(provider.tenant_id, apply);
+      const applied = await bulkhead.run(provider.tenant_id, apply);
       return envelope({ received: 1, applied });
     },
   });

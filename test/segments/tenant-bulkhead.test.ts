@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { lockMembership } from '../../src/segments/lock-queries.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
-import { RequestTurns } from '../../src/segments/request-turns.ts';
+import { TenantBulkhead } from '../../src/segments/tenant-bulkhead.ts';
 import { refreshJob, runRefreshJob } from '../../src/segments/refresh-job.ts';
 import { until } from '../engines/until.ts';
 import type { Answer } from '../engines/http-client.ts';
@@ -44,7 +44,7 @@ it('requests of one tenant that wait for a refresh stop neither other tenants no
 });
 
 it('of one tenant two requests run, fifty wait, and further ones are refused', async () => {
-  const turns = new RequestTurns();
+  const turns = new TenantBulkhead();
   let open: () => void = () => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));
   let [running, most] = [0, 0];

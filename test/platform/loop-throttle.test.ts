@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { LoopShare } from '../../src/platform/loop-share.ts';
+import { LoopThrottle } from '../../src/platform/loop-throttle.ts';
 
 const LIMITS = { max_waiting: 3, max_wait_ms: 10_000 };
 const PIECE_MS = 20;
@@ -9,7 +9,7 @@ it('keys take turns, and between pieces of work the loop is free four times as l
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now_ms);
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   try {
-    const share = new LoopShare();
+    const share = new LoopThrottle();
     const order: string[] = [];
     const run = (key: string) =>
       share.run(key, LIMITS, () => {
@@ -32,7 +32,7 @@ it('keys take turns, and between pieces of work the loop is free four times as l
 });
 
 it('work that throws gives the turn on, and too many callers of a key are refused', async () => {
-  const share = new LoopShare();
+  const share = new LoopThrottle();
   const failing = share.run('a', LIMITS, () => {
     throw new Error('broken');
   });

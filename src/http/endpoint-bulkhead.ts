@@ -1,20 +1,24 @@
 import { ApiError } from '../errors.ts';
 import type { Maybe } from './auth/maybe.ts';
 import { isTableLocked } from '../platform/postgres/retry.ts';
-import { WaitingLine, type WaitingLimits } from '../platform/waiting-line.ts';
+import { Bulkhead } from '../platform/bulkhead.ts';
+import type { QueueLimits } from '../platform/fair-queue.ts';
 
 /** How many requests of one endpoint run at once, and how many wait. */
-export interface LaneLimits {
+export interface BulkheadLimits {
   max_running: number;
-  waiting: WaitingLimits;
+  waiting: QueueLimits;
 }
 
 /** Requests of one endpoint at once: fewer than there are connections in a pool, so that others always get one. */
-export const LANE: LaneLimits = { max_running: 6, waiting: { max_waiting: 1_000, max_wait_ms: 3_000 } };
+export const LIMITS: BulkheadLimits = { max_running: 6, waiting: { max_waiting: 1_000, max_wait_ms: 3_000 } };
 /** For an endpoint whose requests keep a connection for seconds: most connections remain for the others. */
-export const SLOW_LANE: LaneLimits = { max_running: 3, waiting: { max_waiting: 100, max_wait_ms: 10_000 } };
+export const SLOW_LIMITS: BulkheadLimits = {
+  max_running: 3,
+  waiting: { max_waiting: 100, max_wait_ms: 10_000 },
+};
 /** For an endpoint whose requests must always run, or use no connections that other endpoints need. */
-export const UNLIMITED_LANE: LaneLimits = { ...LANE, max_running: Infinity };
+export const UNBOUNDED: BulkheadLimits = { ...LIMITS, max_running: Infinity };
 /** After a table was found locked, requests are refused for this long; then one of them tries again. */
 const REST_MS = 1_000;
 /** How long one request tries alone. */
@@ -26,17 +30,14 @@ const TRIAL_MS = 15_000;
  * take at most half of the room, so a tenant that sends many does not stop the others. While a table that the endpoint
  * needs is locked as a whole, one request at a time finds out whether it still is, and the others are refused at once.
  */
-export class RouteLane {
-  readonly #max_running: number;
-  readonly #line: WaitingLine<void>;
-  #running = 0;
+export class EndpointBulkhead {
+  readonly #bulkhead: Bulkhead;
   #is_tripped = false;
   #rests_until_ms = 0;
 
-  constructor({ max_running, waiting }: LaneLimits = LANE) {
-    this.#max_running = max_running;
-    const max_waiting_of_group = Math.ceil(waiting.max_waiting / 2);
-    this.#line = new WaitingLine('other requests of this endpoint', { ...waiting, max_waiting_of_group });
+  constructor({ max_running, waiting }: BulkheadLimits = LIMITS) {
+    const limits = { ...waiting, max_waiting_of_group: Math.ceil(waiting.max_waiting / 2) };
+    this.#bulkhead = new Bulkhead('other requests of this endpoint', max_running, limits);
   }
 
   /**
@@ -44,11 +45,8 @@ export class RouteLane {
    * the caller's; callers of whom none is known are treated as one tenant.
    */
   run<T>(tenant_id: string | undefined, work: () => Maybe<T>): Maybe<T> {
-    if (this.#running < this.#max_running) {
-      this.#running++;
-      return this.#work(work);
-    }
-    return this.#line.join(tenant_id).then(() => this.#work(work));
+    const turn = this.#bulkhead.enter(tenant_id);
+    return turn === undefined ? this.#work(work) : turn.then(() => this.#work(work));
   }
 
   #work<T>(work: () => Maybe<T>): Maybe<T> {
@@ -57,21 +55,21 @@ export class RouteLane {
       this.#refuseWhileLocked();
       result = work();
     } catch (error) {
-      this.#leave();
+      this.#bulkhead.leave();
       throw error;
     }
     if (!(result instanceof Promise)) {
-      this.#leave();
+      this.#bulkhead.leave();
       return result;
     }
     return result.then(
       (value) => {
-        this.#leave();
+        this.#bulkhead.leave();
         this.#is_tripped = false;
         return value;
       },
       (error: unknown) => {
-        this.#leave();
+        this.#bulkhead.leave();
         this.#is_tripped = isTableLocked(error);
         this.#rests_until_ms = performance.now() + REST_MS;
         throw error;
@@ -88,9 +86,5 @@ export class RouteLane {
       });
     }
     this.#rests_until_ms = now_ms + TRIAL_MS;
-  }
-
-  #leave(): void {
-    if (!this.#line.serve()) this.#running--;
   }
 }

@@ -1,5 +1,5 @@
 /** How much may wait, and for how long. */
-export interface WaitingLimits {
+export interface QueueLimits {
   max_waiting: number;
   /** How many of one group may wait; absent: as many as of all. */
   max_waiting_of_group?: number;
@@ -23,29 +23,30 @@ interface Waiter<T> {
  * Callers that wait for a thing that is handed from one to the next. Groups of callers take turns, and within a group
  * the first to come is served first: a caller waits for one of each other group, not for all that came before.
  */
-export class WaitingLine<T> {
+export class FairQueue<T> {
   readonly #what: string;
-  readonly #limits: WaitingLimits;
+  readonly #limits: QueueLimits;
   /** The groups of which someone waits, in the order of their turns. */
   readonly #groups = new Map<string, Set<Waiter<T>>>();
   #waiting = 0;
 
   /** `what` is waited for; it is named in errors. */
-  constructor(what: string, limits: WaitingLimits) {
+  constructor(what: string, limits: QueueLimits) {
     this.#what = what;
     this.#limits = limits;
   }
 
   /**
    * Resolves when it is the caller's turn. Rejects with {@link TooBusy} when too many wait, of all callers or of this
-   * group, or after the longest wait. Callers that name no group are one group.
+   * group, or after the longest wait. Callers that name no group are one group. `limits` replace those of the queue.
    */
-  async join(group = ''): Promise<T> {
-    const { max_waiting, max_waiting_of_group = max_waiting, max_wait_ms } = this.#limits;
-    if (this.#waiting >= max_waiting) throw new TooBusy(`${max_waiting} callers wait for ${this.#what}`);
+  async join(group = '', limits: QueueLimits = this.#limits): Promise<T> {
+    const { max_waiting, max_waiting_of_group = max_waiting, max_wait_ms } = limits;
     const others = this.#groups.get(group);
-    if (others !== undefined && others.size >= max_waiting_of_group) {
-      throw new TooBusy(`${max_waiting_of_group} callers of one group wait for ${this.#what}`);
+    const of_group = others?.size ?? 0;
+    if (this.#waiting >= max_waiting || of_group >= max_waiting_of_group) {
+      const count = of_group >= max_waiting_of_group ? of_group : this.#waiting;
+      throw new TooBusy(`${count} callers wait for ${this.#what}`);
     }
     return new Promise((resolve, reject) => {
       const waiter: Waiter<T> = {
