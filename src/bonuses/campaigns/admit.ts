@@ -1,5 +1,5 @@
 import { ApiError } from '../../errors.ts';
-import type { TenantConfig } from '../../tenants/config/read.ts';
+import type { TenantConfig } from '../../tenants/config/schema.ts';
 import { requireEligible, refuseByLicence } from '../grants/eligibility.ts';
 import { requirePlace } from '../grants/issue.ts';
 import type { GrantCounts, GrantPlayer } from '../grants/issue-queries.ts';

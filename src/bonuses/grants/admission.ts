@@ -6,7 +6,8 @@ import { selectProtected, type Protected, selectRecheck, type RecheckFacts } fro
 import { type GrantRow, termsOfGrant } from './grant-row.ts';
 import { ApiError } from '../../errors.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { readTenantConfig, type TenantConfig } from '../../tenants/config/read.ts';
+import { readTenantConfig } from '../../tenants/config/read.ts';
+import type { TenantConfig } from '../../tenants/config/schema.ts';
 import { requireEligible, requireLicence } from './eligibility.ts';
 
 /** How long a call waits for the fold in all, and one look at it: what it has not folded then is waited for apart. */

@@ -1,5 +1,6 @@
 import { ApiError } from '../../errors.ts';
-import { bonusSettingsOf, licenceRulesOf, type TenantConfig } from '../../tenants/config/read.ts';
+import { bonusSettingsOf, licenceRulesOf } from '../../tenants/config/read.ts';
+import type { TenantConfig } from '../../tenants/config/schema.ts';
 import type { BonusTemplateRow, LicenceWarning } from '../templates/queries.ts';
 import type { GrantCounts, GrantPlayer } from './issue-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';

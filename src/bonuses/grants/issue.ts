@@ -1,7 +1,8 @@
 import { ApiError } from '../../errors.ts';
 import { newId } from '../../platform/ids.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
-import { bonusSettingsOf, type TenantConfig } from '../../tenants/config/read.ts';
+import { bonusSettingsOf } from '../../tenants/config/read.ts';
+import type { TenantConfig } from '../../tenants/config/schema.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { BonusPlatform } from '../../adapters/platform.ts';
 import type { BonusTemplateRow, LicenceWarning } from '../templates/queries.ts';

@@ -1,8 +1,7 @@
 import type { z } from 'zod';
 import type { Clock } from '../../platform/clock.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { licenceRulesOf, foundConfig } from '../../tenants/config/read.ts';
-import { selectTenantConfig } from '../../tenants/config/queries.ts';
+import { licenceRulesOf, readOwnConfig } from '../../tenants/config/read.ts';
 import type { licenceInForce } from './schema.ts';
 
 /** The licence of the tenant, and the rules that hold now: of the licence and for all, as the configuration changes them. */
@@ -10,8 +9,7 @@ export async function licenceOf(
   { postgres, clock }: { postgres: Postgres; clock: Clock },
   tenant_id: string,
 ): Promise<z.infer<typeof licenceInForce>> {
-  const stored = await postgres.readAsTenant(tenant_id, (tx) => selectTenantConfig(tx, tenant_id));
-  const settings = foundConfig(stored, tenant_id);
+  const settings = await readOwnConfig(postgres, tenant_id);
   const rules = licenceRulesOf(settings, new Date(clock.now_ms()));
   return {
     license_jurisdiction: settings.license_jurisdiction,

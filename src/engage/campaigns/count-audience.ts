@@ -1,8 +1,7 @@
 import { gateAt, gateRulesOf } from '../messaging/gate.ts';
 import type { RuleProduct } from '../../tenants/licence/rule.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { selectTenantConfig } from '../../tenants/config/queries.ts';
-import { foundConfig } from '../../tenants/config/read.ts';
+import { readOwnConfig } from '../../tenants/config/read.ts';
 import type { SkipCode } from '../messaging/send-row.ts';
 import {
   AS_SETS,
@@ -81,11 +80,7 @@ export async function countByVerdict(
   { only, settings: asked = {}, signal }: CountOptions = {},
 ): Promise<Verdicts> {
   const { tenant_id, channel } = audience;
-  const rules = gateRulesOf(
-    foundConfig(await postgres.readAsTenant(tenant_id, (tx) => selectTenantConfig(tx, tenant_id)), tenant_id),
-    channel,
-    now,
-  );
+  const rules = gateRulesOf(await readOwnConfig(postgres, tenant_id), channel, now);
   const variants = await postgres.readAsTenant(tenant_id, (tx) => selectLiveVariants(tx, audience));
   const product = strictest(variants.map(({ bonus_product }) => bonus_product));
   const many = async () =>

@@ -1,4 +1,5 @@
 import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { ApiError } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -8,7 +9,7 @@ import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import type { RateLimiter, RatePolicy } from '../../platform/rate-limit/port.ts';
-import { KeyLookups, type FindKeys } from './key-lookups.ts';
+import { KeyLookups } from './key-lookups.ts';
 import type { KeyUses } from './key-uses.ts';
 import type { Maybe } from './maybe.ts';
 import { findKeysByPublicId, type StoredKey } from './queries.ts';
@@ -126,7 +127,10 @@ export class ApiKeyAuthenticator {
   /** Authorization headers that were accepted: a repeated header needs no hash. */
   #headers = new BoundedCache<string, PassedHeader>({ max: MAX_CACHED_KEYS });
   #unknown: UnknownKeys;
-  #guesses: KeyLookups;
+  #lookups: KeyLookups;
+  /** How many look-ups of addresses that guess wait, and for what. */
+  #guesses = 0;
+  #pause: Promise<void> | undefined;
   #uses: Pick<KeyUses, 'note'> | undefined;
 
   constructor(options: ApiKeyAuthenticatorOptions) {
@@ -134,14 +138,12 @@ export class ApiKeyAuthenticator {
     this.#service_env = service_env;
     this.#uses = uses;
     this.#unknown = new UnknownKeys(clock, rate_limiter);
-    const find: FindKeys = (public_ids) => findKeysByPublicId(sql, public_ids);
-    const lookups = new KeyLookups(find);
-    this.#guesses = new KeyLookups(find, GUESSES_TOGETHER_MS);
+    this.#lookups = new KeyLookups((public_ids) => findKeysByPublicId(sql, public_ids));
     this.#keys = new StaleIfErrorCache({
       name: 'api_keys',
       max: MAX_CACHED_KEYS,
       fresh_ms: KEY_TTL_MS,
-      load: (public_id) => lookups.find(public_id).then((stored) => this.#usable(stored)),
+      load: this.#lookUp,
       clock,
       logger,
       onStale: () => metrics.staleAnswers.inc({ cache: 'api_keys' }),
@@ -191,11 +193,19 @@ export class ApiKeyAuthenticator {
 
   #find(public_id: string, from: Caller): Maybe<CachedKey | undefined> {
     if (this.#keys.has(public_id) || !this.#unknown.isGuessing(from.ip)) return this.#keys.get(public_id);
-    if (this.#guesses.waiting >= MAX_WAITING_GUESSES) throw tooManyGuesses();
-    return this.#keys.get(public_id, this.#findGuessed);
+    if (this.#guesses >= MAX_WAITING_GUESSES) throw tooManyGuesses();
+    return this.#keys.get(public_id, this.#lookUpLater);
   }
 
-  #findGuessed = async (public_id: string) => this.#usable(await this.#guesses.find(public_id));
+  #lookUp = async (public_id: string) => this.#usable(await this.#lookups.find(public_id));
+
+  #lookUpLater = async (public_id: string) => {
+    this.#guesses++;
+    this.#pause ??= sleep(GUESSES_TOGETHER_MS).then(() => (this.#pause = undefined));
+    await this.#pause;
+    this.#guesses--;
+    return this.#lookUp(public_id);
+  };
 
   #admit(header: string | undefined, key: CachedKey | undefined, given: ParsedApiKey): ApiKeyPrincipal {
     if (key === undefined || !timingSafeEqual(key.secret_hash, hashSecret(given.secret))) throw unknownKey();

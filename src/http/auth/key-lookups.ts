@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { withinTime } from '../../platform/time-limit.ts';
 import type { StoredKey } from './queries.ts';
 
@@ -6,7 +5,7 @@ const MAX_PER_QUERY = 500;
 const QUERY_LIMIT_MS = 5_000;
 
 /** Finds keys by their public ids: those that exist and are not revoked. */
-export type FindKeys = (public_ids: readonly string[]) => Promise<StoredKey[]>;
+type FindKeys = (public_ids: readonly string[]) => Promise<StoredKey[]>;
 
 interface Waiting {
   public_id: string;
@@ -17,23 +16,15 @@ interface Waiting {
 /**
  * Looks keys up in Postgres, one query at a time: what is asked for meanwhile waits, and shares the next query. So any
  * number of unknown keys costs one connection at most, or a few while Postgres is slow: a query that is given up after
- * 5 s may still run beside the next one.
+ * 5 s may still run during the next one.
  */
 export class KeyLookups {
   #find: FindKeys;
-  #pause_ms: number;
   #waiting: Waiting[] = [];
   #is_running = false;
 
-  /** Before each query it waits `pause_ms`, in which further look-ups join the query. */
-  constructor(find: FindKeys, pause_ms = 0) {
+  constructor(find: FindKeys) {
     this.#find = find;
-    this.#pause_ms = pause_ms;
-  }
-
-  /** How many look-ups wait for the next query. */
-  get waiting(): number {
-    return this.#waiting.length;
   }
 
   /** The key with this public id; undefined when there is none. Rejects when Postgres does not answer within 5 s. */
@@ -48,7 +39,6 @@ export class KeyLookups {
   async #run(): Promise<void> {
     this.#is_running = true;
     while (this.#waiting.length > 0) {
-      if (this.#pause_ms > 0) await sleep(this.#pause_ms);
       await this.#query(this.#waiting.splice(0, MAX_PER_QUERY));
     }
     this.#is_running = false;

@@ -9,7 +9,7 @@ import type { Db } from '../../platform/postgres/port.ts';
 import { withinTime } from '../../platform/time-limit.ts';
 import { findTenantMoney, type TenantMoney } from '../queries.ts';
 import { selectTenantConfig } from './queries.ts';
-import { foundConfig, type TenantConfig } from './read.ts';
+import type { TenantConfig } from './schema.ts';
 
 /** NOTIFY channel; the payload is the id of a tenant whose configuration changed. */
 export const TENANTS_CHANNEL = 'tenants_changed';
@@ -113,9 +113,9 @@ export async function openTenantCapabilities(options: OpenOptions): Promise<Tena
 }
 
 async function readCapability(sql: Db, tenant_id: string): Promise<TenantCapability | undefined> {
-  const [money, config] = await Promise.all([
+  const [money, [config]] = await Promise.all([
     findTenantMoney(sql, tenant_id),
     selectTenantConfig(sql, tenant_id),
   ]);
-  return money === undefined ? undefined : { ...money, ...foundConfig(config, tenant_id) };
+  return money === undefined || config === undefined ? undefined : { ...money, ...config };
 }

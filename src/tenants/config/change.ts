@@ -6,9 +6,14 @@ import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
 import { TENANTS_CHANNEL, type TenantCapabilityCache } from './capability-cache.ts';
 import { mergeDeep } from '../../platform/json-object.ts';
-import { insertTenantConfig, lockTenantSettings, selectTenantConfig, updateTenantConfig } from './queries.ts';
-import { UNCONFIGURED, foundConfig, settingsImage, type TenantConfig } from './read.ts';
-import { tenantSettings, type PatchTenantConfigBody, type TenantSettings } from './schema.ts';
+import { insertTenantConfig, lockTenantSettings, updateTenantConfig } from './queries.ts';
+import { readTenantConfig, settingsImage } from './read.ts';
+import {
+  tenantSettings,
+  type PatchTenantConfigBody,
+  type TenantConfig,
+  type TenantSettings,
+} from './schema.ts';
 
 /** Called in the transaction that changes the tenant's licence, or what it changes of its rules: others hold then. */
 export type OnLicenseChange = (tx: Tx, tenant_id: string) => Promise<void>;
@@ -35,7 +40,7 @@ export async function changeTenantConfig(
   const changed = await postgres.asTenant(tenant_id, async (tx) => {
     const [, [stored]] = await Promise.all([
       // There has to be a row to lock: without it two concurrent first changes would not see each other.
-      insertTenantConfig(tx, tenant_id, UNCONFIGURED),
+      insertTenantConfig(tx, tenant_id),
       lockTenantSettings(tx, tenant_id),
     ]);
     const config = mergeDeep(stored?.config, patch);
@@ -44,9 +49,9 @@ export async function changeTenantConfig(
     const has_other_rules =
       settings.license_jurisdiction !== (stored?.license_jurisdiction ?? null) ||
       !isDeepStrictEqual(settings.config.license_rules ?? {}, stored?.config.license_rules ?? {});
-    const [, rows] = await Promise.all([
+    const [, after] = await Promise.all([
       updateTenantConfig(tx, tenant_id, settings, fields.kyc_model !== undefined),
-      selectTenantConfig(tx, tenant_id),
+      readTenantConfig(tx, tenant_id),
       notifications.notify(tx, TENANTS_CHANNEL, tenant_id),
       has_other_rules ? onLicenseChange(tx, tenant_id) : undefined,
       audit(tx, {
@@ -57,7 +62,7 @@ export async function changeTenantConfig(
         after: settings,
       }),
     ]);
-    return foundConfig(rows, tenant_id);
+    return after;
   });
   capabilities.evict(tenant_id);
   return changed;

@@ -2,17 +2,16 @@ import type { PendingQuery } from 'postgres';
 import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { KycModel } from './catalogue.ts';
-import type { TenantSettings } from './schema.ts';
+import type { TenantConfig, TenantSettings } from './schema.ts';
 
-/** A tenant's base currency and its settings, which are all null when it never configured anything. */
-export type StoredTenantConfig = { base_currency: string } & (
-  TenantSettings | { [Field in keyof TenantSettings]: null }
-);
-
-/** The tenant's configuration: one row, or none when the tenant does not exist. */
-export function selectTenantConfig(sql: Tx, tenant_id: string): PendingQuery<StoredTenantConfig[]> {
-  return sql<StoredTenantConfig[]>`
-    select t.base_currency, c.license_jurisdiction, c.verticals, c.kyc_model, c.config
+/**
+ * The tenant's configuration: one row, or none when the tenant does not exist. A tenant that never configured anything has
+ * declared no system that keeps the KYC status, so no KYC webhook is accepted.
+ */
+export function selectTenantConfig(sql: Tx, tenant_id: string): PendingQuery<TenantConfig[]> {
+  return sql<TenantConfig[]>`
+    select t.base_currency, c.license_jurisdiction, coalesce(c.verticals, '{}') as verticals,
+      coalesce(c.kyc_model, 'none') as kyc_model, coalesce(c.config, '{}') as config
     from tenants t
     left join tenant_configs c on c.tenant_id = t.tenant_id
     where t.tenant_id = ${tenant_id}`;
@@ -30,13 +29,11 @@ export function selectChosenKycModel(
 }
 
 /** Inserts the tenant's row if it has none. Waits for a concurrent transaction that inserts it. */
-export async function insertTenantConfig(tx: Tx, tenant_id: string, settings: TenantSettings): Promise<void> {
+export async function insertTenantConfig(tx: Tx, tenant_id: string): Promise<void> {
   await tx`
     insert into tenant_configs (tenant_id, license_jurisdiction, verticals, kyc_model, config)
-    values (
-      ${tenant_id}, ${settings.license_jurisdiction}, ${textArray(settings.verticals)}::text::text[],
-      ${settings.kyc_model}, ${JSON.stringify(settings.config)}::text::jsonb
-    )
+    select ${tenant_id}, license_jurisdiction, verticals, kyc_model, config
+    from (${selectTenantConfig(tx, tenant_id)}) c
     on conflict (tenant_id) do nothing`;
 }
 

@@ -6,9 +6,8 @@ import type { Postgres } from '../../platform/postgres/port.ts';
 import type { TenantCapabilityCache } from './capability-cache.ts';
 import { CATALOGUE } from './catalogue.ts';
 import { changeTenantConfig, type OnLicenseChange } from './change.ts';
-import { selectTenantConfig } from './queries.ts';
-import { foundConfig, settingsImage, type TenantConfig } from './read.ts';
-import { patchTenantConfigBody, tenantConfigResource } from './schema.ts';
+import { readOwnConfig, settingsImage } from './read.ts';
+import { patchTenantConfigBody, tenantConfigResource, type TenantConfig } from './schema.ts';
 
 interface Deps {
   postgres: Postgres;
@@ -31,8 +30,7 @@ export function tenantConfigEndpoints(deps: Deps): AnyEndpoint[] {
       method: 'GET',
       summary: 'The configuration of the tenant, and the catalogue of possible values',
       handle: async ({ caller: { tenant_id }, sendVersion }) => {
-        const rows = await deps.postgres.readAsTenant(tenant_id, (tx) => selectTenantConfig(tx, tenant_id));
-        const found = foundConfig(rows, tenant_id);
+        const found = await readOwnConfig(deps.postgres, tenant_id);
         sendVersion(settingsImage(found));
         return answer(found);
       },

@@ -121,6 +121,11 @@ export const tenantSettings = z.strictObject({
 });
 export type TenantSettings = z.infer<typeof tenantSettings>;
 
+/** A tenant's settings, and the currency of its totals. */
+export interface TenantConfig extends TenantSettings {
+  base_currency: string;
+}
+
 /** `PATCH /v1/tenant/config`: absent fields stay; `config` is a merge patch (RFC 7396). */
 export const patchTenantConfigBody = z.strictObject({
   license_jurisdiction: license.nullable().optional(),

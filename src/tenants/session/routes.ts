@@ -5,8 +5,7 @@ import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { listOf } from '../../http/keyset-page.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { selectTenantConfig } from '../config/queries.ts';
-import { foundConfig } from '../config/read.ts';
+import { readOwnConfig } from '../config/read.ts';
 import { selectTenantName } from '../queries.ts';
 import { listProjects, selectOldestProjects } from './queries.ts';
 import { listProjectsQuery, projectResource, sessionResource } from './schema.ts';
@@ -61,12 +60,11 @@ async function sessionOf(
 
 /** Each tenant is read as that tenant, so that row-level security holds here, too. */
 async function tenantOf(postgres: Postgres, { tenant_id, role }: SessionPrincipal) {
-  const [names, stored, projects] = await Promise.all([
+  const [names, { base_currency, config }, projects] = await Promise.all([
     postgres.readAsTenant(tenant_id, (tx) => selectTenantName(tx, tenant_id)),
-    postgres.readAsTenant(tenant_id, (tx) => selectTenantConfig(tx, tenant_id)),
+    readOwnConfig(postgres, tenant_id),
     postgres.readAsTenant(tenant_id, (tx) => selectOldestProjects(tx, tenant_id, MAX_PROJECTS)),
   ]);
-  const { base_currency, config } = foundConfig(stored, tenant_id);
   return {
     id: tenant_id,
     name: names[0]?.name ?? '',

@@ -4,8 +4,7 @@ import type { Postgres } from '../../../platform/postgres/port.ts';
 import { playerNotFound, requirePlayer } from '../../../players/profile/read.ts';
 import type { PlayerRef } from '../../../players/player-ref.ts';
 import { CHANNELS, type Channel } from '../../../tenants/config/catalogue.ts';
-import { selectTenantConfig } from '../../../tenants/config/queries.ts';
-import { foundConfig } from '../../../tenants/config/read.ts';
+import { readOwnConfig } from '../../../tenants/config/read.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import type { Gate } from '../gate-queries.ts';
 import { gateAt, gateRulesOf } from '../gate.ts';
@@ -121,8 +120,7 @@ async function gatesAt(
   now: Date,
   readZones: () => Promise<{ timezone: string | null }[]>,
 ): Promise<Gate[]> {
-  const stored = await postgres.readAsTenant(tenant_id, (tx) => selectTenantConfig(tx, tenant_id));
-  const config = foundConfig(stored, tenant_id);
+  const config = await readOwnConfig(postgres, tenant_id);
   let zones: Promise<(string | null)[]> | undefined;
   const zonesInUse = () => (zones ??= readZones().then((rows) => rows.map(({ timezone }) => timezone)));
   return Promise.all(CHANNELS.map((channel) => gateAt(gateRulesOf(config, channel, now), now, zonesInUse)));
