@@ -8,7 +8,7 @@ const ATTRIBUTES = `case when p.custom_attributes::text ~ '[0-9]{19}' then store
     else p.custom_attributes::text end`;
 
 /**
- * The columns of ClickHouse's `players` beside the player's key, with their expressions in Postgres (`p` is players,
+ * The columns of ClickHouse's `players` other than the player's key, with their expressions in Postgres (`p` is players,
  * `t` is player_totals). player-mirror copies them, reconcile compares them, and a test compares this list with the
  * table.
  */
@@ -42,6 +42,3 @@ export const MIRRORED = [
 ] as const satisfies readonly { name: string; source: string; kind: ColumnKind }[];
 
 export type MirroredColumn = (typeof MIRRORED)[number]['name'];
-
-/** A player's mirrored values as text; null: no value. */
-export type MirroredValues = Record<MirroredColumn, string | null>;

@@ -148,7 +148,7 @@ export class IdentityProvider {
       const parameters = { id_token_hint: id_token, post_logout_redirect_uri: home_url };
       return buildEndSessionUrl(provider, parameters).href;
     } catch {
-      // The session here has ended; that is what the user is told.
+      // The session here has ended; that is what the user sees.
       return null;
     }
   }
@@ -222,7 +222,7 @@ function isWithin(now_ms: number, since_ms: number, span_ms: number): boolean {
   return age_ms >= 0 && age_ms < span_ms;
 }
 
-/** A claim that is a text, shortened; null when it is none, or cannot be stored. */
+/** A claim that is a string, shortened; null for any other, and for one that cannot be stored. */
 function storable(claim: unknown, max_length: number): string | null {
   if (typeof claim !== 'string' || claim.trim() === '' || claim.includes('\0')) return null;
   return Array.from(claim.trim()).slice(0, max_length).join('');

@@ -18,7 +18,7 @@ export interface Logout {
   ended: { provider_sid: string } | { user_id: string };
 }
 
-/** The token is not one of the provider for this console, or is no logout token. */
+/** The token is not one of the provider for this console, or is not a logout token. */
 export class LogoutRefused extends Error {
   override readonly name = 'LogoutRefused';
 }

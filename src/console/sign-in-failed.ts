@@ -32,7 +32,7 @@ const NO_ANSWER = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT']);
 /** What an error of the client library means for the user. Its messages have no tokens; what the provider wrote is cut. */
 export function failureOf(error: unknown): SignInFailed {
   if (error instanceof SignInFailed) return error;
-  // `error` is a code of the standard; the description, which may name the user, is left out.
+  // `error` is a code of the standard; the description may name the user, so it is not kept.
   if (error instanceof AuthorizationResponseError) return failed('refused', error.error);
   if (error instanceof ResponseBodyError) {
     return failed(error.status >= 500 ? 'unavailable' : 'invalid', error.error);

@@ -34,7 +34,8 @@ export function decodeCursor<Position extends readonly string[]>(
   const parts = text.length <= MAX_LENGTH ? parse(text) : undefined;
   const position = parts?.slice(1);
   if (parts?.[0] !== binding(scope) || !isPosition<Position>(position, shape)) {
-    const message = 'is not a cursor of this list: repeat the filters it was given for, or leave it out';
+    const message =
+      'is not a cursor of this list: send it with the filters that it was given for, or omit it';
     throw validationError([{ path: 'cursor', message }]);
   }
   return position;

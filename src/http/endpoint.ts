@@ -131,16 +131,15 @@ export interface StoredAnswer {
  */
 export interface Saga<Intent, Outcome> {
   /**
-   * Commits the intent, and with it the answer to repeated requests when this process dies before it gives another; until
-   * a time that is stored with it they are told that the request is being worked on. `before`: the key has an answer, and
-   * nothing was done. When it rejects, nothing must have been stored.
+   * Commits the intent, and with it the answer to repeated requests for the case that this process dies before it gives
+   * another. Until a time that is stored with it, repeated requests get IDEMPOTENCY_IN_PROGRESS. `before`: the key has an
+   * answer, and nothing was done. When it rejects, nothing must have been stored.
    */
   prepare: (key: AnswerKey | undefined) => Promise<{ intent: Intent } | { before: StoredAnswer }>;
   /** Outside of a transaction, with the committed intent. */
   execute: (intent: Intent) => Promise<Outcome>;
   /**
-   * Commits what has come of it, together with the answer, which is the response body or an error. Either is stored under
-   * the key.
+   * Commits the outcome, together with the answer, which is the response body or an error. Either is stored under the key.
    */
   settle: (key: AnswerKey | undefined, intent: Intent, outcome: Outcome) => Promise<string | ApiError>;
 }

@@ -27,7 +27,7 @@ export type EventStream = (out: StreamOut) => () => void;
 
 /**
  * Opens a stream of server-sent events as the answer of a request. It ends when the client leaves, when {@link StreamOut}
- * is told to, when the client takes nothing for {@link DRAIN_MS}, and when `closing` is aborted, before the server closes.
+ * is ended, when the client takes nothing for {@link DRAIN_MS}, and when `closing` is aborted, before the server closes.
  */
 export function openEventStream(
   raw: ServerResponse,

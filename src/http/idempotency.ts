@@ -187,7 +187,7 @@ export interface Answer {
 }
 
 /**
- * Stores answers in the transaction that has claimed their keys, or that comes after it; those without a key are left out.
+ * Stores answers in the transaction that has claimed their keys, or that comes after it; those without a key are skipped.
  * Also removes some of the tenant's expired ones, if any of the answers is final.
  */
 export async function storeAnswers(tx: Tx, answers: readonly Answer[]): Promise<void> {

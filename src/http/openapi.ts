@@ -58,7 +58,7 @@ export function openApiDocument(endpoints: readonly DocumentedEndpoint[], ingest
   };
 }
 
-/** Schemas of every answer: the error envelope, and what a page of a list says beside its data. */
+/** Schemas of every answer: the error envelope, and what a page of a list has in addition to its data. */
 const OF_ENVELOPES = {
   Failure: {
     type: 'object',

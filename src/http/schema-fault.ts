@@ -3,8 +3,8 @@ import type { z } from 'zod';
 type Issue = z.core.$ZodIssue;
 
 /**
- * What is wrong with a value, to be read after its path: what the schema's author says, or else what the library found, in
- * words that need no knowledge of it. The only place that words the faults of schemas.
+ * What is wrong with a value, to be read after its path: the message of the schema, or else what zod found, in plain
+ * words. No other code words the faults of schemas.
  */
 export function faultOf(issue: Issue): string {
   if (!/^(?:Invalid |Too (?:small|big)|Unrecognized )/.test(issue.message)) return issue.message;
@@ -21,21 +21,21 @@ export function faultOf(issue: Issue): string {
     case 'not_multiple_of':
       return `must be a multiple of ${issue.divisor}`;
     case 'invalid_format':
-      return FORMATS[issue.format] ?? 'is not written as this field is';
+      return FORMATS[issue.format] ?? 'does not have the format of this field';
     case 'invalid_key':
-      return inside('has a name that does not fit', issue.issues);
+      return inside('has a key that is not valid', issue.issues);
     case 'invalid_element':
-      return inside('has an element that does not fit', issue.issues);
+      return inside('has an element that is not valid', issue.issues);
     case 'invalid_union':
       return unionFault(issue.errors);
     case 'custom':
     case 'unrecognized_keys':
-      return 'is not what this field accepts';
+      return 'is not a valid value of this field';
   }
 }
 
 const TYPES: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',
@@ -53,7 +53,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   url: 'must be a URL',
 };
 
-/** What a bound counts, by what is bounded; of a number itself nothing. */
+/** What a bound counts, by what is bounded. A number is bounded itself. */
 const COUNTED: Readonly<Record<string, string>> = {
   string: 'characters',
   array: 'elements',
@@ -77,13 +77,13 @@ function inside(what: string, issues: readonly Issue[]): string {
   return first === undefined ? what : `${what}: it ${faultOf(first)}`;
 }
 
-/** What each alternative finds wrong with the value itself; faults inside of it are of one alternative only. */
+/** What each alternative finds wrong with the value itself. Faults inside the value belong to one alternative only. */
 function unionFault(alternatives: readonly (readonly Issue[])[]): string {
   const faults = alternatives.flatMap((issues) =>
     issues.slice(0, 1).flatMap((issue) => (issue.path.length === 0 ? [faultOf(issue)] : [])),
   );
   const different = [...new Set(faults)];
-  return different.length === 0 ? 'has none of the shapes of this field' : different.join(', or ');
+  return different.length === 0 ? 'has none of the forms that this field accepts' : different.join(', or ');
 }
 
 function listed(values: readonly string[]): string {

@@ -27,7 +27,7 @@ const CODES = new Set([
   'TOO_BUSY',
 ]);
 
-/** ClickHouse's codes for temporary errors beside its outages: timeout, out of memory, too many parts. */
+/** ClickHouse's codes for temporary errors in addition to its outages: timeout, out of memory, too many parts. */
 const CLICKHOUSE_CODES = new Set(['159', OUT_OF_MEMORY, '252']);
 
 /** Whether the error means that a storage engine is unreachable or currently refuses work. */

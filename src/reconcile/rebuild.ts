@@ -53,10 +53,10 @@ export interface Rebuild {
 }
 
 /**
- * Rebuilds what differs: each table beside the live one, then both are exchanged in one step. Readers see the old rows
+ * Rebuilds what differs: each table next to the live one, then both are exchanged in one step. Readers see the old rows
  * until then, and every row after it. Rows of other projects are copied as they are. What the sink, the mirrors and the
  * publisher insert meanwhile is copied by a materialized view. When this fails or the process ends, the live tables are
- * as they were; what is left beside them is dropped by the next run. Totals in Postgres are never changed.
+ * as they were; what is left of the new ones is dropped by the next run. Totals in Postgres are never changed.
  */
 export async function rebuild(
   run: Rebuild,

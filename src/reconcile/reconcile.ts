@@ -13,7 +13,7 @@ import type { ReconcileBody, ReconcileReport } from './schema.ts';
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'jobs'>;
 
-/** The name of the lock that a run holds: what it finds beside the live tables was left by a run that died. */
+/** The name of the lock that a run holds: other tables with the prefix of a rebuild were left by a run that died. */
 const RUN_LOCK = 'reconcile';
 /** A difference is reported when this many comparisons in a row find it; the processors catch up in between. */
 const MAX_COMPARISONS = 3;

@@ -13,7 +13,7 @@ const MAX_STREAMS_OF_USER = 5;
 const MAX_EVENTS_PER_S = 50;
 const SECOND_MS = 1_000;
 const HEARTBEAT_MS = 15_000;
-/** Longer properties are left out: a viewer takes 50 events a second. */
+/** Longer properties are not shown: a viewer takes 50 events a second. */
 const MAX_PROPERTIES_CHARS = 8_192;
 const RETRY_AFTER_S = 30;
 

@@ -22,9 +22,9 @@ export interface TailEvent {
   line: string;
 }
 
-/** What a viewer is told. It must not throw. */
+/** What a viewer receives. It must not throw. */
 export interface Viewer extends ProjectRef {
-  /** From here on it is told everything; called once, before all further events. */
+  /** From here on it receives everything; called once, before all further events. */
   ready(id: string): void;
   /** The events of its project, in order. */
   events(found: readonly TailEvent[]): void;
@@ -78,7 +78,7 @@ export class EventTail {
     };
   }
 
-  /** What came while nobody watched is no live event. */
+  /** What came while nobody watched is not a live event. */
   #forget(): void {
     this.#next = undefined;
     this.#ring = [];
@@ -127,7 +127,7 @@ export class EventTail {
     for (const [partition, end] of ends) {
       const from = next.get(partition);
       if (from === undefined) {
-        // What was there before anybody watched is no live event; of a partition that is added later, all are.
+        // What was there before anybody watched is not a live event; of a partition that is added later, all are.
         next.set(partition, known === undefined ? end : 0n);
         continue;
       }
@@ -184,7 +184,7 @@ function idOf(next: ReadonlyMap<number, bigint>): string {
 
 const ID = /^\d{1,5}:\d{1,18}(,\d{1,5}:\d{1,18}){0,999}$/;
 
-/** The positions in an id; undefined for a text that is none. */
+/** The positions in an id; undefined when the text has none. */
 function positionsOf(id: string): Map<number, bigint> | undefined {
   if (!ID.test(id)) return undefined;
   return new Map(

@@ -113,7 +113,6 @@ export const seriesQuery = z.strictObject({
     .optional()
     .describe('For `events` alone'),
 });
-export type SeriesQuery = z.infer<typeof seriesQuery>;
 
 export const series = z.object({
   metric: z.enum(METRICS),

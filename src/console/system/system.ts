@@ -39,7 +39,7 @@ const CONSUMERS = [
   { group: GROUPS.wagering, topic: TOPICS.playerEvents },
 ] as const;
 
-/** The state of the service as tenants see it, each read at most once in 5 s, whoever asks. */
+/** The state of the service as tenants see it, each read at most once in 5 s. */
 export class Systems {
   readonly #deps: SystemDeps;
   readonly #cached = new BoundedCache<string, Promise<System>>({ max: MAX_CACHED, ttl: FRESH_MS });

@@ -113,7 +113,7 @@ interface ApiKeyAuthenticatorOptions {
   rate_limiter: RateLimiter;
   /** The service role. */
   sql: Db;
-  /** Told of each request that a key is accepted for; absent: nobody asks when keys were used. */
+  /** Notes each request for which a key is accepted; absent: nobody asks when keys were used. */
   uses?: Pick<KeyUses, 'note'> | undefined;
 }
 

@@ -46,7 +46,7 @@ interface OpenOptions {
 }
 
 interface OpenKeysOptions {
-  /** Told of each use of a key. */
+  /** Notes each use of a key. */
   uses?: Pick<KeyUses, 'note'>;
   logger: Logger;
   metrics: Pick<Metrics, 'staleAnswers'>;

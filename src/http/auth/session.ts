@@ -44,7 +44,7 @@ export interface SessionPrincipal {
   role: Role;
 }
 
-/** The caller of a request that is about the user himself, in all tenants: the oldest membership first. */
+/** The caller of a request about the user in all tenants: the oldest membership first. */
 export interface UserPrincipal {
   user_id: string;
   memberships: readonly SessionPrincipal[];

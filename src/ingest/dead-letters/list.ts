@@ -9,7 +9,7 @@ import type { LetterResource, ListLettersQuery, ReplayState } from './schema.ts'
 type Engines = Pick<Platform, 'eventLog' | 'postgres'>;
 
 /**
- * Limits of one page beside the caller's `limit`: a letter may have 2 MB, and a filter may match few letters. A page
+ * Limits of one page in addition to the caller's `limit`: a letter may have 2 MB, and a filter may match few letters. A page
  * that reaches one of them ends early, with a cursor that continues after it.
  */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
@@ -74,6 +74,6 @@ function decodeScan(cursor: string): ScanState {
       highest: new Map(highest.map(([stream, offset]) => [stream, BigInt(offset)])),
     };
   } catch {
-    throw validationError([{ path: 'after', message: 'is not a cursor of this list: leave it out' }]);
+    throw validationError([{ path: 'after', message: 'is not a cursor of this list: omit it' }]);
   }
 }

@@ -163,7 +163,7 @@ function decodeState(cursor: string, { project_id }: ProjectRef): BackState {
       lowest: new Map(lowest.map(([stream, offset]) => [stream, offsetOf(offset)])),
     };
   } catch {
-    throw validationError([{ path: 'cursor', message: 'is not a cursor of this list: leave it out' }]);
+    throw validationError([{ path: 'cursor', message: 'is not a cursor of this list: omit it' }]);
   }
 }
 

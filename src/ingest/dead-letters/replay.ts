@@ -18,7 +18,7 @@ const MAX_BLOCK_BYTES = 8 * 1024 * 1024;
 const RETRY_AFTER_S = 1;
 
 /**
- * Appends the original records of dead letters to `events` again. Letters written after the start are left out, so a
+ * Appends the original records of dead letters to `events` again. Letters written after the start are ignored, so a
  * record that fails again does not loop for ever. Rejects with SERVICE_UNAVAILABLE when the log did not confirm
  * an append: the letters of that block then have an unknown outcome. `audit` gets the count of each tenant and block.
  */

@@ -148,7 +148,7 @@ export interface EventGroup {
 }
 
 /**
- * Tells the lines of {@link encodePlayerEvent} in a batch apart by project and name; other texts are left out. Thousands of
+ * Groups the lines of {@link encodePlayerEvent} in a batch by project and name; other texts are ignored. Thousands of
  * lines are of few names, so the heads of few are read.
  */
 export function groupByEvent(records: readonly { value: string }[]): EventGroup[] {

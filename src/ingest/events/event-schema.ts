@@ -11,7 +11,7 @@ type JsonSchema = Record<string, unknown>;
 
 const text: JsonSchema = { type: 'string', minLength: 1, maxLength: MAX_ID_LENGTH };
 
-/** The top-level fields beside `event` and `properties`. */
+/** The top-level fields other than `event` and `properties`. */
 const COMMON = {
   anonymous_id: { ...text, description: 'Of the caller; this or player_id is required' },
   player_id: { type: 'string', format: 'uuid', description: 'As identify returned it' },

@@ -120,7 +120,7 @@ export function isIdText(value: unknown): value is string {
 }
 
 function badId(path: string): EventProblem {
-  const message = `${path} must be a text of 1 to ${MAX_ID_LENGTH} characters without NUL or lone surrogates`;
+  const message = `${path} must be a string of 1 to ${MAX_ID_LENGTH} characters without NUL or lone surrogates`;
   return { code: 'VALIDATION_ERROR', path, message };
 }
 
@@ -216,5 +216,5 @@ function expectation(name: string, field: string): string {
   if (schema['format'] === 'date-time') return 'must be a time in ISO-8601, like 2026-01-31T12:00:00.000Z';
   if (schema['format'] === 'date-or-time')
     return 'must be a date like 2026-01-31, a time in ISO-8601 like 2026-01-31T12:00:00.000Z, or null';
-  return `must be a text of 1 to ${String(schema['maxLength'])} characters`;
+  return `must be a string of 1 to ${String(schema['maxLength'])} characters`;
 }

@@ -9,7 +9,7 @@ import { newId } from '../../platform/ids.ts';
 import { isUtf8 } from 'node:buffer';
 
 /**
- * How long after an event that protects a player is on the log its 202 leaves, in milliseconds. Whoever looked at the
+ * How long after an event that protects a player is on the log its 202 leaves, in milliseconds. Code that looked at the
  * player before that may still act on it for so long, and no longer: so nothing of it begins after the 202 (bonuses,
  * "An exclusion counts from its 202"). Longer than the fold usually lags, short for the player who waits.
  */

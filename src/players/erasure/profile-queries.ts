@@ -80,7 +80,7 @@ export async function selectSharers(
     order by p.player_id limit ${limit}`;
 }
 
-/** The players of these addresses that are no external_ids: rows of `kind`, `spelled`, `project_id` and `player_id`. */
+/** The players of these addresses other than external_ids: rows of `kind`, `spelled`, `project_id` and `player_id`. */
 function holdersOf(tx: Tx, tenant_id: string, addresses: readonly SpelledAddress[]): PendingQuery<Row[]> {
   const [first, ...rest] = (['email', 'phone', 'push_token'] as const).map((kind) => {
     const spelled = addresses.filter((one) => one.kind === kind).map((one) => one.spelled);

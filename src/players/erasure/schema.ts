@@ -30,7 +30,6 @@ export const listErasuresQuery = z.strictObject({
   status: z.enum(ERASURE_STATUSES).optional(),
   player_id: z.guid().optional(),
 });
-export type ListErasuresQuery = z.infer<typeof listErasuresQuery>;
 
 const timestamp = z.iso.datetime();
 

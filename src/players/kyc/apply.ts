@@ -49,9 +49,9 @@ export async function applyDecision(
   const lapse = lapsed([...known, decision], state, now_ms);
   const after = lapse?.state ?? state;
   const { event, ...silent } = decision;
-  // What changes nothing, or is over when it is told, is no event for segments and journeys either.
+  // What changes nothing, or is over when it arrives, is not an event for segments and journeys either.
   const is_event = event !== undefined && applied && lapse === undefined;
-  const told = before.status === 'expired' ? lapse?.silent : lapse?.decision;
+  const shown = before.status === 'expired' ? lapse?.silent : lapse?.decision;
   const change: KycChange = {
     ...ref,
     revision,
@@ -59,7 +59,7 @@ export async function applyDecision(
     decisions: [
       ...decisions,
       { ...silent, ...(is_event ? { event } : {}), applied, status: after.status },
-      ...(told === undefined ? [] : [told]),
+      ...(shown === undefined ? [] : [shown]),
     ],
   };
   await writeKyc(tx, [change], now_ms);

@@ -21,7 +21,7 @@ export interface ChangeDeps extends Omit<CallerDeps, 'platforms'> {
   user_id: string;
 }
 
-/** What an operator wants: the decision, and what the platform is told about it. */
+/** What an operator wants: the decision, and what is sent to the platform about it. */
 interface Plan {
   decision: Pick<NewDecision, 'kind' | 'level' | 'expires_at_ms' | 'reason' | 'requirements' | 'event'>;
   callOf: (applied: Applied) => NewCall;
@@ -97,8 +97,8 @@ async function change(
   const is_done = await caller.tryNow({ ...one, call_id });
   if (!is_done) return kycResourceOf(row, 'queued');
   // The platform may have said what it calls the verification.
-  const [told] = await postgres.readAsTenant(one.tenant_id, (tx) => selectKyc(tx, one));
-  return kycResourceOf({ ...row, provider_ref: told?.provider_ref ?? row.provider_ref }, 'done');
+  const [stored] = await postgres.readAsTenant(one.tenant_id, (tx) => selectKyc(tx, one));
+  return kycResourceOf({ ...row, provider_ref: stored?.provider_ref ?? row.provider_ref }, 'done');
 }
 
 async function changeOnce(

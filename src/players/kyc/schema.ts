@@ -47,7 +47,9 @@ export const kycResource = z.object({
   decided_at: timestamp,
   decided_by: z.string().nullable(),
   provider_ref: z.string().nullable(),
-  sync: z.enum(['done', 'queued']).describe('queued: the platform was not told yet; the call is tried again'),
+  sync: z
+    .enum(['done', 'queued'])
+    .describe('queued: the platform does not have it yet; the call is tried again'),
 });
 export type KycResource = z.infer<typeof kycResource>;
 

@@ -8,7 +8,6 @@ import { addressText, emailFault, emptyFault, phoneFault, plainAddress } from '.
 
 /** The statuses a player can have (spec part 3). */
 export const PLAYER_STATUSES = ['active', 'self_excluded', 'banned', 'deleted', 'conflict'] as const;
-export type PlayerStatus = (typeof PLAYER_STATUSES)[number];
 
 /** The statuses that PATCH may set; DELETE sets `deleted`. */
 const SETTABLE_STATUSES = ['active', 'self_excluded', 'banned', 'conflict'] as const;

@@ -15,7 +15,7 @@ export type MatchedId = (typeof MATCHED_IDS)[number];
 /** What the indexes of ids are asked for: texts that are equal, and texts with which ids begin. */
 export interface SoughtIds {
   exact: {
-    /** Null: the text is no UUID. */
+    /** Null: the text is not a UUID. */
     player_id: string | null;
     /** As it was sent: an external or anonymous id, or an address, which the index has in one spelling. */
     text: string;

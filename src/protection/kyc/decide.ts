@@ -6,7 +6,7 @@ export type KycStatus = (typeof KYC_STATUSES)[number];
 
 /**
  * What can be said about a player's KYC, in the order of equal times: what is worse for the player comes later, and so
- * holds. `lapsed`: the clock passed the end of an approval. `submitted` is no decision: it opens a case.
+ * holds. `lapsed`: the clock passed the end of an approval. `submitted` is not a decision: it opens a case.
  */
 export const KYC_KINDS = [
   'submitted',
@@ -86,7 +86,7 @@ export function stateOf<D extends KycDecision>(decisions: readonly D[]): KycStat
   return state;
 }
 
-/** The rule for one more statement beside those that are known, for every source. */
+/** The rule for one more statement in addition to those that are known, for every source. */
 export function decide<D extends KycDecision>(known: readonly D[], next: D): KycVerdict<D> {
   const before = stateOf(known);
   const state = stateOf([...known, next]);
@@ -219,7 +219,7 @@ export function mayPlatformDecide(model: KycModel): boolean {
 }
 
 /**
- * Whether operators decide. They do until somebody chooses a model (null); the platform is told only of what operators decide
+ * Whether operators decide. They do until somebody chooses a model (null); the platform gets only what operators decide
  * under a chosen one.
  */
 export function mayOperatorDecide(chosen: KycModel | null): boolean {

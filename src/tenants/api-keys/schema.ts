@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { nameSchemas, trimmedText } from '../../http/field-schemas.ts';
 import { apiKeyPrefix } from '../../http/auth/api-key.ts';
 import type { ApiKeyRow } from './queries.ts';
@@ -17,11 +18,9 @@ export type CreateApiKeyBody = z.infer<typeof createApiKeyBody>;
 
 /** `GET /v1/projects/:projectId/api-keys`: active keys, or the revoked ones. */
 export const listApiKeysQuery = z.strictObject({
-  cursor: z.string().optional(),
-  limit: z.coerce.number().int().min(1).max(200).default(50),
+  ...PAGE_QUERY,
   status: z.enum(['active', 'revoked']).default('active'),
 });
-export type ListApiKeysQuery = z.infer<typeof listApiKeysQuery>;
 
 const publicFields = {
   id: z.uuid(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PAGE_QUERY } from '../../http/keyset-page.ts';
 import { nameSchemas, timestampWithOffset } from '../../http/field-schemas.ts';
 import { ROLES } from '../../http/auth/roles.ts';
 import { AUDITED_ACTIONS, AUDITED_RESOURCES } from '../../http/audit.ts';
@@ -14,8 +15,7 @@ const text = z
 /** `GET /v1/audit-log`. */
 export const auditLogQuery = z
   .strictObject({
-    cursor: z.string().optional(),
-    limit: z.coerce.number().int().min(1).max(200).default(50),
+    ...PAGE_QUERY,
     user_id: text.describe('Whose changes').optional(),
     action: z.enum(AUDITED_ACTIONS).optional(),
     resource_type: z.enum(AUDITED_RESOURCES).optional(),
@@ -28,7 +28,6 @@ export const auditLogQuery = z
     path: ['from'],
     message: 'must not be after `to`',
   });
-export type AuditLogQuery = z.infer<typeof auditLogQuery>;
 
 const side = z.record(z.string(), z.unknown()).nullable();
 

@@ -31,7 +31,7 @@ function requireConfig([row]: readonly TenantConfig[], tenant_id: string): Tenan
   return row;
 }
 
-/** What a tenant's `config.bonuses` says, with the defaults of what it leaves out. */
+/** What a tenant's `config.bonuses` says, with defaults for what it does not say. */
 interface BonusSettings {
   /** Nothing is granted, and campaigns stand still. */
   paused: boolean;

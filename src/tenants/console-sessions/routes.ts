@@ -88,7 +88,7 @@ async function sessionPage(
 ): Promise<string> {
   const { user_id, tenant_id } = caller;
   if (of === 'members' && !isAdmin(caller)) {
-    throw new ApiError('FORBIDDEN', 'the sessions of other members are for admins: leave out `of`');
+    throw new ApiError('FORBIDDEN', 'the sessions of other members are for admins: omit `of`');
   }
   const scope: SessionScope = { user_id, of_members_of: of === 'members' ? tenant_id : null };
   const { rows, next_cursor } = await readPage<ListedSession, readonly [string, string]>(

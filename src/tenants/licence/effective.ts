@@ -31,7 +31,7 @@ export function tightenable({
 
 /**
  * The rules that hold for a tenant on a day (UTC): those of its licence and those for all, with what the tenant's
- * configuration changes. Rules that are only listed (`info`) are left out.
+ * configuration changes. Rules that are only listed (`info`) are not included.
  */
 export function effectiveRules(
   jurisdiction: Jurisdiction | null,

@@ -32,7 +32,7 @@ export interface MessageRules {
 /**
  * The rules of `effectiveRules` that apply to messages, as data for the gate of messages: it refuses a message exactly
  * when `violations` with `at: 'message'` finds a broken rule, whatever its severity, since nobody is there to be warned.
- * Statuses are left out: the gate lets no message pass to players whom one protects.
+ * Statuses are not included: the gate lets no message pass to players whom one protects.
  */
 export function messageRulesOf(rules: readonly LicenceRule[], channel: ConsentChannel): MessageRules {
   const [consents, risks] = [[] as NeededConsent[], [] as BarredRisk[]];

@@ -78,9 +78,9 @@ function ageFault({ years }: RuleParams['min_age'], { birth_date }: PlayerFacts,
   if (birth_date === null) return { missing: 'birth_date' };
   const born = dateOf(birth_date);
   // Somebody has said when the player was born: it is not unknown, and must not pass as what is unknown does.
-  if (born === undefined) return 'birth_date is no date of the form YYYY-MM-DD';
+  if (born === undefined) return 'birth_date is not a date of the form YYYY-MM-DD';
   const birthday = `${String(Number(born.slice(0, 4)) + years).padStart(4, '0')}${born.slice(4)}`;
-  // As text: whoever was born on 29 February is of age on 1 March.
+  // As text: a player born on 29 February is of age on 1 March.
   return birthday > now.toISOString().slice(0, 10) ? `the player is younger than ${years}` : undefined;
 }
 

@@ -69,7 +69,7 @@ export interface RuleParams {
   /** The player opted in, on each of these channels, and for each product where products are named. */
   consent: { per_product: readonly string[]; per_channel: readonly ConsentChannel[] };
   no_public_advertising: NoParams;
-  /** What has to be on record before a player gets a host of his own. */
+  /** What has to be on record before a player gets a host of their own. */
   vip_checks: { checks: readonly VipCheck[] };
   /** What no data can decide. */
   conduct: NoParams;
@@ -120,7 +120,7 @@ export interface RuleOverride {
   params?: Readonly<Record<string, number | undefined>> | undefined;
 }
 
-/** What a player plays who has the event; undefined: it is no bet. */
+/** What a player plays who has the event; undefined: the event is not a bet. */
 function productOfEvent(event: string): RuleProduct | undefined {
   if (/^bet_(placed|won|lost|settled)$/.test(event)) return 'casino';
   return event.startsWith('sport_') ? 'betting' : undefined;

@@ -26,8 +26,7 @@ interface Sides {
 }
 
 /**
- * Invites a user, who is a member once he has accepted. Whether the user belongs to another operator changes nothing that the
- * caller sees. Rejects with CONFLICT when the user is invited or a member already, FORBIDDEN when no owner makes an owner.
+ * Invites a user, who becomes a member by accepting. The answer does not show whether the user belongs to another operator. Rejects with CONFLICT when the user is invited or a member already, FORBIDDEN when no owner makes an owner.
  */
 export async function addMember(deps: Deps, caller: SessionPrincipal, body: MemberBody): Promise<MemberRow> {
   const now = new Date(deps.clock.now_ms());
@@ -98,7 +97,7 @@ async function change(
 
 async function requireMember(tx: Tx, tenant_id: string, user_id: string): Promise<MemberRow> {
   const row = await lockMember(tx, tenant_id, user_id);
-  if (row === undefined) throw new ApiError('NOT_FOUND', 'the user is no member of this tenant');
+  if (row === undefined) throw new ApiError('NOT_FOUND', 'the user is not a member of this tenant');
   return row;
 }
 

@@ -4,7 +4,7 @@ import { API_KEY_ENVIRONMENTS } from '../../http/auth/api-key.ts';
 import { ROLES } from '../../http/auth/roles.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 
-/** `GET /v1/session`: the user, and what each of his tenants is shown with. */
+/** `GET /v1/session`: the user, and what each of their tenants is shown with. */
 export const sessionResource = z.object({
   user_id: z.string().describe('The `sub` of the session token'),
   environment: z.enum(API_KEY_ENVIRONMENTS),

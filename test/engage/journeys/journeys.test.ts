@@ -347,7 +347,7 @@ describe('what a journey refers to', () => {
 
 it.each([
   ['POST', '', { trigger: {}, graph: {} }, 'name: is required'],
-  ['POST', '', { name: 7, trigger: {}, graph: {} }, 'name: must be a text'],
+  ['POST', '', { name: 7, trigger: {}, graph: {} }, 'name: must be a string'],
   ['POST', '', { name: 'A', trigger: {}, graph: [] }, 'graph: must be an object'],
   ['POST', `/${UNKNOWN}/activate`, { resume: 'never' }, 'resume: must be one of run, skip'],
   ['POST', `/${UNKNOWN}/pause`, { hold: 'yes' }, 'hold: must be true or false'],
