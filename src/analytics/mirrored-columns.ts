@@ -40,5 +40,3 @@ export const MIRRORED = [
   { name: 'deleted_at', source: 'p.deleted_at', kind: 'time' },
   { name: 'revision', source: revisionSql('t.changed_xid::text::numeric'), kind: 'integer' },
 ] as const satisfies readonly { name: string; source: string; kind: ColumnKind }[];
-
-export type MirroredColumn = (typeof MIRRORED)[number]['name'];

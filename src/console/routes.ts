@@ -4,11 +4,7 @@ import { requireOwnPage, sessionId } from '../http/auth/browser-session.ts';
 import type { DevIssuer } from '../http/auth/dev-issuer.ts';
 import type { Config } from '../config.ts';
 import { envelope } from '../http/envelope.ts';
-import type { Clock } from '../platform/clock.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Postgres } from '../platform/postgres/port.ts';
-import type { RateLimiter } from '../platform/rate-limit/port.ts';
 import { expiredSessionCookie, sessionCookie } from './cookies.ts';
 import { requireLocalPage, userOfSignIn } from './dev-login.ts';
 import { setConsoleHeaders } from './headers.ts';
@@ -16,16 +12,13 @@ import { IdentityProvider } from './identity-provider.ts';
 import { providerRoutes, signInRates } from './provider-routes.ts';
 import { createSignInSeal } from './sealed-sign-in.ts';
 import { serveConsole } from './static.ts';
+import type { Platform } from '../platform/platform.ts';
 
-interface Deps {
+interface Deps extends Pick<Platform, 'postgres' | 'rateLimiter' | 'clock' | 'logger'> {
   auth: Authenticators;
   config: Pick<Config, 'public_url' | 'console_provider'>;
   /** From which the key of sign-ins is derived. */
   credentials_keys: EncryptionKeys;
-  postgres: Postgres;
-  rateLimiter: RateLimiter;
-  clock: Clock;
-  logger: Logger;
 }
 
 /** So many statements of sign-ins run at once: however many try, the API keeps its connections. */

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ApiError, validationError } from '../errors.ts';
-import type { Clock } from '../platform/clock.ts';
 import { isUuid } from '../platform/ids.ts';
-import type { Postgres, Tx } from '../platform/postgres/port.ts';
+import type { Tx } from '../platform/postgres/port.ts';
 import type { AnswerKey, RunSaga, Once, Replay, StoredAnswer, StoredBody } from './endpoint.ts';
 import { errorBody } from './error-handler.ts';
 import {
@@ -23,10 +22,7 @@ const REMOVED_PER_RECORD = 10;
 const REMOVED_PER_BATCH = 1_000;
 
 /** Where idempotency records are kept, and the clock by which they expire. */
-export interface IdempotencyDeps {
-  postgres: Postgres;
-  clock: Clock;
-}
+export type IdempotencyDeps = Pick<Platform, 'postgres' | 'clock'>;
 
 /** The parts of a request that are compared with an earlier request under the same key. */
 export interface KeyedRequest {

@@ -1,7 +1,5 @@
 import { z } from 'zod';
 import type { SessionPrincipal } from './auth/session.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Postgres } from '../platform/postgres/port.ts';
 import type { Auditing } from './audit.ts';
 import type { CursorScope } from './cursor.ts';
 import { endpoint, type AnyEndpoint, type Call } from './endpoint.ts';
@@ -11,11 +9,9 @@ import { refuseUnwritable } from './json-body.ts';
 import { ownerOf, refOf, type OwnerOf, type RecordRef, type Scope } from './record.ts';
 import type { Listing, Resource } from './resource.ts';
 import { BODY_BYTES } from './server-options.ts';
+import type { Platform } from '../platform/platform.ts';
 
-interface Deps {
-  postgres: Postgres;
-  clock: Clock;
-}
+type Deps = Pick<Platform, 'postgres' | 'clock'>;
 
 /** The five endpoints of a resource: list, get, create, change (if it declares one), delete. */
 export function resourceEndpoints<

@@ -1,12 +1,11 @@
 import type { z } from 'zod';
-import type { Clock } from '../../platform/clock.ts';
-import type { Postgres } from '../../platform/postgres/port.ts';
 import { licenceRulesOf, readOwnConfig } from '../../tenants/config/read.ts';
 import type { licenceInForce } from './schema.ts';
+import type { Platform } from '../../platform/platform.ts';
 
 /** The licence of the tenant, and the rules that hold now: of the licence and for all, as the configuration changes them. */
 export async function licenceOf(
-  { postgres, clock }: { postgres: Postgres; clock: Clock },
+  { postgres, clock }: Pick<Platform, 'postgres' | 'clock'>,
   tenant_id: string,
 ): Promise<z.infer<typeof licenceInForce>> {
   const settings = await readOwnConfig(postgres, tenant_id);

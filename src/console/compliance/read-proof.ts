@@ -1,5 +1,3 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Postgres } from '../../platform/postgres/port.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
 import { requirePlayer } from '../../players/profile/read.ts';
 import { selectPlayer } from '../../players/profile/queries.ts';
@@ -15,6 +13,7 @@ import {
   type HandedRow,
 } from './proof-queries.ts';
 import type { ExclusionProof } from './schema.ts';
+import type { Platform } from '../../platform/platform.ts';
 
 /** Rows of a kind that are read of one player; nobody gets as many messages in a life. */
 const MAX_ROWS = 10_000;
@@ -26,7 +25,7 @@ const MAX_SHARING = 1_000;
  * the same address, and every bonus, no sample. Rejects with PLAYER_NOT_FOUND.
  */
 export async function readProof(
-  { postgres, clock }: { postgres: Postgres; clock: Clock },
+  { postgres, clock }: Pick<Platform, 'postgres' | 'clock'>,
   named: PlayerRef,
 ): Promise<ExclusionProof> {
   const { player_id } = await requirePlayer(postgres, named);

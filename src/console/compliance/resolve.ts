@@ -1,17 +1,14 @@
 import { ApiError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Postgres } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
 import { applyPatch } from '../../players/profile/change.ts';
 import { splitAttributes } from '../../players/profile/profile-patch.ts';
 import { withSurvivor } from '../../players/profile/read.ts';
 import { lockStatus } from './review-queries.ts';
+import type { Platform } from '../../platform/platform.ts';
 
-interface Deps {
-  postgres: Postgres;
-  clock: Clock;
+interface Deps extends Pick<Platform, 'postgres' | 'clock'> {
   audit: AuditChange;
 }
 

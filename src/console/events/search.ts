@@ -3,7 +3,6 @@ import { validationError } from '../../errors.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
 import { readPage } from '../../http/keyset-page.ts';
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectPlayerIds } from '../../players/profile/queries.ts';
@@ -19,12 +18,9 @@ import type { SearchQuery } from './schema.ts';
 import { jsonDigits, JsonText, exactJson } from '../../platform/exact-json.ts';
 import { fitsPage, MAX_PAGE_BYTES } from '../../analytics/page-bytes-queries.ts';
 import { sentJson } from '../../analytics/stored-json.ts';
+import type { Platform } from '../../platform/platform.ts';
 
-interface Deps {
-  postgres: Postgres;
-  clickhouse: ClickHouse;
-  clock: Clock;
-}
+type Deps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'>;
 
 const DAY_MS = 86_400_000;
 const MAX_DAYS = 90;

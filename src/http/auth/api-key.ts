@@ -2,9 +2,7 @@ import { hash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { ApiError } from '../../errors.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { StaleIfErrorCache } from '../../platform/stale-if-error-cache.ts';
-import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Db } from '../../platform/postgres/port.ts';
@@ -14,6 +12,7 @@ import type { KeyUses } from './key-uses.ts';
 import type { Maybe } from './maybe.ts';
 import { findKeysByPublicId, type StoredKey } from './queries.ts';
 import { UnknownKeys } from './unknown-keys.ts';
+import type { Platform } from '../../platform/platform.ts';
 
 /** NOTIFY channel; the payload is the public id of a key that was revoked. */
 export const API_KEYS_CHANNEL = 'api_keys_changed';
@@ -104,11 +103,9 @@ interface Caller {
   readonly ip: string;
 }
 
-interface ApiKeyAuthenticatorOptions {
+interface ApiKeyAuthenticatorOptions extends Pick<Platform, 'clock' | 'logger'> {
   /** The deployment's environment; keys of another one are refused. */
   service_env: ApiKeyEnvironment;
-  clock: Clock;
-  logger: Logger;
   metrics: Pick<Metrics, 'staleAnswers'>;
   rate_limiter: RateLimiter;
   /** The service role. */

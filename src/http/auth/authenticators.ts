@@ -1,11 +1,9 @@
 import { barsOfOwnSessions, ConfigError, type Config } from '../../config.ts';
 import { ConsoleSessions } from './console-sessions.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Db } from '../../platform/postgres/port.ts';
-import type { RateLimiter } from '../../platform/rate-limit/port.ts';
 import { AccessChanges, SessionAuthenticator, type AcceptOnly } from './session.ts';
 import { ApiKeyAuthenticator } from './api-key.ts';
 import { openDevIssuer, type DevIssuer } from './dev-issuer.ts';
@@ -13,6 +11,7 @@ import { createInternalSecretCheck, type CheckInternalSecret } from './internal-
 import type { KeyUses } from './key-uses.ts';
 import { ProjectResolver } from './project.ts';
 import { createTokenVerifier, remoteIssuer, type TrustedIssuer } from './token-verifier.ts';
+import type { Platform } from '../../platform/platform.ts';
 
 /** The checks of the API host's callers. `dev_issuer` is undefined when an identity provider is configured. */
 export interface Authenticators {
@@ -45,12 +44,10 @@ interface OpenOptions {
   acceptOnly: AcceptOnly;
 }
 
-interface OpenKeysOptions {
+interface OpenKeysOptions extends Pick<Platform, 'logger' | 'rateLimiter'> {
   /** Notes each use of a key. */
   uses?: Pick<KeyUses, 'note'>;
-  logger: Logger;
   metrics: Pick<Metrics, 'staleAnswers'>;
-  rateLimiter: RateLimiter;
 }
 
 /** Opens only the check of API keys: the intake needs no other. */

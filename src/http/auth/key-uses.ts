@@ -1,9 +1,8 @@
-import type { Clock } from '../../platform/clock.ts';
-import type { Logger } from '../../platform/logger.ts';
 import { limitTransaction } from '../../platform/postgres/limits.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import { withinTime } from '../../platform/time-limit.ts';
 import { touchKeys, type KeyUse } from './queries.ts';
+import type { Platform } from '../../platform/platform.ts';
 
 /** How often a process writes when its keys were used: a time that is shown may be so much too early. */
 export const KEY_USES_MS = 60_000;
@@ -18,10 +17,8 @@ const WRITE_LIMIT_MS = 10_000;
 /** Writes when keys were used; a later time that is stored already stays. */
 export type WriteKeyUses = (uses: readonly KeyUse[]) => Promise<void>;
 
-interface KeyUsesOptions {
+interface KeyUsesOptions extends Pick<Platform, 'clock' | 'logger'> {
   write: WriteKeyUses;
-  clock: Clock;
-  logger: Logger;
   /** How often is written. */
   every_ms?: number;
 }

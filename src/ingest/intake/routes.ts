@@ -3,23 +3,19 @@ import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../http/auth/api-k
 import { andThen, type Maybe } from '../../http/auth/maybe.ts';
 import { ApiError } from '../../errors.ts';
 import type { ValidationContext } from '../events/validate.ts';
-import type { Clock } from '../../platform/clock.ts';
-import { LogUnavailable, RecordTooLarge, type EventLog } from '../../platform/event-log/port.ts';
+import { LogUnavailable, RecordTooLarge } from '../../platform/event-log/port.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { Metrics } from '../../platform/metrics.ts';
-import type { RateLimiter, RatePolicy, RateVerdict } from '../../platform/rate-limit/port.ts';
+import type { RatePolicy, RateVerdict } from '../../platform/rate-limit/port.ts';
 import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
 import { acceptBatch, acceptEvent, stampFor, type Accepted, type JsonBody, DEPARTURE_MS } from './accept.ts';
+import type { Platform } from '../../platform/platform.ts';
 
-export interface IntakeDeps {
+export interface IntakeDeps extends Pick<Platform, 'rateLimiter' | 'eventLog' | 'clock' | 'metrics'> {
   apiKeys: ApiKeyAuthenticator;
   capabilities: TenantCapabilityCache;
-  rateLimiter: RateLimiter;
   /** The rate policy of API keys that have none. */
   defaultPolicy: RatePolicy;
-  eventLog: EventLog;
-  clock: Clock;
-  metrics: Metrics;
 }
 
 const RETRY_AFTER_S = 1;

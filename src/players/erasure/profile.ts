@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../../platform/clock.ts';
 import { NIL_ID } from '../../platform/ids.ts';
-import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts, WriteConflict } from '../../platform/postgres/retry.ts';
 import { isPast, takeTransactionId } from '../../platform/postgres/horizon.ts';
 import type { ErasedPerson, PlayerDependent } from '../dependents.ts';
@@ -26,10 +25,9 @@ import {
   wipeProfile,
   type ProtectedPlayer,
 } from './profile-queries.ts';
+import type { Platform } from '../../platform/platform.ts';
 
-interface Deps {
-  postgres: Postgres;
-  clock: Clock;
+interface Deps extends Pick<Platform, 'postgres' | 'clock'> {
   dependents: readonly PlayerDependent[];
   erasure_key: Buffer;
 }

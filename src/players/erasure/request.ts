@@ -1,21 +1,17 @@
 import type { z } from 'zod';
 import { ApiError, validationError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
-import type { Jobs } from '../../platform/jobs/port.ts';
-import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import { requirePlayer } from '../profile/read.ts';
 import { eraseJob } from './job.ts';
 import { confirmErasure, insertErasure, selectErasure, type ErasureRow } from './queries.ts';
 import type { erasure, erasureAnswer, ErasePlayerBody } from './schema.ts';
 import { confirmationHash, newConfirmationToken } from '../../http/auth/confirmation-token.ts';
+import type { Platform } from '../../platform/platform.ts';
 
-interface Deps {
-  postgres: Postgres;
-  clock: Clock;
-  jobs: Jobs;
+interface Deps extends Pick<Platform, 'postgres' | 'clock' | 'jobs'> {
   audit: AuditChange;
 }
 

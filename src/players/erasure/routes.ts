@@ -2,18 +2,12 @@ import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { listOf } from '../../http/keyset-page.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Jobs } from '../../platform/jobs/port.ts';
-import type { Postgres } from '../../platform/postgres/port.ts';
 import { listErasures } from './queries.ts';
 import { erasureJson, requestErasure } from './request.ts';
 import { erasePlayerBody, erasure, erasureAnswer, listErasuresQuery } from './schema.ts';
+import type { Platform } from '../../platform/platform.ts';
 
-interface Deps {
-  postgres: Postgres;
-  clock: Clock;
-  jobs: Jobs;
-}
+type Deps = Pick<Platform, 'postgres' | 'clock' | 'jobs'>;
 
 /** Forgetting a person, and the proof of it. */
 export function erasureEndpoints(deps: Deps): AnyEndpoint[] {

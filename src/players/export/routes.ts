@@ -4,15 +4,13 @@ import { ApiError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { decryptBytes, type EncryptionKeys } from '../../platform/encryption.ts';
 import { isUuid, newId } from '../../platform/ids.ts';
-import type { Jobs } from '../../platform/jobs/port.ts';
-import type { Postgres } from '../../platform/postgres/port.ts';
 import { requirePlayer } from '../profile/read.ts';
 import { chunkOwner, exportJob, KEPT_MS } from './job.ts';
 import { countQueued, insertExport, isFirst, selectChunk, selectExport, type ExportRow } from './queries.ts';
 import { int64, nameSchemas } from '../../http/field-schemas.ts';
+import type { Platform } from '../../platform/platform.ts';
 
 const timestamp = z.iso.datetime();
 
@@ -34,10 +32,7 @@ const playerExport = z.object({
 
 nameSchemas({ PlayerExport: playerExport });
 
-interface Deps {
-  postgres: Postgres;
-  clock: Clock;
-  jobs: Jobs;
+interface Deps extends Pick<Platform, 'postgres' | 'clock' | 'jobs'> {
   credentials_keys: EncryptionKeys;
 }
 

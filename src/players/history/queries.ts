@@ -2,18 +2,14 @@ import type { ClickHouse } from '../../platform/clickhouse/port.ts';
 import { MAX_PAGE_BYTES, withinPageBytes, type PagedEvent } from '../../analytics/page-bytes-queries.ts';
 import type { PendingQuery } from 'postgres';
 import type { TimePosition } from '../../platform/postgres/keyset.ts';
-import type { Tx, Postgres } from '../../platform/postgres/port.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
 import { listAuditRowsOf, type ListedAuditRow } from '../../tenants/audit/queries.ts';
 import type { PlayerRef } from '../player-ref.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { isUuid } from '../../platform/ids.ts';
+import type { Platform } from '../../platform/platform.ts';
 
 /** What the history of a player is read from. */
-export interface HistoryDeps {
-  postgres: Postgres;
-  clickhouse: ClickHouse;
-  clock: Clock;
-}
+export type HistoryDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'>;
 
 /** The position of an event in a player's timeline. `occurred_ms` is milliseconds since the epoch. */
 export type TimelinePosition = readonly [occurred_ms: string, ingestion_id: string, event_index: string];

@@ -4,19 +4,17 @@ import { applyPatch } from '../profile/change.ts';
 import { isEmptyPatch, splitAttributes, type ProfilePatch } from '../profile/profile-patch.ts';
 import { lockPlayer } from '../profile/queries.ts';
 import { playerNotFound } from '../profile/read.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
-import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
 import { WriteConflict, isWriteConflict, isOverflow, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import { decide, type Decision } from './decide.ts';
 import { findNamed, insertPlayer, isActiveCurrency, linkAnonymousId, markConflict } from './queries.ts';
 import { mergePlayer } from './merge-queries.ts';
 import type { IdentifyBody, IdentifyResult, Traits } from './schema.ts';
+import type { Platform } from '../../platform/platform.ts';
 
-interface Deps {
-  postgres: Postgres;
-  clock: Clock;
+interface Deps extends Pick<Platform, 'postgres' | 'clock'> {
   /** Their rows of a player are moved when players are merged. */
   dependents: readonly PlayerDependent[];
   /** The key under which protections of erased people are kept. */

@@ -1,15 +1,12 @@
 import { ApiError } from '../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Postgres } from '../../platform/postgres/port.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import { identify } from './identify.ts';
 import { identifyBody, identifyResult } from './schema.ts';
+import type { Platform } from '../../platform/platform.ts';
 
-interface Deps {
-  postgres: Postgres;
-  clock: Clock;
+interface Deps extends Pick<Platform, 'postgres' | 'clock'> {
   dependents: readonly PlayerDependent[];
   erasure_key: Buffer;
 }

@@ -1,7 +1,6 @@
 import { ApiError, validationError } from '../../errors.ts';
 import { auditOf, type AuditChange } from '../../http/audit.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { addressesIn, newAddresses, protectAgain } from '../../protection/exclusions/kept.ts';
 import { recordExclusions } from '../../protection/exclusions/record-queries.ts';
@@ -20,10 +19,9 @@ import {
 } from './queries.ts';
 import { withSurvivor } from './read.ts';
 import type { PatchPlayerBody } from './schema.ts';
+import type { Platform } from '../../platform/platform.ts';
 
-interface Deps {
-  postgres: Postgres;
-  clock: Clock;
+interface Deps extends Pick<Platform, 'postgres' | 'clock'> {
   audit: AuditChange;
 }
 

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { envelope, envelopeOfText } from '../../http/envelope.ts';
 import { listOf } from '../../http/keyset-page.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { JsonText } from '../../platform/exact-json.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { PlayerDependent } from '../dependents.ts';
@@ -25,13 +24,12 @@ import {
 import { searchPlayers } from './search-queries.ts';
 import { soughtIds } from './search.ts';
 import { refuseUnwritable } from '../../http/json-body.ts';
+import type { Platform } from '../../platform/platform.ts';
 
 /** Players that a search answers. */
 const MAX_FOUND = 20;
 
-interface Deps {
-  postgres: Postgres;
-  clock: Clock;
+interface Deps extends Pick<Platform, 'postgres' | 'clock'> {
   dependents: readonly PlayerDependent[];
   erasure_key: Buffer;
 }

@@ -9,10 +9,8 @@ import type { AuditChange } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { listOf } from '../../http/keyset-page.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
-import type { Postgres } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../project-ref.ts';
 import {
   listedApiKeyOf,
@@ -25,10 +23,9 @@ import {
 } from './schema.ts';
 import { createApiKey } from './create.ts';
 import { listApiKeys, lockApiKey, revokeApiKey } from './queries.ts';
+import type { Platform } from '../../platform/platform.ts';
 
-interface Deps {
-  clock: Clock;
-  postgres: Postgres;
+interface Deps extends Pick<Platform, 'clock' | 'postgres'> {
   notifications: Notifications;
   auth: Authenticators;
   service_env: ApiKeyEnvironment;

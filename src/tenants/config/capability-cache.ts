@@ -1,8 +1,6 @@
 import type { Maybe } from '../../http/auth/maybe.ts';
 import { ApiError } from '../../errors.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { StaleIfErrorCache, type Load } from '../../platform/stale-if-error-cache.ts';
-import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Db } from '../../platform/postgres/port.ts';
@@ -10,6 +8,7 @@ import { withinTime } from '../../platform/time-limit.ts';
 import { findTenantMoney, type TenantMoney } from '../queries.ts';
 import { selectTenantConfig } from './queries.ts';
 import type { TenantConfig } from './schema.ts';
+import type { Platform } from '../../platform/platform.ts';
 
 /** NOTIFY channel; the payload is the id of a tenant whose configuration changed. */
 export const TENANTS_CHANNEL = 'tenants_changed';
@@ -24,14 +23,12 @@ const STATEMENTS = 2;
 /** A tenant's currencies and its configuration. */
 export interface TenantCapability extends TenantMoney, TenantConfig {}
 
-interface CacheOptions {
+interface CacheOptions extends Pick<Platform, 'clock' | 'logger'> {
   /**
    * Reads a tenant's capability from Postgres; undefined when the tenant does not exist. Rejects when Postgres does not
    * answer.
    */
   load: Load<TenantCapability>;
-  clock: Clock;
-  logger: Logger;
   metrics: Pick<Metrics, 'staleAnswers'>;
 }
 

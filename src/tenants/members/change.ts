@@ -2,16 +2,14 @@ import type { Role } from '../../http/auth/roles.ts';
 import { MEMBERSHIPS_CHANNEL, type SessionPrincipal } from '../../http/auth/session.ts';
 import { ApiError } from '../../errors.ts';
 import type { Auditing } from '../../http/audit.ts';
-import type { Clock } from '../../platform/clock.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
-import type { Postgres, Tx } from '../../platform/postgres/port.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
 import { deleteMembership, lockOwners } from '../queries.ts';
 import { insertMember, lockMember, updateMember, type MemberRow } from './queries.ts';
 import type { MemberBody } from './schema.ts';
+import type { Platform } from '../../platform/platform.ts';
 
-export interface MemberDeps {
-  postgres: Postgres;
-  clock: Clock;
+export interface MemberDeps extends Pick<Platform, 'postgres' | 'clock'> {
   notifications: Notifications;
   /** Forgets what this process knows of the memberships of a user; called after the commit. */
   evict: (user_id: string) => void;
