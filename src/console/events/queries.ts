@@ -1,3 +1,4 @@
+import type { TimelinePosition } from '../../players/history/queries.ts';
 import type { PendingQuery } from 'postgres';
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -31,9 +32,6 @@ const COLUMNS = `event, ${OWNER}, toString(toUnixTimestamp64Milli(occurred_at)) 
 const since = (name: string) => `occurred_at >= fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
 const before = (name: string) => `occurred_at < fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
 
-/** The position of an event in a search; `occurred_ms` is milliseconds since the epoch. */
-export type EventPosition = readonly [occurred_ms: string, ingestion_id: string, event_index: string];
-
 /** Which events are searched, in [from_ms, to_ms). `player_ids`: all ids that the player's events may have. */
 export interface EventFilter extends ProjectRef {
   event: string | undefined;
@@ -46,7 +44,7 @@ export interface EventFilter extends ProjectRef {
 export async function searchEvents(
   clickhouse: ClickHouse,
   { event, player_ids, ...range }: EventFilter,
-  after: EventPosition | undefined,
+  after: TimelinePosition | undefined,
   { limit, page_bytes }: { limit: number; page_bytes: number },
 ): Promise<FoundRow[]> {
   const [occurred_ms, ingestion_id, event_index] = after ?? [];

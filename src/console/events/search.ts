@@ -3,17 +3,11 @@ import { validationError } from '../../errors.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
 import { readPage } from '../../http/keyset-page.ts';
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
-import { isUuid } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
+import { POSITION_SHAPE, positionOf, type TimelinePosition } from '../../players/history/queries.ts';
 import { selectPlayerIds } from '../../players/profile/queries.ts';
 import { maskPersonal } from './masking.ts';
-import {
-  searchEvents,
-  type EventFilter,
-  type EventPosition,
-  type EventRow,
-  type FoundRow,
-} from './queries.ts';
+import { searchEvents, type EventFilter, type EventRow, type FoundRow } from './queries.ts';
 import type { SearchQuery } from './schema.ts';
 import { jsonDigits, JsonText, exactJson } from '../../platform/exact-json.ts';
 import { fitsPage, MAX_PAGE_BYTES } from '../../analytics/page-bytes-queries.ts';
@@ -28,12 +22,6 @@ const MAX_DAYS = 90;
 const FIRST_SPAN_MS = 5 * 60_000;
 const GROWTH = 20;
 
-const POSITION_SHAPE = [
-  (part: string) => /^-?\d{1,13}$/.test(part),
-  isUuid,
-  (part: string) => /^\d{1,4}$/.test(part),
-] as const;
-
 /** Answers `GET /v1/event-search`. Rejects with VALIDATION_ERROR for an unusable range or cursor. */
 export async function searchPage(
   deps: Deps,
@@ -43,11 +31,11 @@ export async function searchPage(
   const { from_ms, to_ms } = rangeOf(range, deps.clock.now_ms());
   const player_ids = await idsOf(deps.postgres, { tenant_id, project_id }, player_id);
   const filter = { tenant_id, project_id, event, player_ids, from_ms, to_ms };
-  const { rows, next_cursor } = await readPage<FoundRow, EventPosition>(
+  const { rows, next_cursor } = await readPage<FoundRow, TimelinePosition>(
     {
       scope: { kind: 'event-search', project_id, filters: { event, player_id, ...range } },
       shape: POSITION_SHAPE,
-      positionOf: (row) => [row.occurred_ms, row.ingestion_id, String(row.event_index)],
+      positionOf,
       fits: fitsPage,
       select: (after, count) => searchBack(deps.clickhouse, filter, after, count),
     },
@@ -76,7 +64,7 @@ async function idsOf(
 async function searchBack(
   clickhouse: ClickHouse,
   filter: EventFilter,
-  after: EventPosition | undefined,
+  after: TimelinePosition | undefined,
   count: number,
 ): Promise<FoundRow[]> {
   if (filter.player_ids?.length === 0) return [];

@@ -4,7 +4,7 @@ import type { Platform } from '../../platform/platform.ts';
 import type { ErasedPerson, PlayerFile } from '../dependents.ts';
 import { findMoneyEvents } from '../history/ledger-queries.ts';
 import { ledgerLines } from '../history/ledger.ts';
-import { findTimeline, type TimelinePosition } from '../history/queries.ts';
+import { findTimeline, positionOf, type TimelinePosition } from '../history/queries.ts';
 import { playerJson } from '../profile/player-json.ts';
 import { selectPlayer } from '../profile/queries.ts';
 
@@ -73,7 +73,7 @@ function events(
       return `{${ids},"event":${JSON.stringify(event)},"at":"${at}","properties":${sentJson(properties) || '{}'}}`;
     });
     const count = fitting.length < rows.length ? PAGE_LINES : rows.length;
-    return { lines, last: positionOf(fitting.at(-1)), count };
+    return { lines, last: fitting.map(positionOf).at(-1), count };
   });
 }
 
@@ -85,12 +85,6 @@ function ledger(
   return paged<TimelinePosition>(async (after) => {
     const rows = await findMoneyEvents(clickhouse, owner, after, PAGE_LINES);
     const lines = await ledgerLines(postgres, project, rows);
-    return { lines, last: positionOf(rows.at(-1)), count: rows.length };
+    return { lines, last: rows.map(positionOf).at(-1), count: rows.length };
   });
-}
-
-function positionOf(
-  row: { occurred_ms: string; ingestion_id: string; event_index: number } | undefined,
-): TimelinePosition | undefined {
-  return row && [row.occurred_ms, row.ingestion_id, String(row.event_index)];
 }

@@ -11,7 +11,7 @@ import {
   type ShownAdjustment,
   type ShownLedgerRow,
 } from './ledger-queries.ts';
-import { POSITION_SHAPE, type HistoryDeps, type TimelinePosition } from './queries.ts';
+import { POSITION_SHAPE, positionOf, type HistoryDeps, type TimelinePosition } from './queries.ts';
 import { jsonDigits, exactJson } from '../../platform/exact-json.ts';
 
 /**
@@ -30,7 +30,7 @@ export async function ledgerPage(
     {
       scope: { kind: 'player-ledger', project_id, filters: { player_id } },
       shape: POSITION_SHAPE,
-      positionOf: (row) => [row.occurred_ms, row.ingestion_id, String(row.event_index)],
+      positionOf,
       select: (after, count) => findMoneyEvents(clickhouse, { ...project, event_player_ids }, after, count),
     },
     page,

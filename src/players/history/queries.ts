@@ -21,6 +21,15 @@ export const POSITION_SHAPE = [
   (part: string) => /^\d{1,4}$/.test(part),
 ] as const;
 
+/** The position of an event in a timeline. */
+export function positionOf(row: {
+  occurred_ms: string;
+  ingestion_id: string;
+  event_index: number;
+}): TimelinePosition {
+  return [row.occurred_ms, row.ingestion_id, String(row.event_index)];
+}
+
 /** A player of a project, with all ids that its events in ClickHouse may have. */
 export interface EventOwner {
   tenant_id: string;

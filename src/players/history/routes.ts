@@ -12,6 +12,7 @@ import {
   sumDepositsByDay,
   type TimelineRow,
   POSITION_SHAPE,
+  positionOf,
   type HistoryDeps,
   type TimelinePosition,
 } from './queries.ts';
@@ -78,7 +79,7 @@ async function timelinePage(
     {
       scope: { kind: 'timeline', project_id, filters: { player_id } },
       shape: POSITION_SHAPE,
-      positionOf: (row) => [row.occurred_ms, row.ingestion_id, String(row.event_index)],
+      positionOf,
       fits: fitsPage,
       select: (after, count) =>
         ofPlayer(deps, ref, (ids) =>
