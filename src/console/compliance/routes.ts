@@ -4,6 +4,7 @@ import { envelope } from '../../http/envelope.ts';
 import { listOf, type PageQuery } from '../../http/keyset-page.ts';
 import { withListedPlayer } from '../../players/profile/read.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
+import { playerRefOf } from '../../players/player-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { blockedJson, exclusionJson } from './exclusion-json.ts';
 import { listBlockedSends, listExclusions } from './exclusion-queries.ts';
@@ -103,7 +104,7 @@ function resolveEndpoint(deps: Deps): AnyEndpoint {
     response: resolvedConflict,
     errors: ['PLAYER_NOT_FOUND', 'CONFLICT'],
     handle: async ({ caller, params, body, audit }) => {
-      const ref = { ...projectRefOf(caller), player_id: params['id'] ?? '' };
+      const ref = playerRefOf(caller, params);
       return envelope(await resolveConflict({ ...deps, audit }, ref, body.note));
     },
   });

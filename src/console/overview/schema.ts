@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { consumers } from '../system/schema.ts';
 import { int64, timestampWithOffset, nameSchemas } from '../../http/field-schemas.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
 
@@ -59,15 +60,7 @@ export const overview = z.object({
   grants: z.object({ open: z.int(), liability: int64.describe('Bonus amounts of open grants') }),
   responsible_gaming: z.object({ self_excluded: z.int(), cooling_off: z.int(), banned: z.int() }),
   pipeline: z.object({
-    consumers: z.array(
-      z.object({
-        name: z.string(),
-        events_behind: z
-          .int()
-          .nullable()
-          .describe('Of the whole installation, rounded up to a power of ten; null: not known now'),
-      }),
-    ),
+    consumers,
     dead_letters: z
       .object({
         found: z.int(),

@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/field-schemas.ts';
 
+/** The processors that read the log, with their lag. */
+export const consumers = z.array(
+  z.object({
+    name: z.string(),
+    events_behind: z
+      .int()
+      .nullable()
+      .describe('Of the whole installation, rounded up to a power of ten; null: not known now'),
+  }),
+);
+
 export const ENGINES = ['postgres', 'clickhouse', 'event_log'] as const;
 
 /** `GET /v1/system`: whether the service keeps up with what the tenant needs of it. */
@@ -20,15 +31,7 @@ export const systemResource = z.object({
       is_old: z.boolean().describe('It may be older than a year: update the service'),
     })
     .describe('The rules by which quiet hours, waits and schedules know local time'),
-  consumers: z.array(
-    z.object({
-      name: z.string(),
-      events_behind: z
-        .int()
-        .nullable()
-        .describe('Of the whole installation, rounded up to a power of ten; null: not known now'),
-    }),
-  ),
+  consumers,
   queues: z
     .array(
       z.object({

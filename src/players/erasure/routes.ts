@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { listOf } from '../../http/keyset-page.ts';
+import { playerRefOf } from '../player-ref.ts';
 import { listErasures } from './queries.ts';
 import { erasureJson, requestErasure } from './request.ts';
 import { erasePlayerBody, erasure, erasureAnswer, listErasuresQuery } from './schema.ts';
@@ -23,9 +24,8 @@ export function erasureEndpoints(deps: Deps): AnyEndpoint[] {
       response: erasureAnswer,
       errors: ['PLAYER_NOT_FOUND', 'CONFLICT'],
       handle: async ({ caller, params, body, audit }) => {
-        const { tenant_id, project_id, user_id } = caller;
-        const ref = { tenant_id, project_id, player_id: params['id'] ?? '' };
-        return envelope(await requestErasure({ ...deps, audit }, ref, body, user_id));
+        const ref = playerRefOf(caller, params);
+        return envelope(await requestErasure({ ...deps, audit }, ref, body, caller.user_id));
       },
     }),
     endpoint({

@@ -2,7 +2,7 @@ import type { InboundDeps } from '../../adapters/inbound.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import type { AuditChange } from '../../http/audit.ts';
-import type { PlayerRef } from '../player-ref.ts';
+import { playerRefOf } from '../player-ref.ts';
 import { withSurvivor } from '../profile/read.ts';
 import { selectCalls } from './call-queries.ts';
 import { KycCaller, type CallerDeps } from './calls.ts';
@@ -41,7 +41,7 @@ export function kycEndpoints(deps: CallerDeps & InboundDeps): AnyEndpoint[] {
       audit: { resource: 'player_kyc', action: 'request' },
       errors: ['PLAYER_NOT_FOUND'],
       handle: async ({ caller: session, params, body, audit }) =>
-        envelope(await requestKyc(of(session, audit), refOf(session, params), body)),
+        envelope(await requestKyc(of(session, audit), playerRefOf(session, params), body)),
     }),
     endpoint({
       ...write,
@@ -51,7 +51,7 @@ export function kycEndpoints(deps: CallerDeps & InboundDeps): AnyEndpoint[] {
       audit: { resource: 'player_kyc', action: 'approve' },
       errors: ['PLAYER_NOT_FOUND', 'KYC_INVALID_STATUS'],
       handle: async ({ caller: session, params, body, audit }) =>
-        envelope(await approveKyc(of(session, audit), refOf(session, params), body)),
+        envelope(await approveKyc(of(session, audit), playerRefOf(session, params), body)),
     }),
     endpoint({
       ...write,
@@ -61,7 +61,7 @@ export function kycEndpoints(deps: CallerDeps & InboundDeps): AnyEndpoint[] {
       audit: { resource: 'player_kyc', action: 'revoke' },
       errors: ['PLAYER_NOT_FOUND', 'KYC_INVALID_STATUS'],
       handle: async ({ caller: session, params, body, audit }) =>
-        envelope(await revokeKyc(of(session, audit), refOf(session, params), body)),
+        envelope(await revokeKyc(of(session, audit), playerRefOf(session, params), body)),
     }),
     kycWebhook(deps),
   ];
@@ -77,7 +77,7 @@ function readEndpoint({ postgres }: Pick<CallerDeps, 'postgres'>): AnyEndpoint {
     errors: ['PLAYER_NOT_FOUND'],
     handle: async ({ caller, params }) =>
       envelope(
-        await withSurvivor(postgres, refOf(caller, params), (one) =>
+        await withSurvivor(postgres, playerRefOf(caller, params), (one) =>
           postgres.asTenant(one.tenant_id, async (tx) => {
             const [[row], calls, history] = await Promise.all([
               selectKyc(tx, one),
@@ -90,9 +90,4 @@ function readEndpoint({ postgres }: Pick<CallerDeps, 'postgres'>): AnyEndpoint {
         ),
       ),
   });
-}
-
-function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>): PlayerRef {
-  const { tenant_id, project_id } = caller;
-  return { tenant_id, project_id, player_id: params['id'] ?? '' };
 }

@@ -7,7 +7,7 @@ import type { Postgres } from '../../platform/postgres/port.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import { changePlayer, deletePlayer } from './change.ts';
 import { playerJson, playerVersionOf, type PlayerRow } from './player-json.ts';
-import type { PlayerRef } from '../player-ref.ts';
+import { playerRefOf, type PlayerRef } from '../player-ref.ts';
 import { listPlayers, selectPlayer } from './queries.ts';
 import { revealPlayer } from './reveal.ts';
 import { withSurvivor } from './read.ts';
@@ -59,7 +59,7 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       versioned: true,
       errors: ['PLAYER_NOT_FOUND'],
       handle: async ({ caller, params, sendVersion }) => {
-        const ref = refOf(caller, params);
+        const ref = playerRefOf(caller, params);
         const player = await withSurvivor(deps.postgres, ref, async (one) => {
           const [row] = await deps.postgres.readAsTenant(one.tenant_id, (tx) => selectPlayer(tx, one));
           return row;
@@ -79,7 +79,7 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       versioned: true,
       errors: ['PLAYER_NOT_FOUND', 'FIELD_NOT_WRITABLE', 'CONFLICT'],
       handle: async ({ caller, params, body, audit, sendVersion }) => {
-        const ref = refOf(caller, params);
+        const ref = playerRefOf(caller, params);
         const player = await changePlayer({ ...deps, audit }, ref, body);
         sendVersion(playerVersionOf(player));
         return answer(ref, player);
@@ -93,7 +93,7 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       access: write,
       errors: ['PLAYER_NOT_FOUND'],
       handle: async ({ caller, params, audit }) => {
-        const ref = refOf(caller, params);
+        const ref = playerRefOf(caller, params);
         return answer(ref, await deletePlayer({ ...deps, audit }, ref));
       },
     }),
@@ -130,14 +130,11 @@ function revealEndpoint(postgres: Postgres): AnyEndpoint {
     response: revealedPlayer,
     errors: ['PLAYER_NOT_FOUND'],
     handle: async ({ caller, params, body, audit }) => {
-      return envelope(await revealPlayer({ postgres, audit }, refOf(caller, params), body.reason ?? null));
+      return envelope(
+        await revealPlayer({ postgres, audit }, playerRefOf(caller, params), body.reason ?? null),
+      );
     },
   });
-}
-
-function refOf(caller: ProjectSession, params: Readonly<Record<string, string>>): PlayerRef {
-  const { tenant_id, project_id } = caller;
-  return { tenant_id, project_id, player_id: params['id'] ?? '' };
 }
 
 function answer({ tenant_id, project_id }: PlayerRef, player: PlayerRow): string {

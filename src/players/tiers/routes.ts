@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
+import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope, envelopeOfText } from '../../http/envelope.ts';
 import { listOf, TIME_AND_ID } from '../../http/keyset-page.ts';
 import { refuseUnwritable } from '../../http/json-body.ts';
 import { refOf, requireRow } from '../../http/record.ts';
 import { isUuid } from '../../platform/ids.ts';
-import type { PlayerRef } from '../player-ref.ts';
+import { playerRefOf } from '../player-ref.ts';
 import { playerNotFound, withSurvivor } from '../profile/read.ts';
 import { changeTier, createTier, TIER, tierResourceOf, type ChangeDeps } from './change.ts';
 import { selectPlayerTier, selectProjectOfPlayer, type PlayerTierRow } from './player-tier-queries.ts';
@@ -135,7 +135,7 @@ function playerTierEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       response: playerTier,
       errors: ['PLAYER_NOT_FOUND'],
       handle: async ({ caller, params }) => {
-        const row = await withSurvivor(deps.postgres, playerOf(caller, params), async (one) => {
+        const row = await withSurvivor(deps.postgres, playerRefOf(caller, params), async (one) => {
           const [found] = await deps.postgres.readAsTenant(one.tenant_id, (tx) =>
             selectPlayerTier(tx, one, MAX_HISTORY),
           );
@@ -154,7 +154,7 @@ function playerTierEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       response: tierChange,
       errors: ['PLAYER_NOT_FOUND', 'VIP_TIER_NOT_FOUND', 'VIP_TIER_INACTIVE', 'CONFLICT'],
       handle: async ({ caller, params, body, audit }) => {
-        const ref = playerOf(caller, params);
+        const ref = playerRefOf(caller, params);
         const { to_code, reason } = body;
         if (to_code === undefined || reason === undefined) {
           return envelope(await recomputeTier({ ...deps, audit }, ref));
@@ -207,13 +207,6 @@ function recomputeEndpoint(deps: ChangeDeps): AnyEndpoint {
       return envelope(await recomputeTier({ ...deps, audit }, { tenant_id, player_id, ...found }));
     },
   });
-}
-
-function playerOf(
-  { tenant_id, project_id }: ProjectSession,
-  params: Readonly<Record<string, string>>,
-): PlayerRef {
-  return { tenant_id, project_id, player_id: params['id'] ?? '' };
 }
 
 /** The history is JSON text already: its amounts keep all their digits. */

@@ -41,8 +41,10 @@ nameSchemas({ WhoAmI: whoAmI });
 /** API keys, and `GET /v1/me`, which checks one (spec part 4, "API keys and identity"). */
 export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
   const session = { mode: 'session', role: 'admin', scope: 'tenant' } as const;
-  const projectOf = ({ tenant_id }: SessionPrincipal, params: Readonly<Record<string, string>>) =>
-    deps.auth.projects.ofTenant(tenant_id, params['projectId'] ?? '');
+  const projectOf = async ({ tenant_id }: SessionPrincipal, params: Readonly<Record<string, string>>) => {
+    const project_id = await deps.auth.projects.ofTenant(tenant_id, params['projectId'] ?? '');
+    return { tenant_id, project_id };
+  };
   return [
     endpoint({
       method: 'GET',
@@ -54,7 +56,7 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       shape: 'list',
       errors: ['PROJECT_NOT_FOUND'],
       handle: async ({ caller, params, query }) => {
-        const project = { tenant_id: caller.tenant_id, project_id: await projectOf(caller, params) };
+        const project = await projectOf(caller, params);
         return listOf(deps.postgres, project, query, {
           kind: 'api-keys',
           select: (tx, after, limit, { status }) =>
@@ -75,14 +77,8 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       response: createdApiKey,
       errors: ['PROJECT_NOT_FOUND'],
       handle: async ({ caller, params, body, audit }) => {
-        const { tenant_id } = caller;
-        const project_id = await projectOf(caller, params);
-        return envelope(
-          await createApiKey(
-            { ...deps, audit },
-            { tenant_id, project_id, environment: deps.service_env, ...body },
-          ),
-        );
+        const request = { ...(await projectOf(caller, params)), environment: deps.service_env, ...body };
+        return envelope(await createApiKey({ ...deps, audit }, request));
       },
     }),
     endpoint({
@@ -94,9 +90,8 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       response: deletedApiKey,
       errors: ['PROJECT_NOT_FOUND', 'API_KEY_NOT_FOUND'],
       handle: async ({ caller, params, audit }) => {
-        const { tenant_id } = caller;
-        const project_id = await projectOf(caller, params);
-        return envelope(await revokeKey({ ...deps, audit }, { tenant_id, project_id }, params['id'] ?? ''));
+        const project = await projectOf(caller, params);
+        return envelope(await revokeKey({ ...deps, audit }, project, params['id'] ?? ''));
       },
     }),
     endpoint({

@@ -18,10 +18,7 @@ export interface MemberDeps extends Pick<Platform, 'postgres' | 'clock'> {
 type Deps = MemberDeps & Auditing;
 
 /** What a change makes of a member: the row before and after it; null: no member. */
-interface Sides {
-  before: MemberRow | null;
-  after: MemberRow | null;
-}
+type Sides = { before: MemberRow | null; after: MemberRow } | { before: MemberRow; after: null };
 
 /**
  * Invites a user, who becomes a member by accepting. The answer does not show whether the user belongs to another operator. Rejects with CONFLICT when the user is invited or a member already, FORBIDDEN when no owner makes an owner.
@@ -33,7 +30,7 @@ export async function addMember(deps: Deps, caller: SessionPrincipal, body: Memb
     const after = await insertMember(tx, caller.tenant_id, body, now);
     if (after === undefined)
       throw new ApiError('CONFLICT', 'the user is a member or invited already: change the role');
-    return [after, { before: null, after }];
+    return { before: null, after };
   });
 }
 
@@ -48,8 +45,7 @@ export async function changeMember(
     requireMay(caller, owners, [before.role, body.role]);
     if (body.role !== 'owner') requireOtherOwner(owners, body.user_id);
     await updateMember(tx, caller.tenant_id, body);
-    const after = { ...before, role: body.role };
-    return [after, { before, after }];
+    return { before, after: { ...before, role: body.role } };
   });
 }
 
@@ -64,33 +60,39 @@ export async function removeMember(
     requireMay(caller, owners, [before.role]);
     requireOtherOwner(owners, user_id);
     await deleteMembership(tx, caller.tenant_id, user_id);
-    return [before, { before, after: null }];
+    return { before, after: null };
   });
 }
 
 /** Runs one change with the owners locked, so that two of them do not each leave the other as the last owner. */
 async function change(
-  { postgres, notifications, evict, audit }: Deps,
+  deps: Deps,
   { tenant_id }: SessionPrincipal,
   user_id: string,
-  work: (tx: Tx, owners: readonly string[]) => Promise<[MemberRow, Sides]>,
+  work: (tx: Tx, owners: readonly string[]) => Promise<Sides>,
 ): Promise<MemberRow> {
-  const result = await postgres.asTenant(tenant_id, async (tx) => {
-    const [row, { before, after }] = await work(tx, await lockOwners(tx, tenant_id));
+  return changeMembership(deps, { tenant_id, user_id }, async (tx) =>
+    work(tx, await lockOwners(tx, tenant_id)),
+  );
+}
+
+/** Runs a change of a membership, which others hear of and the audit log records; returns the row after it, or before. */
+export async function changeMembership(
+  { postgres, notifications, evict, audit }: Deps,
+  { tenant_id, user_id }: { tenant_id: string; user_id: string },
+  work: (tx: Tx) => Promise<Sides>,
+): Promise<MemberRow> {
+  const row = await postgres.asTenant(tenant_id, async (tx) => {
+    const { before, after } = await work(tx);
+    const sides = { before: before && imageOf(before), after: after && imageOf(after) };
     await Promise.all([
       notifications.notify(tx, MEMBERSHIPS_CHANNEL, user_id),
-      audit(tx, {
-        tenant_id,
-        project_id: null,
-        resource_id: user_id,
-        before: before === null ? null : imageOf(before),
-        after: after === null ? null : imageOf(after),
-      }),
+      audit(tx, { tenant_id, project_id: null, resource_id: user_id, ...sides }),
     ]);
-    return row;
+    return after ?? before;
   });
   evict(user_id);
-  return result;
+  return row;
 }
 
 async function requireMember(tx: Tx, tenant_id: string, user_id: string): Promise<MemberRow> {

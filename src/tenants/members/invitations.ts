@@ -1,10 +1,10 @@
-import { MEMBERSHIPS_CHANNEL, type UserPrincipal, type AcceptOnly } from '../../http/auth/session.ts';
+import type { UserPrincipal, AcceptOnly } from '../../http/auth/session.ts';
 import { ApiError } from '../../errors.ts';
 import type { Auditing, WriteAuditRows } from '../../http/audit.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { Tx, Postgres } from '../../platform/postgres/port.ts';
 import { deleteMembership, selectTenantName } from '../queries.ts';
-import { type MemberDeps, imageOf } from './change.ts';
+import { changeMembership, imageOf, type MemberDeps } from './change.ts';
 import { acceptMember, lockMember, type MemberRow, acceptOnly } from './queries.ts';
 import type { Clock } from '../../platform/clock.ts';
 
@@ -60,31 +60,18 @@ export async function declineInvitation(
 
 /** Changes an invitation to what `work` returns; returns the invitation when nothing is left of it. */
 async function change(
-  { postgres, notifications, evict, audit }: Deps,
+  deps: Deps,
   { user_id }: UserPrincipal,
   tenant_id: string,
   work: (tx: Tx, invited: MemberRow) => Promise<MemberRow | null>,
 ): Promise<MemberRow> {
   const none = new ApiError('NOT_FOUND', 'there is no invitation of this tenant: it may have been withdrawn');
   if (!isUuid(tenant_id)) throw none;
-  const row = await postgres.asTenant(tenant_id, async (tx) => {
+  return changeMembership(deps, { tenant_id, user_id }, async (tx) => {
     const invited = await lockMember(tx, tenant_id, user_id);
     if (invited === undefined || invited.accepted_at !== null) throw none;
-    const after = await work(tx, invited);
-    await Promise.all([
-      notifications.notify(tx, MEMBERSHIPS_CHANNEL, user_id),
-      audit(tx, {
-        tenant_id,
-        project_id: null,
-        resource_id: user_id,
-        before: imageOf(invited),
-        after: after && imageOf(after),
-      }),
-    ]);
-    return after ?? invited;
+    return { before: invited, after: await work(tx, invited) };
   });
-  evict(user_id);
-  return row;
 }
 
 /** Makes what accepts the only invitation of a user by a first call, with its row in the audit log in the same transaction. */
