@@ -30,7 +30,8 @@ export class TenantBulkhead {
     const what = `the requests of this tenant that ${this.#what}`;
     const bulkhead = this.#tenants.get(tenant_id) ?? new Bulkhead(what, MAX_PER_TENANT, WAITING);
     this.#tenants.set(tenant_id, bulkhead);
-    await bulkhead.enter()?.catch((cause: unknown) => refuse(this.#what, cause));
+    const turn = bulkhead.enter();
+    if (turn !== undefined) await turn.catch((cause: unknown) => refuse(this.#what, cause));
     try {
       return await work();
     } finally {
