@@ -4,7 +4,7 @@ import { plainArray } from '../platform/postgres/arrays.ts';
 import { newId } from '../platform/ids.ts';
 import type { Db, Session, Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
-import { PROJECT_KEY } from '../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
 import { revisionSql } from './epoch-queries.ts';
 
 /**
@@ -28,9 +28,7 @@ export function rewriterWork(sql: Tx): PendingQuery<Row[]> {
 }
 
 /** A player that was merged into another. */
-export interface Merge {
-  tenant_id: string;
-  project_id: string;
+export interface Merge extends ProjectRef {
   player_id: string;
   into_player_id: string;
 }
@@ -70,10 +68,8 @@ export async function markMerges(
 }
 
 /** The event of a restated ledger row: its key in ClickHouse and its present base amounts. */
-export interface Correction {
+export interface Correction extends ProjectRef {
   correction_id: bigint;
-  tenant_id: string;
-  project_id: string;
   event: string;
   occurred_ms: bigint;
   ingestion_id: string;

@@ -2,7 +2,7 @@ import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { textArray } from '../platform/postgres/arrays.ts';
 import type { Db, Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
-import { PROJECT_KEY } from '../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
 import { mirroredTables, MIRRORS, type MirrorCopy, type MirroredTable } from './mirrors.ts';
 
 /** The present life of the database, and what is known of it. */
@@ -155,9 +155,7 @@ export async function epochInClickHouse(clickhouse: ClickHouse): Promise<number>
 }
 
 /** A row in ClickHouse beyond the position of its mirror. */
-interface CopiedRow {
-  tenant_id: string;
-  project_id: string;
+interface CopiedRow extends ProjectRef {
   row_id: string;
   revision: string;
 }

@@ -1,11 +1,10 @@
 import type { Tx } from '../platform/postgres/port.ts';
 import type { MirrorPosition } from './mirror-queries.ts';
 import { revisionSql } from './epoch-queries.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 
 /** A run or a step as a JSONEachRow line of a table of ClickHouse; `changed_xid` and `run_id` are its position. */
-export interface ChangedJourneyRow {
-  tenant_id: string;
-  project_id: string;
+export interface ChangedJourneyRow extends ProjectRef {
   changed_xid: string;
   run_id: string;
   table: 'journey_runs' | 'journey_steps';

@@ -1,6 +1,6 @@
 import type { Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
-import { PROJECT_KEY } from '../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
 import type { WorkQuery } from '../platform/postgres/work-watch.ts';
 import { MIRRORED } from './mirrored-columns.ts';
 import { mirroredTables, type Mirror, type MirrorCopy } from './mirrors.ts';
@@ -43,10 +43,8 @@ export async function moveMirrorPosition(
 }
 
 /** A player as a JSONEachRow line of ClickHouse's `players`; `changed_xid` and `player_id` are its position. */
-export interface ChangedPlayer {
+export interface ChangedPlayer extends ProjectRef {
   changed_xid: string;
-  tenant_id: string;
-  project_id: string;
   player_id: string;
   line: string;
   /**

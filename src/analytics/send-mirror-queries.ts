@@ -1,14 +1,13 @@
 import type { Tx } from '../platform/postgres/port.ts';
 import type { MirrorPosition } from './mirror-queries.ts';
 import { revisionSql } from './epoch-queries.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 
 /**
  * A send row as a JSONEachRow line of ClickHouse's `message_sends`, and of `journey_sends` where it has a `journey_id`;
  * `changed_xid` and `send_id` are its position.
  */
-export interface ChangedSend {
-  tenant_id: string;
-  project_id: string;
+export interface ChangedSend extends ProjectRef {
   player_id: string;
   send_id: string;
   journey_id: string | null;

@@ -3,14 +3,12 @@ import { SENDS_MIRROR } from './mirrors.ts';
 import type { Backlog } from '../platform/backlog-gauge.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
-import { PROJECT_KEY } from '../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
 import type { WorkQuery } from '../platform/postgres/work-watch.ts';
 import type { Channel } from '../tenants/config/catalogue.ts';
 
 /** A stage of a message whose event is to be on the log. */
-export interface ReachedStage {
-  tenant_id: string;
-  project_id: string;
+export interface ReachedStage extends ProjectRef {
   stage_id: bigint;
   send_id: string;
   stage: 'sent' | 'opened' | 'clicked' | 'bounced';

@@ -4,7 +4,7 @@ import { differencesOfCopy, isSame } from './compare.ts';
 import { COPIES, readLiveSegments } from './copies-queries.ts';
 import type { CopiedRow, CopySource, PlacedRow } from './copy-source-queries.ts';
 import type { Findings } from './findings.ts';
-import type { Project } from './queries.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 
 type Engines = Pick<Platform, 'postgres' | 'clickhouse'>;
 
@@ -23,7 +23,7 @@ const MAX_READINGS = 3;
 /** Rows of one project that differ from their copies, or did when they were read. */
 interface Suspects {
   source: CopySource;
-  project: Project;
+  project: ProjectRef;
   keys: readonly string[];
 }
 
@@ -41,7 +41,7 @@ interface Read extends Suspects {
 export async function compareCopies(
   engines: Engines,
   tenant_id: string | undefined,
-  projects: readonly Project[],
+  projects: readonly ProjectRef[],
   { catchUp, check }: { catchUp: () => Promise<void>; check: () => Promise<void> },
   findings: Findings,
 ): Promise<void> {
@@ -66,7 +66,7 @@ export async function compareCopies(
 
 /** Rows of a project that were read and are not compared yet: all rows behind the key `after` so far. */
 interface Held {
-  project: Project;
+  project: ProjectRef;
   after: string | null;
   rows: CopiedRow[];
 }
@@ -80,8 +80,8 @@ async function* differingKeys(
   engines: Engines,
   source: CopySource,
   tenant_id: string | undefined,
-  projects: readonly Project[],
-): AsyncGenerator<{ project: Project; keys: string[] }> {
+  projects: readonly ProjectRef[],
+): AsyncGenerator<{ project: ProjectRef; keys: string[] }> {
   const held = new Map<string, Held>();
   for (const project of projects) held.set(project.project_id, { project, after: null, rows: [] });
   for (let after: PlacedRow | undefined, full = true; full;) {
@@ -121,7 +121,7 @@ async function compareSlice(
   source: CopySource,
   { project, after, rows }: Held,
   to: string | null,
-): Promise<{ project: Project; keys: string[] }> {
+): Promise<{ project: ProjectRef; keys: string[] }> {
   if (source.table === 'segment_members') await copyPendingChanges({ postgres, clickhouse }, project);
   const wanted = byKey(rows);
   const copies = byKey(await source.readCopies(clickhouse, project, { after, to }));

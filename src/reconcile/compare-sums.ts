@@ -5,7 +5,7 @@ import { MONEY_EVENTS } from '../ledger/money/ledger.ts';
 import { besideName } from './beside-queries.ts';
 import { differencesOfSum } from './compare.ts';
 import type { Findings } from './findings.ts';
-import type { Project } from './queries.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import { LedgerRecomputation } from './recompute.ts';
 import {
   countSummed,
@@ -50,7 +50,7 @@ export interface SumsRead {
 export async function compareSums(
   { postgres, clickhouse }: Engines,
   tenant_id: string | undefined,
-  projects: readonly Project[],
+  projects: readonly ProjectRef[],
   catchUp: () => Promise<void>,
   findings: Findings,
 ): Promise<SumsRead> {
@@ -73,7 +73,7 @@ async function findDifferences(
   { postgres, clickhouse }: Engines,
   table: string,
   snapshot: string,
-  projects: readonly Project[],
+  projects: readonly ProjectRef[],
   findings: Findings,
 ): Promise<void> {
   const [known, counted] = [new Set(projects.map(({ project_id }) => project_id)), new Set(COUNTED_EVENTS)];

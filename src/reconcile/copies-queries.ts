@@ -12,7 +12,8 @@ import {
   type PlacedRow,
 } from './copy-source-queries.ts';
 import { JOURNEY_COPIES } from './journey-copies-queries.ts';
-import { selectMembers, type MemberRow, type Project } from './queries.ts';
+import { selectMembers, type MemberRow } from './queries.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import { SEND_COPIES } from './send-copies-queries.ts';
 
 const PLAYER_COLUMNS: readonly Column[] = MIRRORED.map(({ name, kind }) => ({ name, kind }));
@@ -117,7 +118,7 @@ const aliases: CopySource = {
 export const COPIES: readonly CopySource[] = [players, aliases, members, ...SEND_COPIES, ...JOURNEY_COPIES];
 
 /** The segments of a project that are not deleted: only their members are copied. */
-export async function readLiveSegments(sql: Tx, { tenant_id, project_id }: Project): Promise<Set<string>> {
+export async function readLiveSegments(sql: Tx, { tenant_id, project_id }: ProjectRef): Promise<Set<string>> {
   const rows = await sql<{ segment_id: string }[]>`
     select segment_id from segments
     where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null`;

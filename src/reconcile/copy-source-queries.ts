@@ -2,7 +2,7 @@ import type { ColumnKind } from '../analytics/mirrored-columns.ts';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import type { Tx } from '../platform/postgres/port.ts';
-import type { Project } from './queries.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { CheckedTable } from './schema.ts';
 
 /** A row of a table in Postgres or of its copy in ClickHouse. */
@@ -20,7 +20,7 @@ export interface CopiedRow {
 export type Part = { after: string | null; to: string | null } | { keys: readonly string[] };
 
 /** A row with the project that it belongs to. */
-export type PlacedRow = CopiedRow & Project;
+export type PlacedRow = CopiedRow & ProjectRef;
 
 /** A page of rows of all projects, or those of one tenant: up to `limit` rows behind the row `after`. */
 export interface PageRequest {
@@ -46,9 +46,9 @@ export interface CopySource {
    */
   readPage(sql: Tx, page: PageRequest): Promise<PlacedRow[]>;
   /** The rows of a project in Postgres with these keys. */
-  readRows(sql: Tx, project: Project, keys: readonly string[]): Promise<CopiedRow[]>;
+  readRows(sql: Tx, project: ProjectRef, keys: readonly string[]): Promise<CopiedRow[]>;
   /** The rows of the part in ClickHouse. */
-  readCopies(clickhouse: ClickHouse, project: Project, part: Part): Promise<CopiedRow[]>;
+  readCopies(clickhouse: ClickHouse, project: ProjectRef, part: Part): Promise<CopiedRow[]>;
 }
 
 /** A value of Postgres as text. */
@@ -88,7 +88,7 @@ interface CopyQuery {
  */
 export async function readCopies(
   clickhouse: ClickHouse,
-  { tenant_id, project_id }: Project,
+  { tenant_id, project_id }: ProjectRef,
   part: Part,
   { table, key, columns, condition = 'true' }: CopyQuery,
 ): Promise<CopiedRow[]> {

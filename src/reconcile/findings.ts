@@ -1,4 +1,4 @@
-import type { Project } from './queries.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import { MAX_LISTED, type Difference } from './schema.ts';
 
 /** Differences that are remembered for another comparison. With more of them ClickHouse is not merely behind. */
@@ -27,7 +27,7 @@ export class Findings {
   /** How many differences each tenant has. */
   readonly by_tenant = new Map<string, number>();
   /** The projects that differ in ClickHouse, by what differs. */
-  readonly differing = new Map<Family, Map<string, Project>>();
+  readonly differing = new Map<Family, Map<string, ProjectRef>>();
   #keys = new Set<string>();
   #before: Findings | undefined;
 
@@ -51,7 +51,7 @@ export class Findings {
     this.by_tenant.set(tenant_id, (this.by_tenant.get(tenant_id) ?? 0) + 1);
     if (table === null) return;
     const family = FAMILIES[table];
-    const projects = this.differing.get(family) ?? new Map<string, Project>();
+    const projects = this.differing.get(family) ?? new Map<string, ProjectRef>();
     this.differing.set(family, projects.set(`${tenant_id} ${project_id}`, { tenant_id, project_id }));
   }
 }

@@ -6,7 +6,8 @@ import type { Tx } from '../platform/postgres/port.ts';
 import type { Platform } from '../platform/platform.ts';
 import { readLedger } from '../ledger/fold/read-queries.ts';
 import { claimOf, type Claim, type LedgerRow } from '../ledger/money/ledger.ts';
-import { type Project, readBaseCurrencies, readSurvivors } from './queries.ts';
+import { readBaseCurrencies, readSurvivors } from './queries.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import { hasExactNumbers } from '../platform/exact-json.ts';
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse'>;
@@ -25,7 +26,7 @@ interface Line {
  */
 export async function loadEvents(
   { eventLog, postgres, clickhouse }: Engines,
-  projects: readonly Project[],
+  projects: readonly ProjectRef[],
   table: string,
   check: () => Promise<void>,
 ): Promise<void> {
@@ -85,7 +86,7 @@ function eventKey({ ingestion_id, event_index }: EventKey): string {
   return `${ingestion_id} ${event_index}`;
 }
 
-type EventClaim = Project & Claim & EventKey;
+type EventClaim = ProjectRef & Claim & EventKey;
 
 /** The claim of an event in another currency than the base currency: later rates change only such amounts. */
 function foreignClaim({ text, head }: Line, base: ReadonlyMap<string, string>): EventClaim | undefined {

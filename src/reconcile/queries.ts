@@ -2,16 +2,11 @@ import type { Merge } from '../analytics/correction-queries.ts';
 import { NIL_ID } from '../platform/ids.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
-import { PROJECT_KEY } from '../tenants/project-ref.ts';
-
-export interface Project {
-  tenant_id: string;
-  project_id: string;
-}
+import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
 
 /** Every project, or those of one tenant. */
-export async function listProjects(tx: Tx, tenant_id: string | undefined): Promise<Project[]> {
-  return tx<Project[]>`
+export async function listProjects(tx: Tx, tenant_id: string | undefined): Promise<ProjectRef[]> {
+  return tx<ProjectRef[]>`
     select tenant_id, project_id from projects
     ${tenant_id === undefined ? tx`` : tx`where tenant_id = ${tenant_id}`}
     order by tenant_id, project_id`;
@@ -33,7 +28,7 @@ export async function storeReconciliations(
 /** The base currency of each tenant of these projects, by project_id. */
 export async function readBaseCurrencies(
   sql: Tx,
-  projects: readonly Project[],
+  projects: readonly ProjectRef[],
 ): Promise<Map<string, string>> {
   const rows = await sql<{ project_id: string; base_currency: string }[]>`
     select r.project_id, t.base_currency
@@ -45,7 +40,7 @@ export async function readBaseCurrencies(
 /** The survivors of those of the players that were merged. */
 export async function readSurvivors(
   sql: Tx,
-  players: readonly (Project & { player_id: string })[],
+  players: readonly (ProjectRef & { player_id: string })[],
 ): Promise<Merge[]> {
   return sql<Merge[]>`
     select r.tenant_id, r.project_id, r.player_id, m.into_player_id
@@ -58,7 +53,7 @@ export async function readSurvivors(
 /** A page of a project's members by segment and player, without those of deleted segments. */
 export async function readMembersPage(
   sql: Tx,
-  { tenant_id, project_id }: Project,
+  { tenant_id, project_id }: ProjectRef,
   after: Member | undefined,
   limit: number,
 ): Promise<Member[]> {
@@ -70,7 +65,7 @@ export async function readMembersPage(
 /** A project's merges that have an alias in ClickHouse, because its rows still have the old id. */
 export async function readAliasedMerges(
   sql: Tx,
-  { tenant_id, project_id }: Project,
+  { tenant_id, project_id }: ProjectRef,
   limit: number,
 ): Promise<Merge[]> {
   return sql<Merge[]>`
@@ -83,9 +78,9 @@ export async function readAliasedMerges(
 /** The segments of these projects that refresh by themselves. */
 export async function readOwnSegments(
   sql: Tx,
-  projects: readonly Project[],
-): Promise<(Project & { segment_id: string })[]> {
-  return sql<(Project & { segment_id: string })[]>`
+  projects: readonly ProjectRef[],
+): Promise<(ProjectRef & { segment_id: string })[]> {
+  return sql<(ProjectRef & { segment_id: string })[]>`
     select s.tenant_id, s.project_id, s.segment_id
     from ${rowsOf(sql, 'r', projects, PROJECT_KEY)}
     join segments s using (tenant_id, project_id)
@@ -99,10 +94,7 @@ export interface Member {
 }
 
 /** A member with its project. */
-export interface MemberRow extends Member {
-  tenant_id: string;
-  project_id: string;
-}
+export interface MemberRow extends Member, ProjectRef {}
 
 /**
  * A page of members by segment and player after `after`, without those of deleted segments; of one

@@ -27,7 +27,8 @@ import {
 } from './beside-queries.ts';
 import type { Family } from './findings.ts';
 import { loadEvents } from './load-events.ts';
-import { type Project, type Member, readAliasedMerges, readMembersPage, readOwnSegments } from './queries.ts';
+import { type Member, readAliasedMerges, readMembersPage, readOwnSegments } from './queries.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { CopiedTable } from './schema.ts';
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'jobs'>;
@@ -60,7 +61,7 @@ export interface Rebuild {
  */
 export async function rebuild(
   run: Rebuild,
-  differing: ReadonlyMap<Family, ReadonlyMap<string, Project>>,
+  differing: ReadonlyMap<Family, ReadonlyMap<string, ProjectRef>>,
 ): Promise<void> {
   const of = (family: Family) => [...(differing.get(family)?.values() ?? [])];
   const { logger } = run.engines;
@@ -90,7 +91,7 @@ type Beside = (table: CopiedTable) => string;
 
 async function exchangeRebuilt(
   { engines: { clickhouse }, session }: Rebuild,
-  { tables, projects }: { tables: readonly CopiedTable[]; projects: readonly Project[] },
+  { tables, projects }: { tables: readonly CopiedTable[]; projects: readonly ProjectRef[] },
   load: (beside: Beside, scope: string) => Promise<void>,
 ): Promise<void> {
   if (projects.length === 0) return;
@@ -134,7 +135,7 @@ async function waitForInserts(
   }
 }
 
-async function rebuildEvents(run: Rebuild, projects: readonly Project[]): Promise<void> {
+async function rebuildEvents(run: Rebuild, projects: readonly ProjectRef[]): Promise<void> {
   const { clickhouse } = run.engines;
   await exchangeRebuilt(run, { tables: ['events', 'events_by_player'], projects }, async (beside, scope) => {
     await loadEvents(run.engines, projects, beside('events'), () => requireLocks(run.session));
@@ -151,7 +152,7 @@ async function rebuildEvents(run: Rebuild, projects: readonly Project[]): Promis
  * Queries read aliases from a dictionary, which is loaded again at the end: so they see the old aliases until then, and
  * all new ones after it.
  */
-async function rebuildAliases({ engines }: Rebuild, project: Project): Promise<void> {
+async function rebuildAliases({ engines }: Rebuild, project: ProjectRef): Promise<void> {
   const { postgres, clickhouse } = engines;
   await clickhouse.deleteRows(
     'player_aliases',
@@ -163,7 +164,7 @@ async function rebuildAliases({ engines }: Rebuild, project: Project): Promise<v
 }
 
 /** Reads the players in the order in which player-mirror copies them, and so with the same revisions. */
-async function rebuildPlayers(run: Rebuild, projects: readonly Project[]): Promise<void> {
+async function rebuildPlayers(run: Rebuild, projects: readonly ProjectRef[]): Promise<void> {
   const { postgres, clickhouse } = run.engines;
   const isWanted = within(projects);
   await exchangeRebuilt(run, { tables: ['players'], projects }, async (beside, scope) => {
@@ -187,7 +188,7 @@ async function rebuildPlayers(run: Rebuild, projects: readonly Project[]): Promi
   });
 }
 
-async function rebuildMessages(run: Rebuild, projects: readonly Project[]): Promise<void> {
+async function rebuildMessages(run: Rebuild, projects: readonly ProjectRef[]): Promise<void> {
   const { postgres, clickhouse, clock } = run.engines;
   const isWanted = within(projects);
   const tables = ['message_sends', 'campaign_sends', 'journey_sends'] as const;
@@ -224,7 +225,7 @@ async function rebuildMessages(run: Rebuild, projects: readonly Project[]): Prom
  * Reads the runs and steps in the order of their mirror. The steps of archived runs, which Postgres does not have, are
  * copied from the live table.
  */
-async function rebuildJourneys(run: Rebuild, projects: readonly Project[]): Promise<void> {
+async function rebuildJourneys(run: Rebuild, projects: readonly ProjectRef[]): Promise<void> {
   const { postgres, clickhouse } = run.engines;
   const isWanted = within(projects);
   const tables = ['journey_runs', 'journey_steps'] as const;
@@ -253,7 +254,7 @@ async function rebuildJourneys(run: Rebuild, projects: readonly Project[]): Prom
 }
 
 /** Members get the revision 0, below every change: a change that is published meanwhile or later wins. */
-async function rebuildMembers(run: Rebuild, projects: readonly Project[]): Promise<void> {
+async function rebuildMembers(run: Rebuild, projects: readonly ProjectRef[]): Promise<void> {
   const { postgres, clickhouse } = run.engines;
   await exchangeRebuilt(run, { tables: ['segment_members'], projects }, async (beside) => {
     const table = beside('segment_members');
@@ -307,13 +308,13 @@ async function copyChangedSince(
 }
 
 /** While rows were missing, segments may have been evaluated wrongly. */
-async function refreshSegments({ postgres, jobs }: Engines, projects: readonly Project[]): Promise<void> {
+async function refreshSegments({ postgres, jobs }: Engines, projects: readonly ProjectRef[]): Promise<void> {
   const distinct = new Map(projects.map((project) => [project.project_id, project]));
   const segments = await readOwnSegments(postgres.service, [...distinct.values()]);
   for (const segment of segments) await jobs.add(postgres.service, refreshJob(segment));
 }
 
-function within(projects: readonly Project[]): (row: Project) => boolean {
+function within(projects: readonly ProjectRef[]): (row: ProjectRef) => boolean {
   const wanted = new Set(projects.map(({ tenant_id, project_id }) => `${tenant_id} ${project_id}`));
   return ({ tenant_id, project_id }) => wanted.has(`${tenant_id} ${project_id}`);
 }

@@ -7,7 +7,8 @@ import { dropLeftovers } from './beside-queries.ts';
 import { compareCopies } from './compare-copies.ts';
 import { compareSums, type SumsRead } from './compare-sums.ts';
 import { Findings } from './findings.ts';
-import { listProjects, storeReconciliations, type Project } from './queries.ts';
+import { listProjects, storeReconciliations } from './queries.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import { rebuild } from './rebuild.ts';
 import type { ReconcileBody, ReconcileReport } from './schema.ts';
 
@@ -125,7 +126,7 @@ async function compareOnce(
   engines: Engines,
   session: Session,
   { tenant_id, wait_ms }: ReconcileBody,
-  projects: readonly Project[],
+  projects: readonly ProjectRef[],
   before?: Findings,
 ): Promise<{ read: SumsRead; findings: Findings }> {
   const findings = new Findings(before);

@@ -1,7 +1,7 @@
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
-import { PROJECT_KEY } from '../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
 import { survivorOf } from '../analytics/correction-queries.ts';
 import {
   JOIN_SURVIVOR,
@@ -10,7 +10,6 @@ import {
   type LedgerValues,
 } from '../ledger/money/ledger-queries.ts';
 import type { LedgerRow } from '../ledger/money/ledger.ts';
-import type { Project } from './queries.ts';
 
 /** Where a sum comes from: what the ledger adds up to, the totals in Postgres, or a table of ClickHouse. */
 export type SumSource = 'ledger' | 'totals' | 'events' | 'events_by_player';
@@ -19,7 +18,7 @@ export type SumSource = 'ledger' | 'totals' | 'events' | 'events_by_player';
  * A part of one sum of one player; parts of the same sum add up. `event` is empty for a total. Of an event `field` is
  * `count`, `sum_amount` or `sum_payout`: in the order of their names, the count comes first.
  */
-export interface Sum extends Project {
+export interface Sum extends ProjectRef {
   player_id: string;
   event: string;
   field: string;
@@ -28,7 +27,7 @@ export interface Sum extends Project {
 }
 
 /** One sum of one player that its sources do not agree about; integers as text. */
-export interface DifferingSum extends Project, Record<SumSource, string> {
+export interface DifferingSum extends ProjectRef, Record<SumSource, string> {
   player_id: string;
   event: string;
   field: string;
@@ -38,7 +37,7 @@ export interface DifferingSum extends Project, Record<SumSource, string> {
 export type LedgerPosition = Pick<LedgerRow, 'reference' | 'ordinal'> & { project_no: number };
 
 /** The totals of one player. */
-export interface HeldTotals extends Project {
+export interface HeldTotals extends ProjectRef {
   player_id: string;
   totals: Record<string, bigint>;
 }
@@ -116,7 +115,7 @@ export async function readTotalsPage(
   after: HeldTotals | undefined,
   limit: number,
 ): Promise<HeldTotals[]> {
-  const rows = await sql<(Project & { player_id: string } & Record<(typeof TOTALS)[number], bigint>)[]>`
+  const rows = await sql<(ProjectRef & { player_id: string } & Record<(typeof TOTALS)[number], bigint>)[]>`
     select tenant_id, project_id, player_id, ${sql(TOTALS)} from player_totals
     where ${tenant_id === undefined ? sql`true` : sql`tenant_id = ${tenant_id}`} ${
       after === undefined
@@ -141,7 +140,7 @@ export async function readSnapshot(sql: Tx): Promise<string> {
 }
 
 /** A player that was written since a snapshot (`is_recent`), or was merged into another one at any time (`is_gone`). */
-export interface ChangedPlayer extends Project {
+export interface ChangedPlayer extends ProjectRef {
   player_id: string;
   is_recent: boolean;
   is_gone: boolean;
@@ -154,7 +153,7 @@ export interface ChangedPlayer extends Project {
 export async function readChangedPlayers(
   sql: Tx,
   snapshot: string,
-  players: readonly (Project & { player_id: string })[],
+  players: readonly (ProjectRef & { player_id: string })[],
 ): Promise<ChangedPlayer[]> {
   return sql<ChangedPlayer[]>`
     select r.tenant_id, r.project_id, r.player_id, c.is_gone,

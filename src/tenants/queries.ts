@@ -4,6 +4,7 @@ import type { Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
 import type { CatalogueCurrency } from './currency-catalogue.ts';
 import type { MembershipBody } from './schema.ts';
+import type { ProjectRef } from './project-ref.ts';
 
 interface NewTenant {
   tenant_id: string;
@@ -11,9 +12,7 @@ interface NewTenant {
   base_currency: string;
 }
 
-interface NewProject {
-  tenant_id: string;
-  project_id: string;
+interface NewProject extends ProjectRef {
   name: string;
 }
 

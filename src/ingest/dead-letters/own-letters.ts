@@ -4,12 +4,11 @@ import type { AuditChange } from '../../http/audit.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { letterResourceOf } from './list.ts';
+import { letterResourceOf, type LetterPage } from './list.ts';
 import { NewestFirst, type BackState } from './newest-first.ts';
 import { positionKey, readReplays } from './queries.ts';
 import { isIncomplete, newReport, noteIncomplete, replayBlock } from './replay.ts';
 import type { ListOwnQuery, OwnReplayBody, OwnReplayReport } from './own-schema.ts';
-import type { LetterPage } from './list.ts';
 
 type Engines = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
 

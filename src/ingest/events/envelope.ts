@@ -2,14 +2,13 @@ import { storedJson } from '../../analytics/stored-json.ts';
 import { parseExact } from '../../platform/exact-json.ts';
 import { moneyOnly } from './money-only.ts';
 import type { EventBody } from './validate.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** A record that intake appends to the topic `events`: one per event. */
-export interface AcceptedEvent {
+export interface AcceptedEvent extends ProjectRef {
   ingestion_id: string;
   /** Index in the batch; 0 for a single event. ingestion_id and index identify the event in every later stage. */
   index: number;
-  tenant_id: string;
-  project_id: string;
   environment: string;
   received_at_ms: number;
   event: EventBody;
@@ -58,9 +57,7 @@ export function identityKeyOf(project_id: string, id: string): string {
  * currency's smallest unit; `properties` is an object, whose numbers the line has as {@link storedJson} writes them: readers
  * of single numbers use `parseExact`.
  */
-export interface PlayerEvent {
-  tenant_id: string;
-  project_id: string;
+export interface PlayerEvent extends ProjectRef {
   event: string;
   player_id: string;
   occurred_at: number;

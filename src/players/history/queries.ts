@@ -7,6 +7,7 @@ import { listAuditRowsOf, type ListedAuditRow } from '../../tenants/audit/querie
 import type { PlayerRef } from '../player-ref.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { Platform } from '../../platform/platform.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** What the history of a player is read from. */
 export type HistoryDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'>;
@@ -31,9 +32,7 @@ export function positionOf(row: {
 }
 
 /** A player of a project, with all ids that its events in ClickHouse may have. */
-export interface EventOwner {
-  tenant_id: string;
-  project_id: string;
+export interface EventOwner extends ProjectRef {
   event_player_ids: readonly string[];
 }
 

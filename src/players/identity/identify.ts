@@ -13,17 +13,13 @@ import { findNamed, insertPlayer, isActiveCurrency, linkAnonymousId, markConflic
 import { mergePlayer } from './merge-queries.ts';
 import type { IdentifyBody, IdentifyResult, Traits } from './schema.ts';
 import type { Platform } from '../../platform/platform.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 interface Deps extends Pick<Platform, 'postgres' | 'clock'> {
   /** Their rows of a player are moved when players are merged. */
   dependents: readonly PlayerDependent[];
   /** The key under which protections of erased people are kept. */
   erasure_key: Buffer;
-}
-
-interface Scope {
-  tenant_id: string;
-  project_id: string;
 }
 
 /**
@@ -34,7 +30,7 @@ interface Scope {
  * results is a write conflict and is retried. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE
  * (repeated write conflicts) or CONFLICT (the sum of the totals does not fit a 64-bit integer).
  */
-export async function identify(deps: Deps, scope: Scope, body: IdentifyBody): Promise<IdentifyResult> {
+export async function identify(deps: Deps, scope: ProjectRef, body: IdentifyBody): Promise<IdentifyResult> {
   try {
     return await retryConflicts(() =>
       deps.postgres.asTenant(scope.tenant_id, (tx) => identifyOnce(deps, tx, scope, body)),
@@ -50,7 +46,12 @@ export async function identify(deps: Deps, scope: Scope, body: IdentifyBody): Pr
   }
 }
 
-async function identifyOnce(deps: Deps, tx: Tx, scope: Scope, body: IdentifyBody): Promise<IdentifyResult> {
+async function identifyOnce(
+  deps: Deps,
+  tx: Tx,
+  scope: ProjectRef,
+  body: IdentifyBody,
+): Promise<IdentifyResult> {
   const code = body.traits?.default_currency_code;
   const [named, isKnownCurrency] = await Promise.all([
     findNamed(tx, scope, body),
@@ -76,7 +77,7 @@ async function identifyOnce(deps: Deps, tx: Tx, scope: Scope, body: IdentifyBody
 async function write(
   { clock, dependents, erasure_key }: Deps,
   tx: Tx,
-  ref: Scope & { player_id: string },
+  ref: ProjectRef & { player_id: string },
   { anonymous_id, external_id, traits = {} }: IdentifyBody,
   { target, set_external_id, link_anonymous_id, merge, conflict }: Decision,
 ): Promise<void> {

@@ -1,13 +1,9 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { GivenIds, Named, NamedPlayer } from './decide.ts';
-
-interface Scope {
-  tenant_id: string;
-  project_id: string;
-}
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** A player to be created. `external_id` and `anonymous_id` must not belong to another player. */
-export interface NewPlayer extends Scope {
+export interface NewPlayer extends ProjectRef {
   player_id: string;
   external_id: string | null;
   anonymous_id: string | null;
@@ -18,7 +14,11 @@ export interface NewPlayer extends Scope {
  * The players to which the ids belong; for a player that was merged away, its survivor. For a join instead of `lateral …
  * offset 0` the planner may choose to scan the table.
  */
-export async function findNamed(tx: Tx, { tenant_id, project_id }: Scope, given: GivenIds): Promise<Named> {
+export async function findNamed(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  given: GivenIds,
+): Promise<Named> {
   const rows = await tx<(NamedPlayer & { named_by: keyof Named })[]>`
     with named as (
       select 'by_anonymous_id' as named_by, player_id
@@ -77,7 +77,7 @@ export async function insertPlayer(tx: Tx, player: NewPlayer, now: Date): Promis
 /** Links the anonymous_id to the player and marks the player as changed. False when it was linked in the meantime. */
 export async function linkAnonymousId(
   tx: Tx,
-  link: Scope & { player_id: string; anonymous_id: string },
+  link: ProjectRef & { player_id: string; anonymous_id: string },
   now: Date,
 ): Promise<boolean> {
   const { tenant_id, project_id, player_id, anonymous_id } = link;
@@ -103,7 +103,11 @@ export async function linkAnonymousId(
 }
 
 /** Sets the status of an active player to `conflict`; an exclusion, a ban or a deletion stays. */
-export async function markConflict(tx: Tx, player: Scope & { player_id: string }, now: Date): Promise<void> {
+export async function markConflict(
+  tx: Tx,
+  player: ProjectRef & { player_id: string },
+  now: Date,
+): Promise<void> {
   const { tenant_id, project_id, player_id } = player;
   await tx`
     with marked as (

@@ -1,9 +1,8 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { recordExclusions } from './record-queries.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 
-interface Pair {
-  tenant_id: string;
-  project_id: string;
+interface Pair extends ProjectRef {
   player_id: string;
   into_player_id: string;
 }

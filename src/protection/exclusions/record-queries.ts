@@ -1,5 +1,6 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /**
  * What began or ended a time in which a player gets nothing; `erasure`: an excluded person was forgotten, and registered
@@ -16,9 +17,7 @@ export interface EventCause {
 }
 
 /** Why a player's exclusion or break may have changed. */
-export interface ExclusionCause {
-  tenant_id: string;
-  project_id: string;
+export interface ExclusionCause extends ProjectRef {
   player_id: string;
   source: ExclusionSource;
   /** Since when the player is excluded, or not any more, as the event says. */

@@ -1,13 +1,11 @@
 import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
-import { PROJECT_KEY } from '../../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 import { KYC_KINDS, MAX_RELEVANT, type KycDecision, type KycState, type KycStatus } from './decide.ts';
 
-interface Ref {
-  tenant_id: string;
-  project_id: string;
+interface Ref extends ProjectRef {
   player_id: string;
 }
 

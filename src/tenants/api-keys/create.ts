@@ -6,11 +6,10 @@ import { newId } from '../../platform/ids.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { listedApiKeyOf, type CreateApiKeyBody, type createdApiKey } from './schema.ts';
 import { insertApiKey } from './queries.ts';
+import type { ProjectRef } from '../project-ref.ts';
 
 /** Project, name, environment and rate of a new key. */
-export interface ApiKeyRequest extends CreateApiKeyBody {
-  tenant_id: string;
-  project_id: string;
+export interface ApiKeyRequest extends CreateApiKeyBody, ProjectRef {
   environment: ApiKeyEnvironment;
 }
 

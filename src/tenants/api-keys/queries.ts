@@ -1,10 +1,9 @@
 import type { PendingQuery } from 'postgres';
 import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import type { ProjectRef } from '../project-ref.ts';
 
-export interface NewApiKey {
-  tenant_id: string;
-  project_id: string;
+export interface NewApiKey extends ProjectRef {
   key_id: string;
   name: string;
   environment: string;

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/field-schemas.ts';
-import { API_KEYS_CHANNEL, API_KEY_ENVIRONMENTS } from '../../http/auth/api-key.ts';
-import type { ApiKeyEnvironment } from '../../http/auth/api-key.ts';
+import { API_KEYS_CHANNEL, API_KEY_ENVIRONMENTS, type ApiKeyEnvironment } from '../../http/auth/api-key.ts';
 import type { Authenticators } from '../../http/auth/authenticators.ts';
 import type { SessionPrincipal } from '../../http/auth/session.ts';
 import { ApiError } from '../../errors.ts';
