@@ -12,7 +12,7 @@ export function fitsPage({ is_beyond }: PagedEvent): boolean {
 }
 
 /**
- * The rows of a query of events, of which those beyond the parameter `page_bytes` come without their properties: a page
+ * The rows of a query of events; rows beyond the parameter `page_bytes` come without their properties: a page
  * of events of a megabyte each would be held in memory several times. The query has occurred_ms, ingestion_id,
  * event_index and properties, the newest first. `page_bytes` is {@link MAX_PAGE_BYTES}, less what the page has already.
  */

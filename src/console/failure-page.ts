@@ -5,7 +5,7 @@ import type { FailureReason } from './sign-in-failed.ts';
 
 const STYLE = `:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:4rem auto;padding:0 1rem}`;
 
-/** Stricter than that of the console's pages: no script, and this style alone. */
+/** Stricter than the policy of the console's pages: no script, and only this style. */
 const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,

@@ -153,7 +153,7 @@ function queryOf(request: FastifyRequest): URLSearchParams {
   return new URLSearchParams(query.join('?'));
 }
 
-/** The value of a parameter; undefined when there is none, or there are several, of which none can be trusted. */
+/** The value of a parameter; undefined when there is none, or several: then none can be trusted. */
 function only(parameters: URLSearchParams, name: string): string | undefined {
   const [value, second] = parameters.getAll(name);
   return second === undefined ? value : undefined;

@@ -150,7 +150,7 @@ export interface AuditedCall {
   request_id: string;
 }
 
-/** Writes changes of calls to the audit log with one statement, and none of those of which nothing differs. */
+/** Writes the changes of calls in which something differs to the audit log, with one statement. */
 export type WriteAuditRows = (
   tx: Tx,
   changes: readonly { call: AuditedCall; change: AuditedChange }[],

@@ -42,7 +42,7 @@ export class EndpointBulkhead {
 
   /**
    * Runs `work` now or later. Rejects or throws SERVICE_UNAVAILABLE or TooBusy when `work` was not begun. `tenant_id` is
-   * the caller's; callers of whom none is known are treated as one tenant.
+   * the caller's; callers without a known tenant are treated as one tenant.
    */
   run<T>(tenant_id: string | undefined, work: () => Maybe<T>): Maybe<T> {
     const turn = this.#bulkhead.enter(tenant_id);

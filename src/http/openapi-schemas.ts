@@ -4,8 +4,8 @@ type Json = Record<string, unknown>;
 type Io = 'input' | 'output';
 
 /** Formats whose patterns of zod say no more than the format does. */
-const TOLD_BY_FORMAT = ['uuid', 'date-time', 'date', 'uri'];
-/** zod's pattern of `z.guid()`; that of `z.uuid()` allows less than the format. */
+const IMPLIED_BY_FORMAT = ['uuid', 'date-time', 'date', 'uri'];
+/** zod's pattern of `z.guid()`. The pattern of `z.uuid()` allows less than the format. */
 const ANY_UUID = z.toJSONSchema(z.guid()).pattern;
 const IN_COMPONENTS = '#/components/schemas/';
 
@@ -66,8 +66,8 @@ function make(schema: z.ZodType, io: Io): Made {
 
 function shorten(json: z.core.JSONSchema.BaseSchema, io: Io): void {
   const { format, pattern } = json;
-  const isTold = io === 'output' ? TOLD_BY_FORMAT.includes(format ?? '') : pattern === ANY_UUID;
-  if (isTold) delete json.pattern;
+  const isImplied = io === 'output' ? IMPLIED_BY_FORMAT.includes(format ?? '') : pattern === ANY_UUID;
+  if (isImplied) delete json.pattern;
   // zod limits integers to 2^53 - 1; responses contain larger integers with all their digits.
   if (io === 'input' || json.type !== 'integer') return;
   if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;

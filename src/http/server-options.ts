@@ -9,7 +9,7 @@ export const LARGE_BODY_BYTES = 1024 * 1024;
 export const BODY_BYTES = 128 * 1024;
 /** A request must have arrived whole by then, so that callers who send a byte now and then hold no connection. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** How often it is looked for requests that are late. */
+/** How often Node looks for late requests. */
 const CHECK_MS = 1_000;
 
 /**

@@ -36,8 +36,8 @@ export function addressText(
 }
 
 /**
- * What is wrong with an address when it is the text of an empty value; undefined: it is not. Everybody whose address is
- * missing would be one person, and the exclusion of one would be that of all.
+ * What is wrong with an address when it is the text of an empty value; undefined: it is not. All players without an
+ * address would be one person, and the exclusion of one would exclude all.
  */
 export function emptyFault(field: string, address: string): string | undefined {
   if (!address.replace(/^@/, '').split('@').every(isEmptyId)) return undefined;

@@ -27,7 +27,7 @@ export interface ExclusionRow {
 }
 export type ListedExclusion = ExclusionRow & { accepted_us: bigint };
 
-/** What the list is narrowed to; `player_id` is that of a survivor, and includes the players merged into it. */
+/** The filters of the list; `player_id` names a survivor, and includes the players merged into it. */
 export interface ExclusionFilters {
   state?: 'active' | 'ended' | undefined;
   kind?: 'self_exclusion' | 'cooldown' | undefined;

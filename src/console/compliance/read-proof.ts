@@ -15,7 +15,7 @@ import {
 import type { ExclusionProof } from './schema.ts';
 import type { Platform } from '../../platform/platform.ts';
 
-/** Rows of a kind that are read of one player; nobody gets as many messages in a life. */
+/** Rows of a kind that are read of one player: more messages than one player gets. */
 const MAX_ROWS = 10_000;
 /** Others with the same address whose messages are read. */
 const MAX_SHARING = 1_000;

@@ -99,7 +99,7 @@ interface PassedHeader {
 
 /** The connection of a caller. */
 interface Caller {
-  /** The address of the client; behind a proxy that is not trusted, that of the proxy. */
+  /** The address of the client, or of the proxy when it is not trusted. */
   readonly ip: string;
 }
 

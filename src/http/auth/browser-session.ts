@@ -56,7 +56,7 @@ export function sessionId(header: string | undefined): string | undefined {
   return id !== undefined && SESSION_ID.test(id) ? id : undefined;
 }
 
-/** The cookie of this name in a Cookie header; undefined when there is none, or several, of which none can be trusted. */
+/** The cookie of this name in a Cookie header; undefined when there is none, or several: then none can be trusted. */
 export function cookieOf(header: string | undefined, name: string): string | undefined {
   const [value, second] = (header ?? '')
     .split(';')

@@ -17,7 +17,7 @@ export const MONEY_PROPERTIES: readonly { name: string; text: RegExp | undefined
   { name: 'bet_id', text: undefined },
 ];
 
-/** The events of which the catalogue defines a property. */
+/** The events that have the property in the catalogue. */
 export function eventsWith(property: string): string[] {
   return Object.entries(EVENTS).flatMap(([event, { properties }]) =>
     Object.hasOwn(properties, property) ? [event] : [],

@@ -69,7 +69,7 @@ export function chunkOwner({ tenant_id, export_id }: ExportRef, run_id: string, 
 
 /**
  * The task `export-player`: reads the files page by page into a zip, and keeps that in encrypted chunks, so that neither the
- * memory nor the disk of this process holds it. A repeated run makes the file anew; readers see that of the run that ended.
+ * memory nor the disk of this process holds it. A repeated run makes the file anew; readers see the file of the run that ended.
  */
 export async function runExportJob(deps: ExportDeps, payload: unknown, stop: AbortSignal): Promise<void> {
   const { postgres, clock, logger } = deps;

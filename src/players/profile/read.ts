@@ -20,7 +20,7 @@ export async function requirePlayer(postgres: Postgres, ref: PlayerRef): Promise
 }
 
 /**
- * The filters of a list, `player_id` as that of the survivor where it names a merged player. An id that no player has
+ * The filters of a list; a `player_id` of a merged player becomes the id of the survivor. An id that no player has
  * stays as it is, and the list is empty.
  */
 export async function withListedPlayer<T extends { player_id?: string | undefined }>(

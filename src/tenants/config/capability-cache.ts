@@ -34,7 +34,7 @@ interface CacheOptions extends Pick<Platform, 'clock' | 'logger'> {
 
 /**
  * Caches tenants' capabilities for at most 30 s (spec part 8). A notification of a change expires the tenant's entry, so
- * no entry is older than the last change of which this process was notified. While Postgres does not answer, the last
+ * no entry is older than the last notification that this process got. While Postgres does not answer, the last
  * known capability is used, for at most 15 minutes.
  */
 export class TenantCapabilityCache {

@@ -17,7 +17,7 @@ export function selectTenantConfig(sql: Tx, tenant_id: string): PendingQuery<Ten
     where t.tenant_id = ${tenant_id}`;
 }
 
-/** Which system keeps the KYC status, as somebody has chosen it; null or no row: nobody has. */
+/** The chosen system that keeps the KYC status; null or no row: none was chosen. */
 export function selectChosenKycModel(
   sql: Tx,
   tenant_id: string,
@@ -46,7 +46,7 @@ export function lockTenantSettings(tx: Tx, tenant_id: string): PendingQuery<Tena
     for no key update`;
 }
 
-/** `chooses_kyc_model`: somebody has said which one; it stays chosen. */
+/** `chooses_kyc_model`: the change names a model; from then on one is chosen. */
 export async function updateTenantConfig(
   tx: Tx,
   tenant_id: string,

@@ -7,7 +7,7 @@ import type {
   VipCheck,
 } from './rule.ts';
 
-/** A value in one currency, in its smallest unit, of which there are 10^scale in a whole one. */
+/** A value in the smallest unit of a currency; a whole unit has 10^scale of them. */
 export interface ValueIn {
   amount: bigint;
   scale: number;

@@ -19,7 +19,7 @@ export interface NeededConsent {
 /** Players at risk who get no messages on bonuses. */
 export interface BarredRisk {
   levels: readonly RiskLevel[];
-  /** Nor does a player of whom the risk is not known. */
+  /** A player without a known risk gets none either. */
   is_required: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface MessageRules {
 
 /**
  * The rules of `effectiveRules` that apply to messages, as data for the gate of messages: it refuses a message exactly
- * when `violations` with `at: 'message'` finds a broken rule, whatever its severity, since nobody is there to be warned.
+ * when `violations` with `at: 'message'` finds a broken rule, whatever its severity: no person would see a warning.
  * Statuses are not included: the gate lets no message pass to players whom one protects.
  */
 export function messageRulesOf(rules: readonly LicenceRule[], channel: ConsentChannel): MessageRules {

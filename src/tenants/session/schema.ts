@@ -17,7 +17,9 @@ export const sessionResource = z.object({
       time_zone: z
         .string()
         .nullable()
-        .describe('That of players without one, as the quiet hours of the tenant say; null: not configured'),
+        .describe(
+          'The time zone of players without one, from the quiet hours of the tenant; null: not configured',
+        ),
       projects: z.array(z.object({ id: z.uuid(), name: z.string() })),
     }),
   ),
