@@ -5,7 +5,7 @@ import type { Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
 import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
 import type { WorkQuery } from '../platform/postgres/work-watch.ts';
-import type { Channel } from '../tenants/config/catalogue.ts';
+import type { Channel } from '../tenants/config/channels.ts';
 
 /** A stage of a message whose event is to be on the log. */
 export interface ReachedStage extends ProjectRef {

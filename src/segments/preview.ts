@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Channel } from '../tenants/config/catalogue.ts';
+import type { Channel } from '../tenants/config/channels.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Platform } from '../platform/platform.ts';
 import { requireReferences } from './change.ts';

@@ -3,7 +3,7 @@ import { MESSAGE_STATUSES } from '../analytics/message-status.ts';
 import { PAGE_QUERY } from '../http/keyset-page.ts';
 import { nameSchemas } from '../http/field-schemas.ts';
 import { PLAYER_STATUSES } from '../players/profile/schema.ts';
-import { CHANNELS } from '../tenants/config/catalogue.ts';
+import { CHANNELS } from '../tenants/config/channels.ts';
 import { AGGREGATES } from './language/conditions.ts';
 import { MONEY_UNIT } from './language/fields.ts';
 import { HARM_CODES } from './language/harm.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nameSchemas, trimmedText } from '../http/field-schemas.ts';
 import { HARM_CODES } from './language/harm.ts';
-import { CHANNELS } from '../tenants/config/catalogue.ts';
+import { CHANNELS } from '../tenants/config/channels.ts';
 
 export const REFRESH_STRATEGIES = ['realtime', 'scheduled', 'manual'] as const;
 export type RefreshStrategy = (typeof REFRESH_STRATEGIES)[number];

@@ -10,7 +10,7 @@ import { DEAD_LETTER_REASONS } from '../../src/ingest/events/envelope.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { KYC_STATUSES } from '../../src/protection/kyc/decide.ts';
 import { MATCHED_IDS } from '../../src/players/profile/search.ts';
-import { CHANNELS } from '../../src/tenants/config/catalogue.ts';
+import { CHANNELS } from '../../src/tenants/config/channels.ts';
 import type { Fixture, Tenant } from '../http/api-fixture.ts';
 import { sharedFixture } from '../http/shared-fixture.ts';
 

@@ -1,7 +1,7 @@
 import { it } from 'vitest';
 import { ApiError } from '../../src/errors.ts';
 import { CUSTOM_PREFIX, EVENTS } from '../../src/ingest/events/catalogue.ts';
-import { CHANNELS } from '../../src/tenants/config/catalogue.ts';
+import { CHANNELS } from '../../src/tenants/config/channels.ts';
 import { MESSAGE_STATUSES } from '../../src/analytics/message-status.ts';
 import {
   AGGREGATES,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Platform } from '../../platform/platform.ts';
 import { Fence } from '../../protection/fence.ts';
-import { DEPARTURE_MS } from '../../ingest/intake/accept.ts';
+import { DEPARTURE_MS } from '../../ingest/intake/exclusions.ts';
 import { selectProtected, type Protected, selectRecheck, type RecheckFacts } from './admission-queries.ts';
 import { type GrantRow, termsOfGrant } from './grant-row.ts';
 import { ApiError } from '../../errors.ts';

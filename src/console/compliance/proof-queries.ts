@@ -3,7 +3,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { holdersSql, keyOfPlayer } from '../../protection/exclusions/address-queries.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
-import { CHANNELS, type Channel } from '../../tenants/config/catalogue.ts';
+import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
 import { originSql } from './exclusion-queries.ts';
 
 /** A message or a bonus that a provider or a platform was given, or may have been. */

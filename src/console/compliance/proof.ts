@@ -1,4 +1,4 @@
-import { DEPARTURE_MS } from '../../ingest/intake/accept.ts';
+import { DEPARTURE_MS } from '../../ingest/intake/exclusions.ts';
 import { endOf } from './exclusion-json.ts';
 import type { ExclusionRow } from './exclusion-queries.ts';
 import type { BlockedItem, HandedRow, MergeRow } from './proof-queries.ts';

@@ -3,7 +3,7 @@ import { EVIDENCE, RULE_POINTS, RULE_SEVERITIES } from '../../tenants/licence/ru
 import { PROTECTION_CODES } from '../../engage/messaging/send-row.ts';
 import { nameSchemas, timestampWithOffset, trimmedText } from '../../http/field-schemas.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
-import { CHANNELS } from '../../tenants/config/catalogue.ts';
+import { CHANNELS } from '../../tenants/config/channels.ts';
 
 const range = {
   from: timestampWithOffset.describe('At this time or later').optional(),

@@ -1,6 +1,6 @@
 import type { PendingQuery } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { CampaignStatus } from '../campaigns/schema.ts';
 import type { JourneyStatus } from '../journeys/graph/schema.ts';

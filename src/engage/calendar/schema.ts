@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { nameSchemas, timestampWithOffset } from '../../http/field-schemas.ts';
-import { CHANNELS } from '../../tenants/config/catalogue.ts';
+import { CHANNELS } from '../../tenants/config/channels.ts';
 import { CAMPAIGN_STATUSES } from '../campaigns/schema.ts';
 import { JOURNEY_STATUSES } from '../journeys/graph/schema.ts';
 

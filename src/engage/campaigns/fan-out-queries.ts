@@ -1,6 +1,6 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { RuleProduct } from '../../tenants/licence/rule.ts';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import { recipientOf, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';

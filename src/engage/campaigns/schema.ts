@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { nameSchemas, timestampWithOffset, trimmedText } from '../../http/field-schemas.ts';
 import { CUSTOM_PREFIX } from '../../ingest/events/catalogue.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
-import { CHANNELS } from '../../tenants/config/catalogue.ts';
+import { CHANNELS } from '../../tenants/config/channels.ts';
 
 export const CAMPAIGN_TYPES = ['broadcast', 'triggered', 'journey'] as const;
 export type CampaignType = (typeof CAMPAIGN_TYPES)[number];

@@ -1,4 +1,4 @@
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { CampaignRef, VariantRow } from './queries.ts';
 

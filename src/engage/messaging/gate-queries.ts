@@ -2,7 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import type { QuietHours } from './quiet-hours.ts';
 import type { SkipCode } from './send-row.ts';
 import { isSameAddressSql } from './suppression-queries.ts';

@@ -1,7 +1,7 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { licenceRulesOf, readTenantConfig } from '../../tenants/config/read.ts';
 import type { TenantConfig } from '../../tenants/config/schema.ts';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import { messageRulesOf } from '../../tenants/licence/message-gate.ts';
 import type { Gate, GateRules } from './gate-queries.ts';
 import { quietUntilMs, quietZones } from './quiet-hours.ts';

@@ -2,7 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { Suppression } from '../providers/message.ts';
 import type { ScopePlayer } from '../templates/player-scope.ts';

@@ -3,7 +3,7 @@ import { NIL_ID } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import { addressedSql, type AddressedPlayer } from '../../protection/fence-queries.ts';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 
 /**
  * Messages that wait to be sent, and the provider that sends them: those of a campaign, or those of a journey that go

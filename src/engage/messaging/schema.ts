@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../http/field-schemas.ts';
 import { RULE_PRODUCTS } from '../../tenants/licence/rule.ts';
-import { CHANNELS } from '../../tenants/config/catalogue.ts';
+import { CHANNELS } from '../../tenants/config/channels.ts';
 import { SEND_STATUSES } from '../../analytics/message-status.ts';
 import { FAILURE_CODES, SKIP_CODES } from './send-row.ts';
 

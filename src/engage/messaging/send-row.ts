@@ -1,5 +1,5 @@
 import type { SendStatus } from '../../analytics/message-status.ts';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 
 /**
  * Why a message was skipped (spec part 2), by the gate or because of its campaign or template. The gate's codes are in

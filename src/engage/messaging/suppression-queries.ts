@@ -2,7 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { Address } from '../../protection/exclusions/address-queries.ts';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import type { SuppressionReason } from './suppressions/schema.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { CHANNELS, type Channel } from '../../tenants/config/catalogue.ts';
+import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
 
 /** The player, channel and address that an unsubscribe link is for. */
 export interface Unsubscriber {

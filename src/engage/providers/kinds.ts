@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { z } from 'zod';
 import { trimmedText } from '../../http/field-schemas.ts';
-import { CHANNELS, type Channel } from '../../tenants/config/catalogue.ts';
+import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
 import { trimEnd } from '../../platform/trim-end.ts';
 
 export const PROVIDER_KINDS = ['smtp', 'sendgrid', 'twilio', 'fcm', 'sandbox'] as const;

@@ -1,4 +1,4 @@
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 
 /** A rendered message to one recipient, as a transport gets it. */
 export interface Message {

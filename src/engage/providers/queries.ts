@@ -3,7 +3,7 @@ import { plainArray } from '../../platform/postgres/arrays.ts';
 import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import type { ProviderKind } from './kinds.ts';
 import type { ProviderFilters } from './schema.ts';
 

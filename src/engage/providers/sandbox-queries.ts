@@ -1,5 +1,5 @@
 import type { PendingQuery } from 'postgres';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import type { Message } from './message.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProviderRef } from './queries.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nameSchemas, trimmedText } from '../../http/field-schemas.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
-import { CHANNELS } from '../../tenants/config/catalogue.ts';
+import { CHANNELS } from '../../tenants/config/channels.ts';
 import { PROVIDER_KINDS } from './kinds.ts';
 
 export const PROVIDER_STATUSES = ['active', 'paused'] as const;

@@ -1,4 +1,4 @@
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import type { Rendered } from './render.ts';
 
 /** The page is framed by the console alone. What a template brings cannot run, load, or reach the page around it. */

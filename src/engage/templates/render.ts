@@ -8,7 +8,7 @@ import {
   type TopLevelToken,
 } from 'liquidjs';
 import { ApiError, type Issue } from '../../errors.ts';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import { BoundedContext, prepare } from './bounds.ts';
 import { GrammarError } from './grammar/lexer.ts';
 import { undefinedFilter } from './grammar/filter-names.ts';

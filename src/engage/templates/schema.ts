@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nameSchemas, trimmedText } from '../../http/field-schemas.ts';
 import { RULE_PRODUCTS } from '../../tenants/licence/rule.ts';
-import { CHANNELS } from '../../tenants/config/catalogue.ts';
+import { CHANNELS } from '../../tenants/config/channels.ts';
 
 export const TEMPLATE_STATUSES = ['draft', 'active', 'archived'] as const;
 export type TemplateStatus = (typeof TEMPLATE_STATUSES)[number];

@@ -7,21 +7,7 @@ import { exactJson, parseExact } from '../../platform/exact-json.ts';
 import type { NewRecord } from '../../platform/event-log/port.ts';
 import { newId } from '../../platform/ids.ts';
 import { isUtf8 } from 'node:buffer';
-
-/**
- * How long after an event that protects a player is on the log its 202 leaves, in milliseconds. Code that looked at the
- * player before that may still act on it for so long, and no longer: so nothing of it begins after the 202 (bonuses,
- * "An exclusion counts from its 202"). Longer than the fold usually lags, short for the player who waits.
- */
-export const DEPARTURE_MS = 250;
-
-/** Events after which a player may be granted nothing. */
-const PROTECTING: ReadonlySet<unknown> = new Set(['self_exclusion_set', 'cooldown_entered']);
-
-/** Whether an accepted event of this name protects its player. */
-function isProtecting(event: string): boolean {
-  return PROTECTING.has(event);
-}
+import { isProtecting } from './exclusions.ts';
 
 /** The answer to a batch (spec part 6); `index` is the event's index in the batch. */
 export interface BatchResult {

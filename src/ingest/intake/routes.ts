@@ -8,7 +8,8 @@ import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { RatePolicy, RateVerdict } from '../../platform/rate-limit/port.ts';
 import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
-import { acceptBatch, acceptEvent, stampFor, type Accepted, type JsonBody, DEPARTURE_MS } from './accept.ts';
+import { acceptBatch, acceptEvent, stampFor, type Accepted, type JsonBody } from './accept.ts';
+import { DEPARTURE_MS } from './exclusions.ts';
 import type { Platform } from '../../platform/platform.ts';
 
 export interface IntakeDeps extends Pick<Platform, 'rateLimiter' | 'eventLog' | 'clock' | 'metrics'> {

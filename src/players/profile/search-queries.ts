@@ -1,6 +1,6 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { keyOfText } from '../../protection/exclusions/address-queries.ts';
 import type { MatchedId, SoughtIds } from './search.ts';

@@ -2,7 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import { EMPTY_IDS } from '../../platform/empty-ids.ts';
 import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 
 type Fragment = PendingQuery<Row[]>;
 

@@ -2,7 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
-import type { Channel } from '../../tenants/config/catalogue.ts';
+import type { Channel } from '../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { AddressKind } from './erasure-key.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { unsafeText } from '../../ingest/events/text-safety.ts';
-import { CHANNELS, type Channel } from '../../tenants/config/catalogue.ts';
+import { CHANNELS, type Channel } from '../../tenants/config/channels.ts';
 import { MESSAGE_STATUSES, type MessageStatus } from '../../analytics/message-status.ts';
 import { ATTRIBUTE_PREFIX } from './fields.ts';
 import type { Comparison } from './forms.ts';

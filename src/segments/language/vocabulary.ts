@@ -7,7 +7,7 @@ import {
   type EventName,
   type PropertySchema,
 } from '../../ingest/events/catalogue.ts';
-import { CHANNELS } from '../../tenants/config/catalogue.ts';
+import { CHANNELS } from '../../tenants/config/channels.ts';
 import {
   aggregateEntry,
   AGGREGATES,

@@ -1,10 +1,6 @@
 import type { Jurisdiction } from '../licence/rule.ts';
 import { LICENCE_RULES } from '../licence/rules.ts';
 
-/** The channels on which players get messages (spec part 2). */
-export const CHANNELS = ['email', 'sms', 'push'] as const;
-export type Channel = (typeof CHANNELS)[number];
-
 /** The kinds of games that operators offer, with the labels of admin forms. */
 const VERTICALS = {
   casino: 'Casino',

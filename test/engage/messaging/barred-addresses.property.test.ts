@@ -16,7 +16,7 @@ import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import { exclusionsOfPlayers } from '../../../src/protection/exclusions/merge-queries.ts';
 import { mergePlayer } from '../../../src/players/identity/merge-queries.ts';
 import { softDeletePlayer } from '../../../src/players/profile/queries.ts';
-import { CHANNELS, type Channel } from '../../../src/tenants/config/catalogue.ts';
+import { CHANNELS, type Channel } from '../../../src/tenants/config/channels.ts';
 import { runs } from '../../engines/effort.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
 

@@ -7,7 +7,7 @@ import { JURISDICTIONS, RISK_LEVELS, RULE_PRODUCTS } from '../../../src/tenants/
 import { recipientOf, verdictSql, type Gate } from '../../../src/engage/messaging/gate-queries.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import { textArray } from '../../../src/platform/postgres/arrays.ts';
-import { CHANNELS } from '../../../src/tenants/config/catalogue.ts';
+import { CHANNELS } from '../../../src/tenants/config/channels.ts';
 import { LICENCE_RULES } from '../../../src/tenants/licence/rules.ts';
 import { player, RULE_EXAMPLES } from '../../tenants/licence/rule-examples.ts';
 import { runs } from '../../engines/effort.ts';

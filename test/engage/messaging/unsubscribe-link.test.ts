@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CHANNELS } from '../../../src/tenants/config/catalogue.ts';
+import { CHANNELS } from '../../../src/tenants/config/channels.ts';
 import {
   readUnsubscribeToken,
   unsubscribeHeaders,

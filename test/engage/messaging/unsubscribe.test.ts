@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Channel } from '../../../src/tenants/config/catalogue.ts';
+import type { Channel } from '../../../src/tenants/config/channels.ts';
 import { unsubscribeHeaders } from '../../../src/engage/messaging/unsubscribe-link.ts';
 import type { Answer } from '../../engines/http-client.ts';
 import type { Fixture, Tenant } from '../../http/api-fixture.ts';

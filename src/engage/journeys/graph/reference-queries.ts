@@ -1,7 +1,7 @@
 import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { RuleProduct } from '../../../tenants/licence/rule.ts';
-import type { Channel } from '../../../tenants/config/catalogue.ts';
+import type { Channel } from '../../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { isUuid } from '../../../platform/ids.ts';
 import type { Found, References } from './references.ts';

@@ -1,6 +1,6 @@
 import { ApiError } from '../../../errors.ts';
 import type { Postgres } from '../../../platform/postgres/port.ts';
-import type { Channel } from '../../../tenants/config/catalogue.ts';
+import type { Channel } from '../../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { playerScope, type ScopePlayer } from '../../templates/player-scope.ts';
 import { scopeBonusFor } from '../../templates/preview.ts';

@@ -3,7 +3,7 @@ import type { RuleProduct } from '../../../tenants/licence/rule.ts';
 import type { PlayerRef } from '../../../players/player-ref.ts';
 import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
-import type { Channel } from '../../../tenants/config/catalogue.ts';
+import type { Channel } from '../../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import {
   capUseSql,

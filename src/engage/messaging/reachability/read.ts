@@ -3,7 +3,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import type { Postgres } from '../../../platform/postgres/port.ts';
 import { playerNotFound, requirePlayer } from '../../../players/profile/read.ts';
 import type { PlayerRef } from '../../../players/player-ref.ts';
-import { CHANNELS, type Channel } from '../../../tenants/config/catalogue.ts';
+import { CHANNELS, type Channel } from '../../../tenants/config/channels.ts';
 import { readOwnConfig } from '../../../tenants/config/read.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import type { Gate } from '../gate-queries.ts';

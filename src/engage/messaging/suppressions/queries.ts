@@ -1,4 +1,4 @@
-import { CHANNELS, type Channel } from '../../../tenants/config/catalogue.ts';
+import { CHANNELS, type Channel } from '../../../tenants/config/channels.ts';
 import {
   beyond,
   microseconds,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PAGE_QUERY } from '../../../http/keyset-page.ts';
 import { nameSchemas, trimmedText } from '../../../http/field-schemas.ts';
 import { emailFault, emptyFault, phoneFault, plainAddress } from '../../../players/address-text.ts';
-import { CHANNELS, type Channel } from '../../../tenants/config/catalogue.ts';
+import { CHANNELS, type Channel } from '../../../tenants/config/channels.ts';
 
 export const SUPPRESSION_REASONS = ['bounce', 'complaint', 'unsubscribe', 'manual'] as const;
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number];

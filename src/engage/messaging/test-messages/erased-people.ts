@@ -5,7 +5,7 @@ import {
   type Protection,
 } from '../../../protection/exclusions/kept-queries.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
-import type { Channel } from '../../../tenants/config/catalogue.ts';
+import type { Channel } from '../../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import type { SkipCode } from '../send-row.ts';
 import { selectIsHeld } from './queries.ts';

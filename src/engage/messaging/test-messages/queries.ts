@@ -2,7 +2,7 @@ import type { PendingQuery } from 'postgres';
 import type { RuleProduct } from '../../../tenants/licence/rule.ts';
 import { holdersSql, keyOfText } from '../../../protection/exclusions/address-queries.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
-import type { Channel } from '../../../tenants/config/catalogue.ts';
+import type { Channel } from '../../../tenants/config/channels.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { addressVerdictSql, verdictSql, type Gate } from '../gate-queries.ts';
 import type { SkipCode } from '../send-row.ts';

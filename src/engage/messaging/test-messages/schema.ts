@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nameSchemas, trimmedText } from '../../../http/field-schemas.ts';
 import { plainAddress } from '../../../players/address-text.ts';
-import { CHANNELS } from '../../../tenants/config/catalogue.ts';
+import { CHANNELS } from '../../../tenants/config/channels.ts';
 
 /** `POST /v1/templates/:id/send-test`. The message goes to `recipient`; the player only fills the template. */
 export const sendTestBody = z.strictObject({

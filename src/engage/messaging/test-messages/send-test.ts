@@ -2,7 +2,7 @@ import { ApiError, validationError } from '../../../errors.ts';
 import { NotCaughtUp, waitUntilFolded } from '../../../analytics/caught-up.ts';
 import { gateAt, gateRulesOf, withoutTiming } from '../gate.ts';
 import type { Auditing } from '../../../http/audit.ts';
-import type { Channel } from '../../../tenants/config/catalogue.ts';
+import type { Channel } from '../../../tenants/config/channels.ts';
 import type { Message, SendOutcome } from '../../providers/message.ts';
 import { noteOutcomes } from '../../providers/note-credentials.ts';
 import { SKIP_CODES, type FailureCode, type SkipCode } from '../send-row.ts';
