@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
+import { QuestionLines } from '../../platform/clickhouse/question-lines.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -96,33 +97,5 @@ export class RecentAnswers {
     if (known === undefined) return;
     known.fresh_until_ms = Math.min(begun_at_ms + FRESH_MS, known.begun_at_ms + STALE_MS);
     this.#deps.logger.warn({ err: error }, 'an answer of the overview could not be computed again');
-  }
-}
-
-/** Lines of questions to ClickHouse that nobody waits for: of each line one is asked at a time. */
-class QuestionLines {
-  readonly #clickhouse: ClickHouseQueries;
-  /** The last question of each line; lines without one are forgotten. */
-  readonly #last = new Map<string, Promise<unknown>>();
-
-  constructor(clickhouse: ClickHouseQueries) {
-    this.#clickhouse = clickhouse;
-  }
-
-  /** ClickHouse, asked after what else is in this line; also after a question that failed. */
-  of(line: string): ClickHouseQueries {
-    return {
-      query: <Row>(sql: string, params?: Record<string, unknown>) => {
-        const before = this.#last.get(line) ?? Promise.resolve();
-        const answer = before.then(() => this.#clickhouse.query<Row>(sql, params));
-        const last = answer
-          .catch(() => undefined)
-          .then(() => {
-            if (this.#last.get(line) === last) this.#last.delete(line);
-          });
-        this.#last.set(line, last);
-        return answer;
-      },
-    };
   }
 }

@@ -125,8 +125,8 @@ function connect(url: string, options: PoolOptions, onClosed?: () => void): Driv
 }
 
 /**
- * The pause in seconds before a connection is tried again, such as the one that listens. The driver's own pauses grow to 20 s, in which nobody
- * notices that Postgres is back.
+ * The pause in seconds before a connection is tried again, such as the one that listens. The driver's own pauses grow to
+ * 20 s, in which nobody notices that Postgres is back.
  */
 function connectPauseS(failures_before: number): number {
   return retryPauseMs(CONNECT_PAUSES, { attempt: failures_before + 1 }) / 1_000;
@@ -185,8 +185,8 @@ export function openPostgres(url: string): Postgres {
       return readPipelined(counts, tenant_id, statement, { ...limits, ...settings }, signal);
     },
     async close() {
-      await api.close(CLOSE_TIMEOUT_S);
-      await Promise.all([service, lookups, watch].map((pool) => pool.end({ timeout: CLOSE_TIMEOUT_S })));
+      const others = [service, lookups, watch].map((pool) => pool.end({ timeout: CLOSE_TIMEOUT_S }));
+      await Promise.all([api.close(CLOSE_TIMEOUT_S), ...others]);
     },
   };
 }
