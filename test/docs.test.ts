@@ -77,11 +77,14 @@ describe('the pages', () => {
   }
 
   it('are short enough to be read', async () => {
+    // The index of the decisions has a line for each of them.
+    const is_index = (path: string) => path === 'docs/decisions/README.md';
+    const of_decisions = await pagesIn('docs/decisions');
     const limits = [
       { max: 350, paths: ['ARCHITECTURE.md'] },
       { max: 120, paths: await roomPages() },
-      { max: 60, paths: await pagesIn('docs/decisions') },
-      { max: 400, paths: await pagesIn('docs') },
+      { max: 60, paths: of_decisions.filter((path) => !is_index(path)) },
+      { max: 400, paths: [...(await pagesIn('docs')), ...of_decisions.filter(is_index)] },
       { max: 200, paths: ['README.md'] },
       { max: 60, paths: ['CHANGELOG.md'] },
     ];
