@@ -35,8 +35,9 @@ const failed = (grant_id: string) => ({
   status: 'failed',
   updated_at: new Date().toISOString(),
 });
-/** Nothing was done, and nothing is tried by itself while a test runs. */
-const BUSY = { ...answer(429), headers: { 'retry-after': '3600' } };
+/** An answer after which nothing is tried by itself while a test runs. */
+const lasting = (status: number) => ({ ...answer(status), headers: { 'retry-after': '3600' } });
+const BUSY = lasting(429);
 
 /** A grant that the platform was asked for, and to which it will answer as it was told once it is not held any more. */
 async function beingSent(told: Pick<Control, 'answer' | 'faults'>) {
@@ -84,7 +85,7 @@ describe('an answer to a grant', () => {
     [429, 'unsent', 'PLATFORM_BUSY'],
     [500, 'unknown', 'OUTCOME_UNKNOWN'],
   ])('%i: 503, %s, and the sender goes on until it is credited once', async (status, outcome, code) => {
-    const { queued, id } = await stoppedAfter({ answer: answer(status) });
+    const { queued, id } = await stoppedAfter({ answer: lasting(status) });
     expect([queued.status, queued.code]).toEqual([503, 'ADAPTER_UNAVAILABLE']);
     expect(detailsOf(queued)['next_attempt_at']).toEqual(expect.any(String));
     expect(await on.get(id)).toMatchObject({ status: 'pending', outcome, last_error: { code } });
