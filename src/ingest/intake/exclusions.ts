@@ -1,6 +1,6 @@
 /**
- * How long after an event that protects a player is on the log its 202 leaves, in milliseconds. Code that looked at the
- * player before that may still act on it for so long, and no longer: so nothing of it begins after the 202 (bonuses,
+ * The delay between the append of an event that protects a player and its 202, in milliseconds. Code that looked at the
+ * player before the append may act on it for this long, and no longer: so nothing of it begins after the 202 (bonuses,
  * "An exclusion counts from its 202"). Longer than the fold usually lags, short for the player who waits.
  */
 export const DEPARTURE_MS = 250;

@@ -126,8 +126,8 @@ function withContext(
 }
 
 /**
- * Answers 202 once the records are durable, and, if one of them protects a player, all that may still be done by an
- * earlier look at the player is done. The log joins the appends of concurrent requests.
+ * Answers 202 once the records are durable. If one of them protects a player, the answer waits for {@link DEPARTURE_MS}
+ * more, so that actions that were decided earlier have started. The log joins the appends of concurrent requests.
  */
 function append(
   { eventLog, metrics }: IntakeDeps,
