@@ -775,6 +775,7 @@ CREATE INDEX bonus_grants_by_status ON public.bonus_grants USING btree (tenant_i
 CREATE INDEX bonus_grants_cost ON public.bonus_grants USING btree (template_id, tenant_id, project_id) INCLUDE (bonus_amount_base) WHERE (status <> ALL (ARRAY['cancelled'::text, 'failed'::text]));
 CREATE INDEX bonus_grants_due ON public.bonus_grants USING btree (adapter_slug, tenant_id, project_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX bonus_grants_live ON public.bonus_grants USING btree (grant_id) WHERE (status = ANY (ARRAY['pending'::text, 'active'::text]));
+CREATE INDEX bonus_grants_next ON public.bonus_grants USING btree (next_attempt_at) WHERE ((next_attempt_at IS NOT NULL) AND ((retry_early_at IS NULL) OR (outcome <> 'unsent'::text)));
 CREATE INDEX bonus_grants_of_campaign ON public.bonus_grants USING btree (campaign_id, created_at DESC, grant_id DESC, tenant_id, project_id) WHERE (campaign_id IS NOT NULL);
 CREATE INDEX bonus_grants_of_player ON public.bonus_grants USING btree (player_id, created_at DESC, grant_id DESC, tenant_id, project_id);
 CREATE INDEX bonus_grants_of_template ON public.bonus_grants USING btree (template_id, created_at DESC, grant_id DESC, tenant_id, project_id);
@@ -2398,6 +2399,7 @@ CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (te
 CREATE INDEX webhook_deliveries_ended ON public.webhook_deliveries USING btree (completed_at) WHERE (status <> 'pending'::text);
 CREATE INDEX webhook_deliveries_in_clear ON public.webhook_deliveries USING btree (tenant_id, event_id) WHERE jsonb_path_exists(headers, '$.*?(@.type() == "string")'::jsonpath);
 CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree (journey_id, created_at DESC, event_id DESC, tenant_id, project_id) WHERE (created_at > '-infinity'::timestamp with time zone);
+CREATE INDEX webhook_deliveries_next ON public.webhook_deliveries USING btree (next_at) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_of_player ON public.webhook_deliveries USING btree (player_id, tenant_id, project_id);
 CREATE INDEX webhook_deliveries_of_project ON public.webhook_deliveries USING btree (project_id, status, created_at DESC, event_id DESC, tenant_id) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE INDEX webhook_deliveries_of_run ON public.webhook_deliveries USING btree (run_id, tenant_id, project_id) WHERE (status = 'pending'::text);

@@ -1,9 +1,14 @@
 import type { PendingQuery } from 'postgres';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Waiting } from '../../platform/call-queue/call-queue.ts';
-import { dueBacklog, waitingLanes, type QueueTable } from '../../platform/call-queue/lane-queries.ts';
+import {
+  dueBacklog,
+  dueWork,
+  waitingLanes,
+  type QueueTable,
+} from '../../platform/call-queue/lane-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { dueLanes, type WorkQuery } from '../../platform/postgres/work-watch.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { GrantRow, GrantRef } from './grant-row.ts';
 import { grantColumns, isGrant } from './queries.ts';
@@ -45,8 +50,7 @@ export function selectWaitingLanes(
 }
 
 /** Returns a row while a grant is due to be called, also of a tenant that has paused its bonuses. */
-export const senderWork: WorkQuery = (sql, now) =>
-  dueLanes(sql, now, (limit) => selectWaitingLanes(sql, undefined, limit));
+export const senderWork: WorkQuery = (sql, now) => dueWork(sql, GRANTS, now);
 
 /**
  * Claims up to `limit` due grants of a lane, each of which is taken for lost at `lost_at`; none of a tenant that has

@@ -64,9 +64,14 @@ export class Sender {
   }
 
   async *#claim(lanes: readonly (GrantLane & { places: number })[], now: Date): AsyncGenerator<GrantRow[]> {
+    const { postgres, logger } = this.#deps;
     const lost_at = new Date(now.getTime() + CALL_MS);
     for (const lane of lanes) {
-      yield await claimGrants(this.#deps.postgres.service, lane, lane.places, now, lost_at);
+      yield await claimGrants(postgres.service, lane, lane.places, now, lost_at).catch((err: unknown) => {
+        const { project_id, adapter_slug } = lane;
+        logger.warn({ err, project_id, adapter_slug }, 'grants could not be claimed; they stay due');
+        return [];
+      });
     }
   }
 

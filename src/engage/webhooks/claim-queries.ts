@@ -1,8 +1,13 @@
 import type { Backlog } from '../../platform/backlog-gauge.ts';
-import { dueBacklog, waitingLanes, type QueueTable } from '../../platform/call-queue/lane-queries.ts';
+import {
+  dueBacklog,
+  dueWork,
+  waitingLanes,
+  type QueueTable,
+} from '../../platform/call-queue/lane-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
-import { dueLanes, type WorkQuery } from '../../platform/postgres/work-watch.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import { type ProjectRef, PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { SealedValue } from '../journeys/graph/webhook-headers.ts';
 import type { ScopePlayer } from '../templates/player-scope.ts';
@@ -71,8 +76,7 @@ export const selectWaitingLanes = (sql: Tx, after: Lane | undefined, limit: numb
   waitingLanes(sql, DELIVERIES, after, limit);
 
 /** Returns a row while a delivery is due, also one of a lane that rests. */
-export const deliveryWork: WorkQuery = (sql, now) =>
-  dueLanes(sql, now, (limit) => selectWaitingLanes(sql, undefined, limit));
+export const deliveryWork: WorkQuery = (sql, now) => dueWork(sql, DELIVERIES, now);
 
 /**
  * Claims due deliveries, of each lane as many as it has places, the longest due first. A claim is the number of the

@@ -45,6 +45,15 @@ export function waitingLanes<Name extends string>(
     select * from lanes limit ${limit}`;
 }
 
+/** A row while one of a queue is due, found by the index of the times at which rows are due. */
+export function dueWork<Name extends string>(
+  sql: Tx,
+  { table, due, waits }: Omit<QueueTable<Name>, 'lane'>,
+  now: Date,
+): PendingQuery<Row[]> {
+  return sql`select from ${sql(table)} where ${waits(sql)} and ${sql(due)} <= ${now} order by ${sql(due)} limit 1`;
+}
+
 /** How many rows of a queue are due, and since when, counted up to `most`. */
 export async function dueBacklog<Name extends string>(
   tx: Tx,

@@ -2,7 +2,7 @@
 const MAX_IN_FLIGHT = 256;
 const MAX_PER_LANE = 16;
 const MAX_SHARE = MAX_IN_FLIGHT / 4;
-/** Lanes with failures that are remembered. */
+/** Lanes that are remembered, with failures and with their last turns. */
 const MAX_KNOWN = 10_000;
 
 /** How calls are divided into lanes. */
@@ -35,27 +35,29 @@ export class Lanes<Lane> {
   readonly #states = new Map<string, State>();
   readonly #of_shares = new Map<string, number>();
   #in_flight = 0;
-  /** The lane that was given a place last: while places are scarce, the next one has its turn. */
-  #served: string | undefined;
+  /** When lanes were given a place, as a number that grows: those that waited longest are first. */
+  readonly #served = new Map<string, number>();
+  #turns = 0;
 
   constructor(rules: LaneRules<Lane>) {
     this.#rules = rules;
   }
 
-  /** Places for these lanes, one after the other in turn, until there are no more; at most `most` for each. */
+  /**
+   * Places for these lanes, one after the other in turn, until there are no more; at most `most` for each. The lane that
+   * was given none for the longest time is first, so lanes that share places with busy ones have their turns too.
+   */
   grant<L extends Lane & { most?: number }>(lanes: readonly L[], now_ms: number): (L & { places: number })[] {
     const { keyOf, sharesOf } = this.#rules;
     const used = new Map(this.#of_shares);
     const usedOf = (share: string) => used.get(share) ?? 0;
     let free = MAX_IN_FLIGHT - this.#in_flight;
-    const next = lanes.findIndex((lane) => keyOf(lane) === this.#served) + 1;
-    const granted = [...lanes.slice(next), ...lanes.slice(0, next)].map((lane) => ({
-      lane,
-      key: keyOf(lane),
-      shares: sharesOf(lane),
-      places: 0,
-      most: this.#freeOf(lane, now_ms),
-    }));
+    const granted = lanes.map((lane) => {
+      const key = keyOf(lane);
+      const served = this.#served.get(key) ?? 0;
+      return { lane, key, served, shares: sharesOf(lane), places: 0, most: this.#freeOf(lane, now_ms) };
+    });
+    granted.sort((one, other) => one.served - other.served);
     for (let has_given = true; has_given && free > 0;) {
       has_given = false;
       for (const one of granted) {
@@ -64,7 +66,7 @@ export class Lanes<Lane> {
         one.places++;
         free--;
         for (const share of one.shares) used.set(share, usedOf(share) + 1);
-        this.#served = one.key;
+        this.#serve(one.key);
         has_given = true;
       }
     }
@@ -93,6 +95,14 @@ export class Lanes<Lane> {
       state.rests_until_ms = now_ms + rest.rest_ms;
     if (state.in_flight === 0 && state.failures === 0) this.#states.delete(key);
     else if (this.#states.size > MAX_KNOWN) this.#forgetOne();
+  }
+
+  #serve(key: string): void {
+    this.#served.delete(key);
+    this.#served.set(key, ++this.#turns);
+    if (this.#served.size <= MAX_KNOWN) return;
+    const [oldest] = this.#served.keys();
+    if (oldest !== undefined) this.#served.delete(oldest);
   }
 
   #freeOf(lane: Lane & { most?: number }, now_ms: number): number {

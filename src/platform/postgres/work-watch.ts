@@ -1,4 +1,4 @@
-import type { Fragment, PendingQuery, Row } from 'postgres';
+import type { Fragment } from 'postgres';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../logger.ts';
@@ -11,21 +11,6 @@ import type { Db, Tx } from './port.ts';
  * times a second, so it reads one row of an index, however many wait.
  */
 export type WorkQuery = (sql: Tx, now: Date) => Fragment;
-
-/** Lanes of which {@link dueLanes} looks at the earliest time. */
-const WATCHED_LANES = 100;
-
-/**
- * A row while one of the lanes has come due by its `next_at`. `selectLanes` reads up to `limit` of them; where there are
- * more, further ones may be due.
- */
-export function dueLanes(sql: Tx, now: Date, selectLanes: (limit: number) => Fragment): PendingQuery<Row[]> {
-  return sql`
-    select from (
-      select count(*) as lanes, count(*) filter (where next_at <= ${now}) as due
-      from (${selectLanes(WATCHED_LANES)}) l) l
-    where l.due > 0 or l.lanes = ${WATCHED_LANES}`;
-}
 
 /** The work of one loop, or of several loops that share it. */
 export interface WatchedWork {

@@ -1,8 +1,13 @@
 import type { PendingQuery } from 'postgres';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
-import { dueBacklog, waitingLanes, type QueueTable } from '../../platform/call-queue/lane-queries.ts';
+import {
+  dueBacklog,
+  dueWork,
+  waitingLanes,
+  type QueueTable,
+} from '../../platform/call-queue/lane-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import { dueLanes, type WorkQuery } from '../../platform/postgres/work-watch.ts';
+import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { PlayerRef } from '../player-ref.ts';
 
@@ -77,8 +82,7 @@ export const selectWaitingProjects = (sql: Tx, after: ProjectRef | undefined, li
   waitingLanes(sql, CALLS, after, limit);
 
 /** Returns a row while a call is due. */
-export const kycCallWork: WorkQuery = (sql, now) =>
-  dueLanes(sql, now, (limit) => selectWaitingProjects(sql, undefined, limit));
+export const kycCallWork: WorkQuery = (sql, now) => dueWork(sql, CALLS, now);
 
 /** Claims due calls of a project until `until`, in the order in which they were made; of one player one at a time. */
 export async function claimCalls(
@@ -88,9 +92,12 @@ export async function claimCalls(
 ): Promise<ClaimedCall[]> {
   // Those that were replaced while a process made them that has ended since.
   await sql`
-    delete from kyc_calls
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and next_attempt_at <= ${now}
-      and next_attempt_at is not null and is_superseded`;
+    with replaced as materialized (
+      select ctid from kyc_calls
+      where tenant_id = ${tenant_id} and project_id = ${project_id} and next_attempt_at <= ${now}
+        and next_attempt_at is not null and is_superseded
+      for update skip locked)
+    delete from kyc_calls c using replaced where c.ctid = replaced.ctid`;
   return sql<ClaimedCall[]>`
     with due as materialized (
       select c.call_id from kyc_calls c

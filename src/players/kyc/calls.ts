@@ -126,8 +126,15 @@ export class KycCaller {
     now: Date,
   ): AsyncGenerator<ClaimedCall[]> {
     const until = new Date(now.getTime() + CLAIM_MS);
+    const { postgres, logger } = this.#deps;
     for (const { places, ...project } of projects) {
-      yield await claimCalls(this.#deps.postgres.service, project, { now, until, limit: places });
+      yield await claimCalls(postgres.service, project, { now, until, limit: places }).catch(
+        (err: unknown) => {
+          const { project_id } = project;
+          logger.warn({ err, project_id }, 'calls about KYC could not be claimed; they stay due');
+          return [];
+        },
+      );
     }
   }
 

@@ -74,9 +74,36 @@ it('every lane has its turn, however many are always due', () => {
     return places.grant(lanes, 0).map(({ adapter_slug }) => adapter_slug);
   };
   expect(orderAfter()).toEqual(['a', 'b', 'c', 'd']);
-  expect(orderAfter('b')).toEqual(['c', 'd', 'a', 'b']);
+  // Who was given no place for the longest time is first.
+  expect(orderAfter('b')).toEqual(['a', 'c', 'd', 'b']);
   expect(orderAfter('d')).toEqual(['a', 'b', 'c', 'd']);
   expect(orderAfter('gone')).toEqual(['a', 'b', 'c', 'd']);
+});
+
+it('a lane has its turn among those that share its tenant, also while lanes of others are served in between', () => {
+  const lane = (tenant_id: string, adapter_slug: string) => ({ tenant_id, project_id: 'p', adapter_slug });
+  const lanes = new Lanes(GRANT_LANES);
+  const begin = (one: { places: number } & ReturnType<typeof lane>) => {
+    for (let n = 0; n < one.places; n++) lanes.begin(one);
+  };
+  // Four lanes fill the share of their tenant; a fifth one waits.
+  const busy = ['a', 'b', 'c', 'd'].map((slug) => lane('t', slug));
+  const waits = lane('t', 'e');
+  for (const one of lanes.grant(busy, 0)) begin(one);
+  expect(lanes.grant([...busy, waits], 0)).toEqual([]);
+  let turns = 0;
+  while (turns++ < 10) {
+    for (const other of lanes.grant([lane('u', 'x')], 0)) {
+      begin({ ...other, places: 1 });
+      lanes.end(other, 'answered', 0);
+    }
+    lanes.end(busy[1]!, 'answered', 0);
+    const [given] = lanes.grant([...busy, waits], 0);
+    if (given === undefined) throw new Error('a place was free');
+    begin(given);
+    if (given.adapter_slug === 'e') break;
+  }
+  expect(turns).toBe(1);
 });
 
 it('a tenant has no more than its share of the places, a lane no more than its platform takes', () => {

@@ -4,7 +4,8 @@ import { createLogger } from '../../../src/platform/logger.ts';
 import { startPolling } from '../../../src/platform/poll-loop.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import type { Db } from '../../../src/platform/postgres/port.ts';
-import { dueLanes, openWorkWatch } from '../../../src/platform/postgres/work-watch.ts';
+import { dueWork } from '../../../src/platform/call-queue/lane-queries.ts';
+import { openWorkWatch } from '../../../src/platform/postgres/work-watch.ts';
 import type { TestPostgres } from '../../engines/shared-postgres.ts';
 import { until } from '../../engines/until.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
@@ -138,18 +139,14 @@ it('the time of a query is that of the clock', async () => {
   expect(times).toEqual([new Date(now_ms)]);
 });
 
-it('a lane is due by its time, and unknown where there are more lanes than are read', async () => {
+it('a queue of calls has work when one is due, however many wait for later', async () => {
   const now = new Date('2031-01-01T00:00:00Z');
-  const isDue = async () =>
-    (await dueLanes(sql, now, (limit) => sql`select next_at from queue order by item limit ${limit}`))
-      .length > 0;
+  const queue = { table: 'queue', due: 'next_at', waits: () => sql`true` };
+  const isDue = async () => (await dueWork(sql, queue, now)).length > 0;
   await sql`delete from queue`;
   expect(await isDue()).toBe(false);
-  await sql`insert into queue values (1, '2031-01-01T00:00:00.001Z')`;
+  await sql`insert into queue select n, '2031-01-01T00:00:00.001Z' from generate_series(1, 1000) n`;
   expect(await isDue()).toBe(false);
-  await sql`insert into queue values (2, '2031-01-01T00:00:00Z')`;
-  expect(await isDue()).toBe(true);
-  await sql`delete from queue`;
-  await sql`insert into queue select n, '2040-01-01' from generate_series(1, 100) n`;
+  await sql`insert into queue values (1001, '2031-01-01T00:00:00Z')`;
   expect(await isDue()).toBe(true);
 });
