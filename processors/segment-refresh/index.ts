@@ -20,7 +20,7 @@ import type { Platform } from '../../src/platform/platform.ts';
 const SWEEP_EVERY_MS = 15_000;
 /** Projects that are evaluated at once, and segments that are evaluated alone at once. */
 const MAX_PROJECTS = 4;
-const MAX_ALONE = 2;
+const MAX_ALONE = 1;
 /** Segments that are quarantined, read at once. */
 const MAX_QUARANTINED = 100;
 
@@ -60,7 +60,7 @@ export async function startSegmentRefresh(
     { name: 'segment-windows', ...pauses, idle_pause_ms: SWEEP_EVERY_MS, longest_pause_ms: SWEEP_EVERY_MS },
     async () => {
       const due = await selectDueSweeps(platform, SWEEP_EVERY_MS);
-      void sweeps.offer(due, (sweep) => sweepOne(platform, sweep));
+      void sweeps.offer(due, (sweep) => sweepOne(platform, sweep, SWEEP_EVERY_MS));
       for (const { step, count } of await countQuarantined(platform.postgres.service)) {
         platform.metrics.segmentsQuarantined.set({ step }, Number(count));
       }

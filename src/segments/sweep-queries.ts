@@ -20,8 +20,10 @@ export interface SweepTask extends ProjectRef {
   stored_ms: bigint | null;
 }
 
-/** Projects with moving windows that were not swept since `until`. */
-export async function selectSweeps(sql: Tx, until: Date): Promise<SweepTask[]> {
+/** Projects with moving windows that were not swept since `until`; `of`: this one only. */
+export async function selectSweeps(sql: Tx, until: Date, of?: ProjectRef): Promise<SweepTask[]> {
+  const is_asked =
+    of === undefined ? sql`` : sql`and s.tenant_id = ${of.tenant_id} and s.project_id = ${of.project_id}`;
   return sql<SweepTask[]>`
     select s.tenant_id, s.project_id, jsonb_agg(distinct w.window) as windows,
       epoch_ms(greatest(max(p.swept_at), min(s.defined_at))) as swept_ms,
@@ -29,7 +31,7 @@ export async function selectSweeps(sql: Tx, until: Date): Promise<SweepTask[]> {
     from segments s
     cross join lateral jsonb_array_elements(s.windows) as w ("window")
     left join segment_sweeps p on p.tenant_id = s.tenant_id and p.project_id = s.project_id
-    where s.refresh_strategy = 'realtime' and s.deleted_at is null
+    where s.refresh_strategy = 'realtime' and s.deleted_at is null ${is_asked}
       and not exists (
         select from segment_window_sweeps a where a.tenant_id = s.tenant_id and a.project_id = s.project_id
           and a.passing_window = w.window)
@@ -61,15 +63,25 @@ export interface LateWindow extends ProjectRef {
   is_used: boolean;
 }
 
-/** The windows to be swept alone that are due. */
-export async function selectLateWindows(sql: Tx, now: Date, limit: number): Promise<LateWindow[]> {
+/** The windows to be swept alone that are due; `of`: this one only. */
+export async function selectLateWindows(
+  sql: Tx,
+  now: Date,
+  limit: number,
+  of?: Pick<LateWindow, 'tenant_id' | 'project_id' | 'window'>,
+): Promise<LateWindow[]> {
+  const is_asked =
+    of === undefined
+      ? sql``
+      : sql`and a.tenant_id = ${of.tenant_id} and a.project_id = ${of.project_id}
+          and a.passing_window = ${JSON.stringify(of.window)}::text::jsonb`;
   return sql<LateWindow[]>`
     select a.tenant_id, a.project_id, a.passing_window as window, epoch_ms(a.swept_at) as swept_ms, a.last_error,
       exists (
         select from segments s where s.tenant_id = a.tenant_id and s.project_id = a.project_id
           and s.refresh_strategy = 'realtime' and s.deleted_at is null
           and s.windows @> jsonb_build_array(a.passing_window)) as is_used
-    from segment_window_sweeps a where a.retry_at <= ${now} order by a.retry_at limit ${limit}`;
+    from segment_window_sweeps a where a.retry_at <= ${now} ${is_asked} order by a.retry_at limit ${limit}`;
 }
 
 /**

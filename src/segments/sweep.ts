@@ -58,7 +58,7 @@ export async function selectDueSweeps({ postgres, clock }: SweepDeps, every_ms: 
 /** Sweeps everything that is due once. A failure stops no other project, and is logged. */
 export async function sweepWindows(deps: SweepDeps, every_ms: number): Promise<void> {
   const due = await selectDueSweeps(deps, every_ms);
-  await sweepQueue(deps).offer(due, (sweep) => sweepOne(deps, sweep));
+  await sweepQueue(deps).offer(due, (sweep) => sweepOne(deps, sweep, every_ms));
 }
 
 /**
@@ -66,11 +66,19 @@ export async function sweepWindows(deps: SweepDeps, every_ms: number): Promise<v
  * last sweep, and marks them dirty: time alone can change no other player's membership. The position moves after the
  * players are queued, so a crash repeats the sweep. A window whose statement is refused is swept alone from then on,
  * with pauses, until that succeeds. Projects without moving windows cost nothing.
+ *
+ * `offered` may have waited for its turn. So it is read again: a window that a segment got meanwhile is swept with the
+ * others, and what was swept meanwhile is not swept again.
  */
-export async function sweepOne(deps: SweepDeps, sweep: Sweep): Promise<boolean> {
+export async function sweepOne(deps: SweepDeps, offered: Sweep, every_ms: number): Promise<boolean> {
   const { postgres, clock } = deps;
   const now_ms = clock.now_ms();
   const now = new Date(now_ms);
+  const [sweep]: Sweep[] =
+    'windows' in offered
+      ? await selectSweeps(postgres.service, new Date(now_ms - every_ms), offered)
+      : await selectLateWindows(postgres.service, now, 1, offered);
+  if (sweep === undefined) return false;
   if ('windows' in sweep) {
     for (let from = 0; from < sweep.windows.length; from += MAX_WINDOWS) {
       await sweepPart(deps, sweep, sweep.windows.slice(from, from + MAX_WINDOWS), now_ms);
