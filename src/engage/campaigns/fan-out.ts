@@ -28,14 +28,15 @@ export class FanOut {
   }
 
   /** Makes the rows of one range; returns false when no range waits. A cancelled campaign gets no further rows. */
-  turn(): Promise<boolean> {
-    return this.#ranges.turn(async () => async (tx, range) => {
+  async turn(): Promise<boolean> {
+    const outcome = await this.#ranges.turn(async () => async (tx, range) => {
       commitLater(tx);
       const campaign = await selectLiveCampaign(tx, { ...range, campaign_id: range.owner_id });
       if (campaign?.status === 'sending') await fanOut(tx, campaign, range, new Date(this.#clock.now_ms()));
       else await deleteRanges(tx, range);
       return 'done';
     });
+    return outcome !== 'none';
   }
 }
 

@@ -73,7 +73,9 @@ export async function retryFailed(
 /** A job that queues the next messages of a campaign; it replaces a waiting one of the same campaign. */
 function retryJob({ tenant_id, project_id, campaign_id }: CampaignRef): NewJob {
   const payload = { tenant_id, project_id, campaign_id };
-  return { task: RETRY_TASK, payload, max_attempts: MAX_ATTEMPTS, job_key: `${RETRY_TASK} ${campaign_id}` };
+  const job_key = `${RETRY_TASK} ${campaign_id}`;
+  // Before longer jobs: this one is short, and messages wait for it.
+  return { task: RETRY_TASK, payload, max_attempts: MAX_ATTEMPTS, job_key, priority: -1 };
 }
 
 /**

@@ -23,10 +23,10 @@ export class MemberRanges {
   }
 
   /**
-   * Takes the next range and works through it in one transaction, so after a crash the range waits again; false when none
-   * waits. `prepare` runs before each attempt of the transaction.
+   * Takes the next range and works through it in one transaction, so after a crash the range waits again. `none`: none
+   * waits; `failed`: nothing was committed. `prepare` runs before each attempt of the transaction.
    */
-  async turn(prepare: () => Promise<WorkRange>): Promise<boolean> {
+  async turn(prepare: () => Promise<WorkRange>): Promise<'none' | 'worked' | 'failed'> {
     const { postgres, logger } = this.#platform;
     let taken: MemberRange | undefined;
     try {
@@ -40,7 +40,7 @@ export class MemberRanges {
         });
       });
       if (outcome === 'rest' && taken !== undefined) this.#back_off.begin(taken.owner_id);
-      return outcome !== 'none';
+      return outcome === 'none' ? 'none' : 'worked';
     } catch (error) {
       if (taken === undefined) throw error;
       const { owner_id } = taken;
@@ -50,7 +50,7 @@ export class MemberRanges {
         { err: error, [`${work}_id`]: owner_id },
         `a range of members failed; the ${work} backs off`,
       );
-      return true;
+      return 'failed';
     }
   }
 }

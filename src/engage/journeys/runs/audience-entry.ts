@@ -61,18 +61,19 @@ export class AudienceEntry {
   /** False when no range waits that nobody else holds. */
   async #enterRange(): Promise<boolean> {
     let entered: Entered | undefined;
-    const was_taken = await this.#ranges.turn(async () => {
+    const outcome = await this.#ranges.turn(async () => {
       entered = undefined;
       const starts = await this.#starts.take();
       return async (tx, range) => {
-        const outcome = await this.#enter(tx, range, starts);
-        if (typeof outcome === 'string') return outcome;
-        entered = outcome;
+        const result = await this.#enter(tx, range, starts);
+        if (typeof result === 'string') return result;
+        entered = result;
         return entered.limited > 0 ? 'rest' : 'done';
       };
     });
-    if (entered !== undefined) countEntries(this.#deps.metrics, { ...entered, limited: 0 });
-    return was_taken;
+    if (outcome === 'worked' && entered !== undefined)
+      countEntries(this.#deps.metrics, { ...entered, limited: 0 });
+    return outcome !== 'none';
   }
 
   /** Lets the next turn look at schedules and activations: a journey was activated. */
