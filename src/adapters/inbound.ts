@@ -60,7 +60,7 @@ export function adapterWebhook<
   Prepared = undefined,
 >(deps: InboundDeps, declared: InboundDeclaration<Event, Result, Prepared>): AnyEndpoint {
   const { name, summary, schema, response, errors } = declared;
-  const signers = new Signers(deps.postgres.lookups);
+  const signers = new Signers(deps.postgres.lookups.share(1));
   // With lanes of its own, because the tenant is known only after the look-up of the slug.
   const applier = new InboundApplier(deps, declared);
   return endpoint({

@@ -199,9 +199,12 @@ export class ApiKeyAuthenticator {
   #lookUpLater = async (public_id: string) => {
     this.#guesses++;
     this.#pause ??= sleep(GUESSES_TOGETHER_MS).then(() => (this.#pause = undefined));
-    await this.#pause;
-    this.#guesses--;
-    return this.#lookUp(public_id);
+    try {
+      await this.#pause;
+      return await this.#lookUp(public_id);
+    } finally {
+      this.#guesses--;
+    }
   };
 
   #admit(header: string | undefined, key: CachedKey | undefined, given: ParsedApiKey): ApiKeyPrincipal {

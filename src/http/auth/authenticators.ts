@@ -31,6 +31,7 @@ export interface Authenticators {
 const MEMBERSHIP_LOOKUPS = 2;
 const PROJECT_LOOKUPS = 1;
 const CONSOLE_LOOKUPS = 1;
+const KEY_LOOKUPS = 2;
 
 interface OpenOptions {
   config: Config;
@@ -61,7 +62,7 @@ export async function openApiKeys(
     logger,
     metrics,
     rate_limiter: rateLimiter,
-    sql,
+    sql: sql.share(KEY_LOOKUPS),
     uses,
   });
   await api_keys.follow(notifications);

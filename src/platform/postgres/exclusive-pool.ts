@@ -3,6 +3,10 @@ import postgres from 'postgres';
 import { FairQueue, type QueueLimits } from '../fair-queue.ts';
 import type { Driver } from './port.ts';
 
+/** The driver closes a connection that was idle for so long. */
+export const IDLE_TIMEOUT_S = 300;
+/** So one that was idle for longer than this is not used any more: the driver may be closing it. */
+const LONGEST_IDLE_MS = (IDLE_TIMEOUT_S - 5) * 1_000;
 /** How long a discarded driver may take to settle the statements that it still holds. */
 const LET_GO_MS = 1_000;
 
@@ -11,6 +15,8 @@ export interface ExclusiveConnection {
   sql: Driver;
   /** Called when the connection was closed. */
   onClosed: () => void;
+  /** Since when nobody has it (`performance.now()`). */
+  idle_since_ms: number;
   /** Whether it was closed, or may have been, since its caller has it: the driver may have replaced it. */
   is_lost: boolean;
 }
@@ -103,6 +109,7 @@ export class ExclusivePool {
   /** Returns a connection in a known state to the pool. */
   release(connection: ExclusiveConnection): void {
     connection.onClosed = () => undefined;
+    connection.idle_since_ms = performance.now();
     this.#connections.idle.push(connection);
     this.#makeRoom();
   }
@@ -114,14 +121,20 @@ export class ExclusivePool {
    */
   discard(connection: ExclusiveConnection, gone: boolean, settled: Promise<unknown>): void {
     connection.onClosed = () => undefined;
+    this.#leave(connection, settled, () => {
+      if (!gone) this.#makeRoom();
+    });
+    if (gone) this.#makeRoom();
+  }
+
+  #leave(connection: ExclusiveConnection, settled: Promise<unknown>, onLeft: () => void): void {
     const { open, leaving } = this.#connections;
     const left = letGo(connection, settled).finally(() => {
       leaving.delete(left);
-      if (!gone) this.#makeRoom();
+      onLeft();
     });
     leaving.add(left);
     open.delete(connection);
-    if (gone) this.#makeRoom();
   }
 
   /**
@@ -188,13 +201,19 @@ export class ExclusivePool {
   /** There is an idle connection, or room for another one, while the whole pool has room. */
   #take(): ExclusiveConnection {
     this.#count(1);
-    return this.#connections.idle.pop() ?? this.#open();
+    const { idle } = this.#connections;
+    for (let next = idle.pop(); next !== undefined; next = idle.pop()) {
+      if (performance.now() - next.idle_since_ms < LONGEST_IDLE_MS) return next;
+      this.#leave(next, Promise.resolve(), () => undefined);
+    }
+    return this.#open();
   }
 
   #open(): ExclusiveConnection {
     const connection: ExclusiveConnection = {
       sql: this.#connections.connect(() => connection.onClosed()),
       onClosed: () => undefined,
+      idle_since_ms: 0,
       is_lost: false,
     };
     this.#connections.open.add(connection);

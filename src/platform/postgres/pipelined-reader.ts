@@ -8,6 +8,8 @@ export type ReadSettings = Readonly<Record<string, string>>;
 /** The statements that were sent for one read. */
 interface Sent<Result extends Row> {
   rows: PendingQuery<Result[]>;
+  /** When Postgres has begun the transaction. */
+  begun: Promise<unknown>;
   all: Promise<unknown>[];
 }
 
@@ -19,8 +21,8 @@ interface Sent<Result extends Row> {
  * millions of rows need. Each read has a connection of its own until it ends.
  *
  * A read that loses its connection is repeated once on another one: connections also close when they are idle, and a read
- * has no effects. `signal` asks Postgres to cancel the statement; it is refused then (57014), and the connection can be
- * used again.
+ * has no effects. `signal` asks Postgres to cancel the statement, and rejects with its reason; the connection is not used
+ * again, because the request to cancel it may arrive late.
  */
 export async function readPipelined<Result extends Row>(
   pool: ExclusivePool,
@@ -29,14 +31,17 @@ export async function readPipelined<Result extends Row>(
   settings: ReadSettings = {},
   signal?: AbortSignal,
 ): Promise<Result[]> {
-  let sent: Sent<Result> | undefined;
-  const cancel = () => sent?.rows.cancel();
+  const over = new AbortController();
   const attempt = () =>
     pool.ask((sql) => {
       signal?.throwIfAborted();
-      sent = send(sql, tenant_id, statement, settings);
-      signal?.addEventListener('abort', cancel, { once: true });
-      return { answer: answer(sent), settled: Promise.allSettled(sent.all) };
+      const sent = send(sql, tenant_id, statement, settings);
+      const answered = answer(sent);
+      return {
+        answer:
+          signal === undefined ? answered : Promise.race([answered, cancelled(sent, signal, over.signal)]),
+        settled: Promise.allSettled(sent.all),
+      };
     });
   try {
     signal?.throwIfAborted();
@@ -45,9 +50,29 @@ export async function readPipelined<Result extends Row>(
       return attempt();
     });
   } finally {
-    signal?.removeEventListener('abort', cancel);
+    over.abort();
   }
 }
+
+/**
+ * Rejects with the reason of `signal` when that is aborted before `over`, and has the statement cancelled. The driver loses
+ * a statement that is cancelled before it is the connection's current one, so not before the transaction has begun.
+ */
+function cancelled(
+  { rows, begun }: { rows: { cancel: () => void }; begun: Promise<unknown> },
+  signal: AbortSignal,
+  over: AbortSignal,
+): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const cancel = () => {
+      begun.then(() => rows.cancel(), noop);
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', cancel, { once: true, signal: over });
+  });
+}
+
+const noop = () => undefined;
 
 function send<Result extends Row>(
   sql: Driver,
@@ -58,7 +83,7 @@ function send<Result extends Row>(
   const wanted = Object.entries(settings);
   if (wanted.length === 0) {
     const rows = asTenant(sql, tenant_id, statement(sql)).execute();
-    return { rows, all: [rows] };
+    return { rows, begun: Promise.resolve(), all: [rows] };
   }
   const rows = statement(sql);
   const set = [['app.tenant_id', tenant_id] as const, ...wanted]
@@ -67,7 +92,7 @@ function send<Result extends Row>(
   const begun = sql.unsafe(`begin read only${set}`).simple().execute();
   const asked = rows.execute();
   const committed = sql.unsafe('commit').simple().execute();
-  return { rows, all: [begun, asked, committed] };
+  return { rows, begun, all: [begun, asked, committed] };
 }
 
 /**

@@ -2,7 +2,7 @@ import postgres from 'postgres';
 import { isUuid } from '../ids.ts';
 import { retryPauseMs } from '../retry-pause.ts';
 import { parseTextArray, textArray } from './arrays.ts';
-import { ExclusivePool } from './exclusive-pool.ts';
+import { ExclusivePool, IDLE_TIMEOUT_S } from './exclusive-pool.ts';
 import {
   API_COUNTS,
   API_READS,
@@ -36,23 +36,23 @@ const API_POOL = { max: 8, reads: 7, writes: 7, counts: 3 };
 const LOOKUP_POOL_SIZE = 4;
 /**
  * Connections of processors and jobs. Sessions wait for other systems, and use statements and transactions (`work`)
- * meanwhile: so they leave some to these, which wait for nobody. `waiting`: sessions that wait long, of the four jobs and
- * of requests, of which two tenants may have two each.
+ * meanwhile: so they leave three to these, which wait for nobody. `of_processors`: five evaluations of segments, and one
+ * for what publishes or rewrites. `waiting`: sessions that wait long; jobs leave one of them to requests, and requests
+ * two to jobs.
  */
 const SERVICE_POOL = {
-  max: 10,
+  max: 13,
   work: 8,
-  sessions: 8,
-  of_processors: 5,
-  waiting: 6,
-  of_jobs: 4,
-  of_requests: 4,
+  sessions: 10,
+  of_processors: 6,
+  waiting: 4,
+  of_jobs: 3,
+  of_requests: 2,
 };
 const CONNECT_TIMEOUT_S = 10;
 /** For every connection: the server ends a session after 25 s without its client's machine, and with it its locks. */
 export const DEAD_PEER = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3';
 const CONNECT_PAUSES = { first_ms: 10, longest_ms: 1_000, factor: 3 };
-const IDLE_TIMEOUT_S = 300;
 const CLOSE_TIMEOUT_S = 5;
 
 /** `text[]`, the only array type that statements return. */

@@ -49,7 +49,7 @@ export interface Postgres {
   /**
    * As `readAsTenant`, for statements over millions of rows: they may take a minute, a few at once, so that other reads do
    * not wait for them. `settings` of Postgres hold for this statement. `signal` cancels it: then it
-   * rejects, with the reason of the signal or as Postgres refuses it (57014).
+   * rejects with the reason of the signal.
    */
   countAsTenant<Result extends Row>(
     tenant_id: string,
@@ -77,7 +77,7 @@ export interface Postgres {
    * they must not hold up processors.
    */
   patientSession: RunSession;
-  /** As `patientSession`, for requests, whose callers wait: they hold up no job, and no job holds them up. */
+  /** As `patientSession`, for requests, whose callers wait: jobs always leave one to them, and they leave two to jobs. */
   requestSession: RunSession;
   /** Rejects when Postgres does not answer; it takes a share of the look-ups, so it waits for no processor. */
   ping(): Promise<void>;

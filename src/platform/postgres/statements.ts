@@ -20,9 +20,14 @@ export function openDb(pool: ExclusivePool, builder: Driver, close_s: number): D
     },
     async reserve() {
       const connection = await pool.acquire();
+      const { sql } = connection;
       // The driver can reserve only a connection that is already open: it loses the request while it opens one.
-      await connection.sql`select 1`;
-      const reserved = await connection.sql.reserve();
+      const reserved = await sql`select 1`
+        .then(() => sql.reserve())
+        .catch((error: unknown) => {
+          pool.discard(connection, true, Promise.resolve());
+          throw error;
+        });
       const release = reserved.release.bind(reserved);
       return Object.assign(reserved, {
         release() {
