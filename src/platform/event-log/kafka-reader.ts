@@ -45,8 +45,9 @@ export async function* readRange(options: ReadOptions): AsyncIterable<LogBatch> 
         const left_ms = deadline_ms - performance.now();
         fetched = await withDeadline(fetchAt(cluster, options, next), left_ms, 'go on with a read');
       } catch (cause) {
-        if (!isPassing(cause))
-          throw misconfigurationOf(cause) ?? new LogUnavailable('Kafka ended a read', { cause });
+        const refusal = misconfigurationOf(cause);
+        if (refusal !== undefined) throw refusal;
+        if (!isPassing(cause)) throw new LogUnavailable('Kafka ended a read', { cause });
         await closeCluster(cluster);
         cluster = createCluster(options);
         await sleep(RESTART_PAUSE_MS);
