@@ -82,14 +82,31 @@ export type SendgridConfig = z.infer<typeof SENDGRID>;
 export type TwilioConfig = z.infer<typeof TWILIO>;
 export type FcmConfig = z.infer<typeof FCM>;
 
-/** The fields that are encrypted and never returned. */
-const SECRET_FIELDS: ReadonlySet<string> = new Set(['password', 'api_key', 'auth_token', 'service_account']);
+type Field = { [Kind in ProviderKind]: keyof (typeof CONFIG_OF)[Kind]['shape'] }[ProviderKind];
+
+/** Whether a field is encrypted and never returned: the compiler asks for every field of every kind. */
+const IS_SECRET: Readonly<Record<Field, boolean>> = {
+  account_sid: false,
+  api_key: true,
+  auth_token: true,
+  base_url: false,
+  from: false,
+  host: false,
+  password: true,
+  port: false,
+  require_tls: false,
+  secure: false,
+  service_account: true,
+  username: false,
+  webhook_public_key: false,
+};
+const isSecret = (field: string) => (IS_SECRET as Readonly<Record<string, boolean>>)[field] !== false;
 
 type Fields = Record<string, unknown>;
 
 /** The encrypted fields that a config of the kind can have. */
 export function secretFieldsOf(kind: ProviderKind): string[] {
-  return Object.keys(CONFIG_OF[kind].shape).filter((name) => SECRET_FIELDS.has(name));
+  return Object.keys(CONFIG_OF[kind].shape).filter(isSecret);
 }
 
 /** A config's fields that may be shown, and those that are encrypted. */
@@ -102,8 +119,8 @@ export interface SplitConfig {
 export function splitConfig(config: Fields): SplitConfig {
   const entries = Object.entries(config);
   return {
-    shown: Object.fromEntries(entries.filter(([name]) => !SECRET_FIELDS.has(name))),
-    secrets: Object.fromEntries(entries.filter(([name]) => SECRET_FIELDS.has(name))),
+    shown: Object.fromEntries(entries.filter(([name]) => !isSecret(name))),
+    secrets: Object.fromEntries(entries.filter(([name]) => isSecret(name))),
   };
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/config.ts';
 import { loadCredentialsKeys, decryptSecrets } from '../../../src/engage/providers/credentials.ts';
+import { CONFIG_OF, PROVIDER_KINDS } from '../../../src/engage/providers/kinds.ts';
 import type { Answer } from '../../engines/http-client.ts';
 import type { Fixture, Tenant } from '../../http/api-fixture.ts';
 import { sharedFixture } from '../../http/shared-fixture.ts';
@@ -66,6 +67,18 @@ const KINDS = [
   { kind: 'fcm', channel: 'push', shown: {}, secrets: { service_account } },
   { kind: 'sandbox', channel: 'push', shown: {}, secrets: {} },
 ];
+
+it('every kind of provider has a case, with all its secrets', () => {
+  expect(KINDS.map(({ kind }) => kind)).toEqual([...PROVIDER_KINDS]);
+  for (const { kind, shown, secrets } of KINDS) {
+    const fields = Object.keys(CONFIG_OF[kind as keyof typeof CONFIG_OF].shape);
+    const secret_like = fields.filter(
+      (name) => /password|key|token|secret|account$/.test(name) && !/public/.test(name),
+    );
+    expect(Object.keys(secrets).sort(), kind).toEqual(secret_like.sort());
+    for (const name of Object.keys(shown)) expect(fields, kind).toContain(name);
+  }
+});
 
 describe.each(KINDS)('$kind', ({ kind, channel, shown, secrets }) => {
   it('never shows its secrets, and stores them encrypted', async () => {
