@@ -36,18 +36,18 @@ const API_POOL = { max: 8, reads: 7, writes: 7, counts: 3 };
 const LOOKUP_POOL_SIZE = 4;
 /**
  * Connections of processors and jobs. Sessions wait for other systems, and use statements and transactions (`work`)
- * meanwhile: so they leave three to these, which wait for nobody. `of_processors`: five evaluations of segments, and one
- * for what publishes or rewrites. `waiting`: sessions that wait long; jobs leave one of them to requests, and requests
- * two to jobs.
+ * meanwhile: so they leave two to these, which wait for nobody. `of_processors`: five evaluations of segments, and one for
+ * what publishes or rewrites. `waiting`: sessions that wait long; jobs leave three of them to requests, of which a tenant
+ * has two at most, and requests leave two to jobs.
  */
 const SERVICE_POOL = {
   max: 13,
   work: 8,
-  sessions: 10,
+  sessions: 11,
   of_processors: 6,
-  waiting: 4,
+  waiting: 6,
   of_jobs: 3,
-  of_requests: 2,
+  of_requests: 4,
 };
 const CONNECT_TIMEOUT_S = 10;
 /** For every connection: the server ends a session after 25 s without its client's machine, and with it its locks. */

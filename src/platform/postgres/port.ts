@@ -77,7 +77,7 @@ export interface Postgres {
    * they must not hold up processors.
    */
   patientSession: RunSession;
-  /** As `patientSession`, for requests, whose callers wait: jobs always leave one to them, and they leave two to jobs. */
+  /** As `patientSession`, for requests, whose callers wait: jobs always leave three to them, and they leave two to jobs. */
   requestSession: RunSession;
   /** Rejects when Postgres does not answer; it takes a share of the look-ups, so it waits for no processor. */
   ping(): Promise<void>;
