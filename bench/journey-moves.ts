@@ -100,17 +100,17 @@ export async function prepareMoves(
   };
 }
 
-/** Moves all runs that are due, with batches beside each other as journey-runner has them, then closes the runner. */
+/** Moves all runs that are due, two batches at a time as in journey-runner, then closes the runner. */
 export async function moveDue(runner: JourneyRunner, sql: Db): Promise<void> {
-  let beside = Promise.resolve();
-  const moveBeside = async () => {
-    while (await runner.turnBeside());
+  let second = Promise.resolve();
+  const moveSecond = async () => {
+    while (await runner.turnSecond());
   };
   runner.onCrowd = () => {
-    beside = beside.then(moveBeside);
+    second = second.then(moveSecond);
   };
   while (await isAnyDue(sql)) await runner.turn();
-  await beside;
+  await second;
   await runner.close();
 }
 

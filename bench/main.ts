@@ -15,7 +15,7 @@ import { benchGrowth } from './growth.ts';
 import { benchIdle } from './idle.ts';
 import { benchIntake } from './intake.ts';
 import { benchIntakeWithKafka } from './kafka.ts';
-import { benchBesideJourneys } from './journey-beside.ts';
+import { benchFoldAndSinkWithJourneys } from './journey-fold-sink.ts';
 import { benchJourneyEntry } from './journey-entry.ts';
 import { benchJourneyLatency } from './journey-latency.ts';
 import { benchParked } from './journey-parked.ts';
@@ -31,7 +31,7 @@ import { benchSegments } from './segments.ts';
 import { benchSink } from './sink.ts';
 import { benchTenancy } from './tenancy.ts';
 import { benchWhole } from './whole.ts';
-import { benchFoldBesideTiers, benchTiers } from './tiers.ts';
+import { benchFoldWithTiers, benchTiers } from './tiers.ts';
 import { formatResult, type Result } from './measure.ts';
 
 type Bench = () => Promise<Result[]>;
@@ -72,9 +72,9 @@ const BENCHES: Record<string, Bench> = {
   'journey-latency': benchJourneyLatency,
   'journey-parked': () => withIdleService(benchParked),
   'journey-webhooks': () => withIdleService(benchWebhooks),
-  'journey-beside': () => withIdleService(benchBesideJourneys),
+  'journey-fold-sink': () => withIdleService(benchFoldAndSinkWithJourneys),
   tiers: benchTiers,
-  'tiers-fold': () => withIdleService(benchFoldBesideTiers),
+  'tiers-fold': () => withIdleService(benchFoldWithTiers),
   'bonus-fold': () => withIdleService(benchBonusFold),
   'bonus-grants': () => withIdleService(benchBonusGrants),
   'bonus-webhooks': benchBonusWebhooks,
@@ -105,7 +105,7 @@ const NAMED_ONLY = new Set([
   'journey-latency',
   'journey-parked',
   'journey-webhooks',
-  'journey-beside',
+  'journey-fold-sink',
   'tiers',
   'tiers-fold',
   'bonus-fold',

@@ -82,7 +82,7 @@ async function identify(target: Target, anonymous_id: string): Promise<string> {
 }
 
 /** The fold of a tenant with five tiers ÷ of one without; the amounts of the tiers are crossed now and then. */
-export async function benchFoldBesideTiers(service: TestService): Promise<Result[]> {
+export async function benchFoldWithTiers(service: TestService): Promise<Result[]> {
   const tiered = { ...service, ...(await service.newTenant()) };
   for (const rank of [0, 1, 2, 3, 4]) {
     const requirements = { lifetime_wagered_subunit: rank * 100_000 };

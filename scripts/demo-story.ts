@@ -1,7 +1,7 @@
 import { toEvent, type Purchase } from './cdnow.ts';
 import { dollars } from './say.ts';
 
-// The journey of the demo, and how its runs are told.
+// The journey of the demo, and how its runs are described.
 
 const DAY_MS = 86_400_000;
 
@@ -105,12 +105,12 @@ export function timeLineOf({ purchases }: Customer, { steps, messages }: Simulat
     const sent = message && `email to ${message.recipient}: "${message.subject ?? ''}"`;
     const came = outcome === 'event' ? purchases.find((one) => timeOf(one) === at.getTime()) : undefined;
     const paid = came && `a purchase of ${dollars(BigInt(came.amount_cents))}`;
-    const told = sent ?? paid ?? note ?? TOLD[`${node_type} ${outcome}`] ?? outcome;
-    return `  ${date}  ${day}  ${node_id.padEnd(12)}  ${told}`;
+    const text = sent ?? paid ?? note ?? OUTCOME_TEXTS[`${node_type} ${outcome}`] ?? outcome;
+    return `  ${date}  ${day}  ${node_id.padEnd(12)}  ${text}`;
   });
 }
 
-const TOLD: Readonly<Record<string, string>> = {
+const OUTCOME_TEXTS: Readonly<Record<string, string>> = {
   'wait_for_event timeout': 'no purchase came',
   'update_player updated': 'the player gets lapsed = true',
   'end ended': 'the end',

@@ -41,11 +41,11 @@ export async function startJourneyRunner(
     { name: 'journey-runner', logger, idle_pause_ms: 250, longest_pause_ms: 5_000, work: timers },
     (stop) => runner.turn(stop),
   );
-  const beside = startPolling(
-    { name: 'journey-runner beside', logger, idle_pause_ms: 1_000, longest_pause_ms: 5_000 },
-    () => runner.turnBeside(),
+  const second = startPolling(
+    { name: 'journey-runner second batch', logger, idle_pause_ms: 1_000, longest_pause_ms: 5_000 },
+    () => runner.turnSecond(),
   );
-  runner.onCrowd = () => beside.wake();
+  runner.onCrowd = () => second.wake();
   const matcher = new Matcher(platform);
   const checks = startPolling(
     { name: 'journey waits', logger, idle_pause_ms: 5_000, longest_pause_ms: 10_000 },
@@ -82,7 +82,7 @@ export async function startJourneyRunner(
   return {
     async close() {
       await Promise.all(consumers.map((consumer) => consumer.close()));
-      const loops = [loop, beside, checks, rests, rates, entries, sweeping];
+      const loops = [loop, second, checks, rests, rates, entries, sweeping];
       const closed = loops.map((polling) => polling.close());
       runner.wake();
       await Promise.all(closed);

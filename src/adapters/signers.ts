@@ -35,13 +35,13 @@ export class Signers {
       },
       {
         max_size: MAX_SLUGS,
-        beside_after_ms: 0,
+        overlap_after_ms: 0,
         waiting: { max_waiting, max_waiting_of_group: max_waiting, max_wait_ms },
       },
     );
   }
 
-  /** The adapter of the slug, of whatever tenant, with each secret that is valid at `now`; no row: there is none. */
+  /** The adapter of the slug, of any tenant, with each secret that is valid at `now`; no row: there is none. */
   find(slug: string, now: Date): Promise<SignerRow[]> {
     return this.#batcher.run({ slug, now });
   }

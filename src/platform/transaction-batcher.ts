@@ -5,14 +5,14 @@ import { TooBusy, type QueueLimits } from './fair-queue.ts';
 /** How many requests share a transaction, and how many wait for one. */
 export interface BatchLimits {
   max_size: number;
-  /** A batch begins next to another of the same kind only when that one has taken so long already. Two are under way at most. */
-  beside_after_ms: number;
+  /** A second batch of a kind begins only when the first one has taken so long. At most two are under way. */
+  overlap_after_ms: number;
   waiting: Required<QueueLimits>;
 }
 
 export const BATCH_LIMITS: BatchLimits = {
   max_size: 32,
-  beside_after_ms: 50,
+  overlap_after_ms: 50,
   waiting: { max_waiting: 1_000, max_waiting_of_group: 500, max_wait_ms: 10_000 },
 };
 
@@ -132,7 +132,7 @@ export class TransactionBatcher<Asked, Done> {
     const [other, another] = kind.begun_ms;
     if (another !== undefined) return;
     if (other !== undefined) {
-      const left_ms = other.at + this.#limits.beside_after_ms - performance.now();
+      const left_ms = other.at + this.#limits.overlap_after_ms - performance.now();
       if (left_ms > 0) {
         kind.timer = setTimeout(() => this.#begin(name, kind), Math.ceil(left_ms));
         return;
@@ -189,7 +189,7 @@ export class TransactionBatcher<Asked, Done> {
       if (outcome.kind === 'done') resolve(outcome.value);
       else if (outcome.kind === 'refused') reject(outcome.error);
       else if (retryAlone !== undefined) resolve(retryAlone.run(asked));
-      else reject(new Error('a batch has left out a request'));
+      else reject(new Error('a batch has no outcome for a request'));
     });
   }
 }

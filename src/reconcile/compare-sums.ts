@@ -2,7 +2,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { newId } from '../platform/ids.ts';
 import type { Platform } from '../platform/platform.ts';
 import { MONEY_EVENTS } from '../ledger/money/ledger.ts';
-import { besideName } from './beside-queries.ts';
+import { runTableName } from './replacement-queries.ts';
 import { differencesOfSum } from './compare.ts';
 import type { Findings } from './findings.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
@@ -55,7 +55,7 @@ export async function compareSums(
   findings: Findings,
 ): Promise<SumsRead> {
   const sql = postgres.service;
-  const table = besideName(newId(), 'sums');
+  const table = runTableName(newId(), 'sums');
   await openSums(clickhouse, table);
   let stored = 0;
   const store = (sums: readonly Sum[]) => storeSums(clickhouse, table, sums, `${table}:${stored++}`);

@@ -17,14 +17,14 @@ import { copyPendingChanges } from '../segments/publish-changes.ts';
 import { refreshJob } from '../segments/refresh-job.ts';
 import type { Platform } from '../platform/platform.ts';
 import {
-  besideName,
   copyRows,
   dropLeftovers,
   exchange,
-  openBeside,
+  openReplacement,
   openScope,
   readRunningInserts,
-} from './beside-queries.ts';
+  runTableName,
+} from './replacement-queries.ts';
 import type { Family } from './findings.ts';
 import { loadEvents } from './load-events.ts';
 import { type Member, readAliasedMerges, readMembersPage, readOwnSegments } from './queries.ts';
@@ -86,29 +86,29 @@ export async function rebuild(
   );
 }
 
-/** The tables that are being built, by the tables that they will replace. */
-type Beside = (table: CopiedTable) => string;
+/** The name of the table that will replace this one. */
+type ReplacementName = (table: CopiedTable) => string;
 
 async function exchangeRebuilt(
   { engines: { clickhouse }, session }: Rebuild,
   { tables, projects }: { tables: readonly CopiedTable[]; projects: readonly ProjectRef[] },
-  load: (beside: Beside, scope: string) => Promise<void>,
+  load: (replacementOf: ReplacementName, scope: string) => Promise<void>,
 ): Promise<void> {
   if (projects.length === 0) return;
   const id = newId();
-  const [scope, beside] = [besideName(id, 'scope'), (table: string) => besideName(id, table)];
+  const [scope, replacementOf] = [runTableName(id, 'scope'), (table: string) => runTableName(id, table)];
   await openScope(clickhouse, scope, projects);
   // Inserts that begin from now on come through the views. Those that run are waited for, and so everything that they and
   // earlier ones have written is read. What comes both ways is the same row.
-  for (const table of tables) await openBeside(clickhouse, table, beside(table));
+  for (const table of tables) await openReplacement(clickhouse, table, replacementOf(table));
   await waitForInserts(clickhouse, tables, session);
   for (const table of tables) {
-    await copyRows(clickhouse, { from: table, to: beside(table), scope, of_scope: false });
+    await copyRows(clickhouse, { from: table, to: replacementOf(table), scope, of_scope: false });
   }
-  await load(beside, scope);
+  await load(replacementOf, scope);
   for (const table of tables) {
     await requireLocks(session);
-    await exchange(clickhouse, table, beside(table));
+    await exchange(clickhouse, table, replacementOf(table));
   }
   await requireLocks(session);
   await dropLeftovers(clickhouse);
@@ -137,15 +137,19 @@ async function waitForInserts(
 
 async function rebuildEvents(run: Rebuild, projects: readonly ProjectRef[]): Promise<void> {
   const { clickhouse } = run.engines;
-  await exchangeRebuilt(run, { tables: ['events', 'events_by_player'], projects }, async (beside, scope) => {
-    await loadEvents(run.engines, projects, beside('events'), () => requireLocks(run.session));
-    await copyRows(clickhouse, {
-      from: `${beside('events')} final`,
-      to: beside('events_by_player'),
-      scope,
-      of_scope: true,
-    });
-  });
+  await exchangeRebuilt(
+    run,
+    { tables: ['events', 'events_by_player'], projects },
+    async (replacementOf, scope) => {
+      await loadEvents(run.engines, projects, replacementOf('events'), () => requireLocks(run.session));
+      await copyRows(clickhouse, {
+        from: `${replacementOf('events')} final`,
+        to: replacementOf('events_by_player'),
+        scope,
+        of_scope: true,
+      });
+    },
+  );
 }
 
 /**
@@ -167,8 +171,8 @@ async function rebuildAliases({ engines }: Rebuild, project: ProjectRef): Promis
 async function rebuildPlayers(run: Rebuild, projects: readonly ProjectRef[]): Promise<void> {
   const { postgres, clickhouse } = run.engines;
   const isWanted = within(projects);
-  await exchangeRebuilt(run, { tables: ['players'], projects }, async (beside, scope) => {
-    const table = beside('players');
+  await exchangeRebuilt(run, { tables: ['players'], projects }, async (replacementOf, scope) => {
+    const table = replacementOf('players');
     let position = MIRROR_START;
     for (let full = true; full;) {
       await requireLocks(run.session);
@@ -183,7 +187,7 @@ async function rebuildPlayers(run: Rebuild, projects: readonly ProjectRef[]): Pr
     // What transactions change that were running comes through the mirror.
     await run.catchUp();
     for (const copy of PLAYERS.copies) {
-      await copyChangedSince(run, { copy, position, tables: [copy.copy], beside, scope });
+      await copyChangedSince(run, { copy, position, tables: [copy.copy], replacementOf, scope });
     }
   });
 }
@@ -192,8 +196,8 @@ async function rebuildMessages(run: Rebuild, projects: readonly ProjectRef[]): P
   const { postgres, clickhouse, clock } = run.engines;
   const isWanted = within(projects);
   const tables = ['message_sends', 'campaign_sends', 'journey_sends'] as const;
-  await exchangeRebuilt(run, { tables, projects }, async (beside, scope) => {
-    const table = beside('message_sends');
+  await exchangeRebuilt(run, { tables, projects }, async (replacementOf, scope) => {
+    const table = replacementOf('message_sends');
     let position = MIRROR_START;
     for (let full = true; full;) {
       await requireLocks(run.session);
@@ -201,7 +205,7 @@ async function rebuildMessages(run: Rebuild, projects: readonly ProjectRef[]): P
       const sends = page.filter((send) => !send.is_pending && isWanted(send));
       const of_journeys = sends.filter(({ journey_id }) => journey_id !== null);
       await insertPage(clickhouse, table, sends, position);
-      await insertPage(clickhouse, beside('journey_sends'), of_journeys, position);
+      await insertPage(clickhouse, replacementOf('journey_sends'), of_journeys, position);
       const last = page.at(-1);
       if (last !== undefined) {
         position = { ...position, changed_xid: last.changed_xid, row_id: last.send_id };
@@ -210,9 +214,15 @@ async function rebuildMessages(run: Rebuild, projects: readonly ProjectRef[]): P
     }
     await run.catchUp();
     for (const copy of SENDS.copies) {
-      await copyChangedSince(run, { copy, position, tables: [copy.copy, 'journey_sends'], beside, scope });
+      await copyChangedSince(run, {
+        copy,
+        position,
+        tables: [copy.copy, 'journey_sends'],
+        replacementOf,
+        scope,
+      });
     }
-    const to = beside('campaign_sends');
+    const to = replacementOf('campaign_sends');
     await copyRows(
       clickhouse,
       { from: `${table} final`, to, scope, of_scope: true },
@@ -229,14 +239,14 @@ async function rebuildJourneys(run: Rebuild, projects: readonly ProjectRef[]): P
   const { postgres, clickhouse } = run.engines;
   const isWanted = within(projects);
   const tables = ['journey_runs', 'journey_steps'] as const;
-  await exchangeRebuilt(run, { tables, projects }, async (beside, scope) => {
+  await exchangeRebuilt(run, { tables, projects }, async (replacementOf, scope) => {
     let position = MIRROR_START;
     for (let full = true; full;) {
       await requireLocks(run.session);
       const page = await readChangedJourneyRows(postgres.service, position, JOURNEY_ROWS_AT_ONCE);
       for (const table of tables) {
         const rows = page.rows.filter((row) => row.table === table && isWanted(row));
-        await insertPage(clickhouse, beside(table), rows, position);
+        await insertPage(clickhouse, replacementOf(table), rows, position);
       }
       const last = page.rows.at(-1);
       if (last !== undefined) position = { ...position, changed_xid: last.changed_xid, row_id: last.run_id };
@@ -244,11 +254,11 @@ async function rebuildJourneys(run: Rebuild, projects: readonly ProjectRef[]): P
     }
     await run.catchUp();
     for (const copy of JOURNEYS.copies) {
-      await copyChangedSince(run, { copy, position, tables: [copy.copy], beside, scope });
+      await copyChangedSince(run, { copy, position, tables: [copy.copy], replacementOf, scope });
     }
     const archived = `(tenant_id, project_id, run_id) in (
-      select tenant_id, project_id, run_id from ${beside('journey_runs')} final where is_archived = 1)`;
-    const steps = { from: 'journey_steps final', to: beside('journey_steps'), scope, of_scope: true };
+      select tenant_id, project_id, run_id from ${replacementOf('journey_runs')} final where is_archived = 1)`;
+    const steps = { from: 'journey_steps final', to: replacementOf('journey_steps'), scope, of_scope: true };
     await copyRows(clickhouse, steps, archived);
   });
 }
@@ -256,8 +266,8 @@ async function rebuildJourneys(run: Rebuild, projects: readonly ProjectRef[]): P
 /** Members get the revision 0, below every change: a change that is published meanwhile or later wins. */
 async function rebuildMembers(run: Rebuild, projects: readonly ProjectRef[]): Promise<void> {
   const { postgres, clickhouse } = run.engines;
-  await exchangeRebuilt(run, { tables: ['segment_members'], projects }, async (beside) => {
-    const table = beside('segment_members');
+  await exchangeRebuilt(run, { tables: ['segment_members'], projects }, async (replacementOf) => {
+    const table = replacementOf('segment_members');
     for (const project of projects) {
       for (let after: Member | undefined, full = true; full;) {
         await requireLocks(run.session);
@@ -278,7 +288,7 @@ interface ChangedSince {
   /** Up to which the rows were read from Postgres. */
   position: MirrorPosition;
   tables: readonly CopiedTable[];
-  beside: Beside;
+  replacementOf: ReplacementName;
   scope: string;
 }
 
@@ -289,7 +299,7 @@ interface ChangedSince {
  */
 async function copyChangedSince(
   { engines: { clickhouse, postgres }, session }: Rebuild,
-  { copy, position, tables, beside, scope }: ChangedSince,
+  { copy, position, tables, replacementOf, scope }: ChangedSince,
 ): Promise<void> {
   for (let after = MIRROR_START.row_id, full = true; full;) {
     await requireLocks(session);
@@ -297,7 +307,7 @@ async function copyChangedSince(
     for (const table of ids.length === 0 ? [] : tables) {
       await copyRows(
         clickhouse,
-        { from: `${table} final`, to: beside(table), scope, of_scope: true },
+        { from: `${table} final`, to: replacementOf(table), scope, of_scope: true },
         `${copy.row_id} in ({ids:Array(UUID)})`,
         { ids },
       );

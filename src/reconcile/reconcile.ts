@@ -3,7 +3,7 @@ import { NotCaughtUp, waitUntilCaughtUp } from '../analytics/caught-up.ts';
 import { ApiError } from '../errors.ts';
 import type { Session } from '../platform/postgres/port.ts';
 import { LockTaken, requireLocks, takeLock } from '../platform/postgres/session-locks.ts';
-import { dropLeftovers } from './beside-queries.ts';
+import { dropLeftovers } from './replacement-queries.ts';
 import { compareCopies } from './compare-copies.ts';
 import { compareSums, type SumsRead } from './compare-sums.ts';
 import { Findings } from './findings.ts';

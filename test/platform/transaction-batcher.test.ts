@@ -18,7 +18,7 @@ interface Asked {
 
 const LIMITS: BatchLimits = {
   max_size: 3,
-  beside_after_ms: 50,
+  overlap_after_ms: 50,
   waiting: { max_waiting: 20, max_waiting_of_group: 10, max_wait_ms: 60_000 },
 };
 
@@ -100,7 +100,7 @@ describe('batches', () => {
       const first = await batch(0);
       answers.push(batcher.run(ask(2)));
       await setImmediate();
-      await vi.advanceTimersByTimeAsync(LIMITS.beside_after_ms - 1);
+      await vi.advanceTimersByTimeAsync(LIMITS.overlap_after_ms - 1);
       expect(begun).toHaveLength(1);
       await vi.advanceTimersByTimeAsync(1);
       expect(begun).toHaveLength(2);
@@ -113,7 +113,7 @@ describe('batches', () => {
   });
 
   it('are two of a kind at most', async () => {
-    const { batcher, batch, begun } = heldBatcher({ ...LIMITS, beside_after_ms: 0 });
+    const { batcher, batch, begun } = heldBatcher({ ...LIMITS, overlap_after_ms: 0 });
     const answers = [batcher.run(ask(1))];
     const first = await batch(0);
     answers.push(batcher.run(ask(2)));

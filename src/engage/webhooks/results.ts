@@ -20,7 +20,7 @@ const MAX_DEPTH = 64;
 const BEHIND_PAUSE_MS = 1_000;
 
 /**
- * What becomes of a delivery after an attempt. The jitter of a pause follows from delivery and attempt, so that
+ * What happens to a delivery after an attempt. The jitter of a pause follows from delivery and attempt, so that
  * deliveries which failed together do not come back together.
  */
 export function resultOf(delivery: ClaimedDelivery, outcome: AttemptOutcome, now_ms: number): AttemptResult {
@@ -72,7 +72,7 @@ function shown(text: string): string {
   return text.slice(0, SHOWN_LENGTH).toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
-/** The text as JSON that Postgres stores; null when it is none, nested too deeply, or has a number that cannot be stored. */
+/** The text as JSON that Postgres stores; null when it is not JSON, is nested too deeply, or has a number that cannot be stored. */
 export function jsonOf(text: string): string | null {
   try {
     const value: unknown = parseExact(text);
@@ -94,7 +94,7 @@ function isStorable(value: unknown, depth: number): boolean {
 /** Results that wait while others are written: no more than attempts may be under way. One transaction at a time. */
 const LIMITS: BatchLimits = {
   max_size: 200,
-  beside_after_ms: 60_000,
+  overlap_after_ms: 60_000,
   waiting: { max_waiting: Infinity, max_waiting_of_group: Infinity, max_wait_ms: Infinity },
 };
 
@@ -136,7 +136,7 @@ export class ResultWriter {
       await this.#transaction(results);
     } catch (error) {
       if (!isDataError(error)) throw error;
-      // Some answer has what Postgres refuses: what it says is left out, and the others are written as they are.
+      // Some answer has what Postgres refuses: what it says is omitted, and the others are written as they are.
       for (const result of results) await this.#writeAlone(result);
     }
   }
@@ -147,7 +147,7 @@ export class ResultWriter {
     } catch (error) {
       if (!isDataError(error)) throw error;
       const { event_id } = result;
-      this.#deps.logger.error({ event_id }, 'the answer to a webhook cannot be stored; it is left out');
+      this.#deps.logger.error({ event_id }, 'the answer to a webhook cannot be stored; it is omitted');
       await this.#transaction([{ ...result, response: null, saved: null }]);
     }
   }

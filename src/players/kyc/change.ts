@@ -87,10 +87,10 @@ async function change(
   plan: (locked: LockedKyc) => Plan,
 ): Promise<KycResource> {
   const { postgres, caller } = deps;
-  const is_told = await caller.wantsToKnow(ref);
+  const is_informed = await caller.wantsToKnow(ref);
   const { row, one, call_id } = await withSurvivor(postgres, ref, (player) =>
     retryConflicts(() =>
-      postgres.asTenant(player.tenant_id, (tx) => changeOnce(deps, tx, player, { plan, is_told })),
+      postgres.asTenant(player.tenant_id, (tx) => changeOnce(deps, tx, player, { plan, is_informed })),
     ),
   );
   if (call_id === undefined) return kycResourceOf(row, 'done');
@@ -105,7 +105,7 @@ async function changeOnce(
   { clock, audit, user_id }: ChangeDeps,
   tx: Tx,
   one: PlayerRef,
-  { plan, is_told }: { plan: (locked: LockedKyc) => Plan; is_told: boolean },
+  { plan, is_informed }: { plan: (locked: LockedKyc) => Plan; is_informed: boolean },
 ): Promise<{ row: KycRow; one: PlayerRef; call_id: string | undefined } | undefined> {
   const [{ kyc_model: chosen } = { kyc_model: null }] = await selectChosenKycModel(tx, one.tenant_id);
   if (!mayOperatorDecide(chosen)) {
@@ -127,7 +127,7 @@ async function changeOnce(
   const external_id = applied.player.external_id ?? one.player_id;
   const call = made.callOf(applied);
   const call_id =
-    is_told && chosen !== null ? await queueCall(tx, one, external_id, call, now_ms) : undefined;
+    is_informed && chosen !== null ? await queueCall(tx, one, external_id, call, now_ms) : undefined;
   const [row] = await selectKyc(tx, one);
   if (row === undefined) return undefined;
   await audit(tx, {

@@ -59,9 +59,10 @@ interface Served {
  * nothing has to be taken over. Runners of several processes take disjoint batches.
  *
  * While more is due than fits into a batch, batches take a quota of each project in turn, then what is due the longest,
- * and a second batch runs beside the first (`turnBeside`): while Postgres writes one, this process decides the other.
+ * and a second batch runs at the same time as the first (`turnSecond`): while Postgres writes one, this process decides
+ * the other.
  * A run that asks about its player's history rests until ClickHouse has answered, outside of the transaction, so that a
- * slow question holds up no other run. A run that fails ends; it never stops its batch.
+ * slow question does not delay another run. A run that fails ends; it never stops its batch.
  */
 export class JourneyRunner {
   readonly #deps: RunnerDeps;
@@ -75,7 +76,7 @@ export class JourneyRunner {
   /** Settles when the latest claim has. */
   #claimed: Promise<unknown> = Promise.resolve();
   #woken = new AbortController();
-  /** Called when more has come due than fits into a batch: `turnBeside` has something to do. */
+  /** Called when more has come due than fits into a batch: `turnSecond` has something to do. */
   onCrowd: () => void = () => undefined;
   /** Called when runs have begun to wait for events. */
   onWaiting: () => void = () => undefined;
@@ -105,8 +106,8 @@ export class JourneyRunner {
     return true;
   }
 
-  /** Moves the runs of a batch beside that of `turn`, while more is due than fits into one; false when it is not. */
-  async turnBeside(): Promise<boolean> {
+  /** Moves the runs of a second batch at the same time as `turn`. False when one batch is enough for all that is due. */
+  async turnSecond(): Promise<boolean> {
     if (this.#crowd === undefined || !(await this.#batch())) return false;
     // `turn` may pause because all that was due was being moved here; some of it may be due again.
     this.wake();
@@ -144,7 +145,7 @@ export class JourneyRunner {
       this.#crowd = { after: lastProject(shares) };
       return shares;
     }
-    // All projects had their share: the rest of the batch is for whoever is due the longest.
+    // All projects had their share: the rest of the batch is for the runs that have been due the longest.
     const claimed = [...shares, ...(await claimDue(tx, now, limit - shares.length))];
     const was_crowded = this.#crowd !== undefined;
     this.#crowd = claimed.length < limit ? undefined : { after: undefined };

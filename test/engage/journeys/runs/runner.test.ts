@@ -174,14 +174,14 @@ it('while more is due than fits into a batch, a second one moves other runs besi
   vi.spyOn(performance, 'now').mockReturnValue(0);
   const crowded = vi.fn();
   runner.onCrowd = crowded;
-  expect(await runner.turnBeside()).toBe(false);
+  expect(await runner.turnSecond()).toBe(false);
   expect(await dueNow()).toBe(2_600);
   await runner.turn();
   expect(crowded).toHaveBeenCalledTimes(1);
-  expect(await Promise.all([runner.turn(), runner.turnBeside()])).toEqual([true, true]);
+  expect(await Promise.all([runner.turn(), runner.turnSecond()])).toEqual([true, true]);
   expect(await dueNow()).toBe(0);
   // Everything that was due is moved: nothing is left to do beside.
-  expect(await runner.turnBeside()).toBe(false);
+  expect(await runner.turnSecond()).toBe(false);
   const moved = await stored(journey_id);
   expect(moved).toHaveLength(2_600);
   expect(

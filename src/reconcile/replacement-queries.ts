@@ -5,11 +5,11 @@ import type { CopiedTable } from './schema.ts';
 const PREFIX = 'rebuild_';
 
 /** The name of a table that the run `run_id` makes. */
-export function besideName(run_id: string, what: string): string {
+export function runTableName(run_id: string, what: string): string {
   return `${PREFIX}${run_id.replaceAll('-', '')}_${what}`;
 }
 
-/** Drops what runs have left that ended in between; the caller must ensure that no other run is active. */
+/** Drops the tables that interrupted runs have left. The caller must ensure that no other run is active. */
 export async function dropLeftovers(clickhouse: ClickHouse): Promise<void> {
   const rows = await clickhouse.query<{ name: string }>(
     `select name from system.tables where database = currentDatabase() and startsWith(name, {prefix:String})
@@ -23,13 +23,17 @@ export async function dropLeftovers(clickhouse: ClickHouse): Promise<void> {
 }
 
 /**
- * Creates an empty table like `table`, to which everything is copied that inserts into `table` write which begin from now
- * on. An insert that runs already does not know the view: see {@link readRunningInserts}.
+ * Creates an empty table like `table`. From now on, a view copies to it all rows that new inserts write into `table`. An
+ * insert that runs already does not know the view: see {@link readRunningInserts}.
  */
-export async function openBeside(clickhouse: ClickHouse, table: CopiedTable, beside: string): Promise<void> {
-  await clickhouse.command(`create table ${beside} as ${table}`);
+export async function openReplacement(
+  clickhouse: ClickHouse,
+  table: CopiedTable,
+  replacement: string,
+): Promise<void> {
+  await clickhouse.command(`create table ${replacement} as ${table}`);
   await clickhouse.command(
-    `create materialized view ${beside}_forward to ${beside} as select * from ${table}`,
+    `create materialized view ${replacement}_forward to ${replacement} as select * from ${table}`,
   );
 }
 
@@ -52,8 +56,12 @@ export async function readRunningInserts(
 }
 
 /** Exchanges the tables in one step. The view between them goes on copying, now to the table that was replaced. */
-export async function exchange(clickhouse: ClickHouse, table: CopiedTable, beside: string): Promise<void> {
-  await clickhouse.command(`exchange tables ${table} and ${beside}`);
+export async function exchange(
+  clickhouse: ClickHouse,
+  table: CopiedTable,
+  replacement: string,
+): Promise<void> {
+  await clickhouse.command(`exchange tables ${table} and ${replacement}`);
 }
 
 /** Creates the table of the projects to rebuild, which other statements read. */

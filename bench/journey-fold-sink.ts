@@ -24,7 +24,7 @@ const POLL_MS = 50;
  * both cases. Half of the journeys begin with a deposit, the others with an event of their own, and all wait for a
  * deposit.
  */
-export async function benchBesideJourneys(service: TestService): Promise<Result[]> {
+export async function benchFoldAndSinkWithJourneys(service: TestService): Promise<Result[]> {
   const { platform } = service;
   const { notifications } = service.service;
   const owner = connectPool(postgresUrlOf(platform), { max: 1 });
