@@ -110,7 +110,7 @@ const anonymousId = ({ customer_id }: Customer) => `cdnow-${customer_id}`;
 
 function playerOf(customer: Customer, player_of: ReadonlyMap<string, string>): string {
   const player_id = player_of.get(anonymousId(customer));
-  if (player_id === undefined) throw new Error(`customer ${customer.customer_id} is no player`);
+  if (player_id === undefined) throw new Error(`customer ${customer.customer_id} is not a player`);
   return player_id;
 }
 

@@ -162,7 +162,7 @@ export interface Config {
   ingest_port: number;
   /** Where health, metrics and the internal endpoints are, and nothing else. Absent: on the base API. */
   ops: { host: string; port: number } | undefined;
-  /** How long a process that was told to stop still takes requests, so that load balancers learn of it. */
+  /** How long a process that got the signal to stop still takes requests, so that load balancers learn of it. */
   drain_ms: number;
   data_dir: string;
   log_level: string;
@@ -225,10 +225,10 @@ export function barsOfOwnSessions(config: Config): string[] {
   return [
     ...(service_env === 'dev' ? [] : [`SERVICE_ENV is "${service_env}", not "dev"`]),
     ...(servers === undefined ? [] : ['KAFKA_BROKERS is given: the engines are servers']),
-    ...(isLoopbackUrl(public_url) ? [] : [`PUBLIC_URL is "${public_url}", which is no loopback address`]),
+    ...(isLoopbackUrl(public_url) ? [] : [`PUBLIC_URL is "${public_url}", which is not a loopback address`]),
     ...Object.entries(hosts)
       .filter(([name, address]) => !isLoopback(address) && (name === 'HOST' || address !== host))
-      .map(([name, address]) => `${name} is "${address}", which is no loopback address`),
+      .map(([name, address]) => `${name} is "${address}", which is not a loopback address`),
   ];
 }
 

@@ -91,14 +91,16 @@ it('allows loopback destinations in development only, while the service listens 
     'fd00::/8',
   ]);
   expect(() => readConfig({ EGRESS_ALLOW: '10.0.0.0/8,mail' })).toThrow(
-    /^EGRESS_ALLOW: "mail" is no network/,
+    /^EGRESS_ALLOW: "mail" is not a valid network/,
   );
 });
 
 it('trusts no proxy unless its network is given', () => {
   expect(readConfig({}).trusted_proxies).toEqual([]);
   expect(readConfig({ TRUSTED_PROXIES: '10.0.0.0/8, ::1' }).trusted_proxies).toEqual(['10.0.0.0/8', '::1']);
-  expect(() => readConfig({ TRUSTED_PROXIES: 'true' })).toThrow(/^TRUSTED_PROXIES: "true" is no network/);
+  expect(() => readConfig({ TRUSTED_PROXIES: 'true' })).toThrow(
+    /^TRUSTED_PROXIES: "true" is not a valid network/,
+  );
 });
 
 it('refuses security settings when no Kafka is configured', () => {

@@ -194,7 +194,7 @@ export class SinkBlocks {
       // Not the value: it may contain personal data.
       logger.error(
         { topic: this.#topic, partition, offset: String(offset) },
-        'a record is no event; left out',
+        'a record is not a valid event; it is omitted',
       );
       return [];
     });

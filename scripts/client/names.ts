@@ -28,7 +28,7 @@ export function methodNames(
       (one) => one === name || one.startsWith(`${name}.`) || name.startsWith(`${one}.`),
     );
     if (clash !== undefined)
-      throw new Error(`${key} would be ${name}, beside ${clash}: give it a name of its own`);
+      throw new Error(`${key} would be ${name}, the same as ${clash}: give it a name of its own`);
     taken.add(name);
     names.set(key, name);
   }

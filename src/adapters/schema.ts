@@ -24,7 +24,7 @@ const auth = z
     path: ['token'],
     message: 'is for the type bearer only',
   })
-  .meta({ description: 'What is sent beside the signature; the token is never returned' });
+  .meta({ description: 'What is sent in addition to the signature; the token is never returned' });
 export type AuthBody = z.infer<typeof auth>;
 
 const limits = {

@@ -75,7 +75,7 @@ export function createMetrics() {
     rowsSunk: new Counter({ name: 'sink_rows_total', help: 'Event rows written to ClickHouse', registers }),
     rowsUnreadable: new Counter({
       name: 'sink_records_unreadable_total',
-      help: 'Records of player-events that are no events and were left out of ClickHouse',
+      help: 'Records of player-events that are not events and were omitted from ClickHouse',
       registers,
     }),
     messagesSent: new Counter({
@@ -220,7 +220,7 @@ export function createMetrics() {
     }),
     wageringRefused: new Counter({
       name: 'bonus_wagering_bets_refused_total',
-      help: 'Bets that could not be counted for bonuses, because of their data, and were left out',
+      help: 'Bets that could not be counted for bonuses, because of their data, and were omitted',
       registers,
     }),
     segmentChanges: new Counter({

@@ -62,7 +62,7 @@ export type PatchSegmentBody = z.infer<typeof patchSegmentBody>;
 /** `POST /v1/segments/preview`. */
 export const previewBody = z.strictObject({
   definition,
-  per_condition: z.boolean().describe('Also count whom each condition alone matches').optional(),
+  per_condition: z.boolean().describe('Also count the players that each condition alone matches').optional(),
   reach: z.boolean().describe('Also ask of a sample whom a message would reach now').optional(),
   warnings: z
     .boolean()

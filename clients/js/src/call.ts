@@ -25,7 +25,7 @@ export interface ClientOptions {
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
-/** What one call may have beside its input. */
+/** What one call may have in addition to its input. */
 export interface CallOptions {
   signal?: AbortSignal | undefined;
   timeout_ms?: number | undefined;
@@ -37,11 +37,11 @@ export interface CallOptions {
   headers?: Headers | undefined;
   /** Query parameters of an operation that has a body, too. */
   query?: Query | undefined;
-  /** Called with what an answer says beside its data. */
+  /** Called with what an answer says in addition to its data. */
   onAnswer?: ((about: AnswerAbout) => void) | undefined;
 }
 
-/** What an answer says beside its data. */
+/** What an answer says in addition to its data. */
 export interface AnswerAbout {
   status: number;
   etag: string | undefined;

@@ -15,8 +15,9 @@ export async function readKafkaTls(files: KafkaTlsFiles | undefined): Promise<Ka
   if (client === undefined) return { ca };
   const cert = await readPem('KAFKA_CERT_FILE', client.cert_file);
   const key = await readPem('KAFKA_KEY_FILE', client.key_file);
-  use('KAFKA_CERT_FILE and KAFKA_KEY_FILE are no certificate and its key, without a password, in PEM', () =>
-    createSecureContext({ cert, key }),
+  use(
+    'KAFKA_CERT_FILE and KAFKA_KEY_FILE are not a certificate and its key, without a password, in PEM',
+    () => createSecureContext({ cert, key }),
   );
   return { ca, cert, key };
 }

@@ -108,7 +108,7 @@ export class CampaignRelease {
     const { campaign_id } = campaign;
     await noteReleaseError(postgres.service, campaign, message, new Date(clock.now_ms())).catch(
       (err: unknown) =>
-        logger.warn({ err, campaign_id }, 'why a bonus campaign stands still could not be noted'),
+        logger.warn({ err, campaign_id }, 'the reason why a bonus campaign has stopped could not be stored'),
     );
   }
 

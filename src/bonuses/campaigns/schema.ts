@@ -60,7 +60,7 @@ export const patchBonusCampaignBody = z
     ...fields,
     status: z
       .enum(['issuing', 'paused', 'cancelled'])
-      .describe('Alone: `paused` and `cancelled` from issuing, `issuing` from paused'),
+      .describe('Without other fields: `paused` and `cancelled` from issuing, `issuing` from paused'),
   })
   .partial();
 export type PatchBonusCampaignBody = z.infer<typeof patchBonusCampaignBody>;
@@ -119,7 +119,10 @@ export const bonusCampaignResource = z.object({
       open_base: shownAmount,
     })
     .describe("Of the granted, in the tenant's base currency: all, paid out, ended without, still running"),
-  last_error: z.string().nullable().describe('Why it could not be issued when it was due, or stands still'),
+  last_error: z
+    .string()
+    .nullable()
+    .describe('Why it could not be issued when it was due, or why it has stopped'),
   created_at: timestamp,
   updated_at: timestamp,
   issued_at: timestamp.nullable(),

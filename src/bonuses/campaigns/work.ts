@@ -120,7 +120,10 @@ export class CampaignWork {
       if (!(error instanceof ApiError) && !(error instanceof NotCaughtUp)) throw error;
       await noteError(postgres.service, ref, error.message, new Date(clock.now_ms())).catch(
         (cause: unknown) =>
-          logger.warn({ err: cause, campaign_id }, 'why a bonus campaign stands still could not be noted'),
+          logger.warn(
+            { err: cause, campaign_id },
+            'the reason why a bonus campaign has stopped could not be stored',
+          ),
       );
       throw error;
     }
@@ -204,7 +207,7 @@ export class CampaignWork {
     });
   }
 
-  /** Ends a campaign of which nobody waits, unless failed grants have left room for members who were left out. */
+  /** Ends a campaign of which nobody waits, unless failed grants have left room for members who were omitted. */
   #finish(campaign: BonusCampaignRow): Promise<boolean> {
     return this.#held(campaign, async (tx, locked) => {
       if (!locked.is_filled || (await hasRows(tx, locked, ['pending', 'reserved', 'sent']))) return false;

@@ -48,7 +48,7 @@ export async function callPlatform(
   const now = new Date(clock.now_ms());
   if (found.kind === 'found') return { kind: 'report', report: reportOfStatus(found.bonus, 'adapter', now) };
   if (found.kind === 'unsent' || found.kind === 'unknown') {
-    // Of the question, not of the grant: it may exist as before.
+    // This failed outcome is that of the question, not of the grant: the grant may exist as before.
     const { message } = found;
     return { kind: 'retry', certainty: 'unknown', code: 'STATUS_UNKNOWN', message, is_made: true };
   }
@@ -56,7 +56,7 @@ export async function callPlatform(
   if (grant.outcome === 'confirmed') {
     const verdict = await look();
     if (verdict.kind !== 'may') return heldUp(grant, verdict);
-    const message = 'the platform has accepted the bonus and does not say what has become of it';
+    const message = 'the platform has accepted the bonus and does not say what happened to it';
     return { kind: 'retry', certainty: 'unknown', code: 'STATUS_UNKNOWN', message, is_made: true };
   }
   return send(deps, grant, look);
@@ -124,7 +124,7 @@ async function duplicate({ clock, platform }: Called, { grant_id }: GrantRow): P
   if (found.kind === 'found') return { kind: 'report', report: reportOfStatus(found.bonus, 'adapter', now) };
   if (found.kind === 'unsupported')
     return reported(grant_id, now, 'bonus.accepted', { data: { duplicate: true } });
-  const message = 'the platform has the grant already, and does not say what has become of it';
+  const message = 'the platform has the grant already, and does not say what happened to it';
   return { kind: 'retry', certainty: 'unknown', code: 'STATUS_UNKNOWN', message, is_made: true };
 }
 
@@ -161,7 +161,7 @@ async function cancel({ clock, platform }: Called, grant: GrantRow): Promise<Con
 }
 
 function stillThere(): Conclusion {
-  const message = 'the platform did not cancel the bonus and does not say what has become of it';
+  const message = 'the platform did not cancel the bonus and does not say what happened to it';
   return { kind: 'retry', certainty: 'unknown', code: 'STATUS_UNKNOWN', message, is_made: true };
 }
 

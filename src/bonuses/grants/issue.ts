@@ -34,7 +34,7 @@ export function budgetExceeded(
   { budget_base }: BonusTemplateRow,
   { bonus_amount_base }: Pick<Worth, 'bonus_amount_base'>,
 ): ApiError {
-  const message = `the bonus costs ${bonus_amount_base} in the base currency; so much is not left of the template's budget of ${budget_base}`;
+  const message = `the bonus costs ${bonus_amount_base} in the base currency, more than is left of the template's budget of ${budget_base}`;
   return new ApiError('BONUS_BUDGET_EXCEEDED', message, {
     details: { cost_base: String(bonus_amount_base) },
   });

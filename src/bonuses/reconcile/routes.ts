@@ -12,7 +12,7 @@ const summary = z.object({
   mismatched: count.describe('Grants and budgets whose figures differ'),
   missing: count.describe('Active grants that their platform does not know; they are marked for review'),
   failed: count.describe('Grants whose platform could not be asked, and budgets that could not be read'),
-  incomplete: count.describe('Platforms of whose grants some were not compared; 0: everything was compared'),
+  incomplete: count.describe('Platforms with grants that were not compared; 0: everything was compared'),
 });
 const reconcileBody = z.strictObject({
   tenant_id: z.guid().optional().describe('Only this tenant; absent: every tenant'),

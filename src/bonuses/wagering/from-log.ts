@@ -30,7 +30,7 @@ export type CountDeps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metric
 /**
  * Counts the bets of records of `player-events`. What a bet is comes from the ledger, which has every event before it is
  * on this topic; the events only say which bets have changed, and their category. Handling a batch again changes nothing.
- * Without grants in the projects of the batch it costs one query. Bets that cannot be counted are left out, and the error
+ * Without grants in the projects of the batch it costs one query. Bets that cannot be counted are omitted, and the error
  * of one project, with which it rejects, comes after the others were counted.
  */
 export async function countBatch(deps: CountDeps, records: readonly LogRecord[]): Promise<void> {
@@ -50,7 +50,7 @@ export async function countBatch(deps: CountDeps, records: readonly LogRecord[])
 
 /**
  * Counts bets of a project by what the ledger has of them now, at most {@link MAX_BETS}. A bet that can never be counted
- * is left out: by halves it is found, and the others are counted.
+ * is omitted: by halves it is found, and the others are counted.
  */
 export async function countIsolated(
   deps: CountDeps,
@@ -85,7 +85,7 @@ export async function isolated<Bet extends BetName>(
       const { kind, bet_id } = first;
       logger.error(
         { err: error, tenant_id, project_id, kind, bet_id },
-        'a bet cannot be counted for bonuses and is left out',
+        'a bet cannot be counted for bonuses and is omitted',
       );
     }
   }
@@ -160,7 +160,7 @@ async function namedBets(sql: Tx, project: ProjectRef, events: readonly LogRecor
   return [...bets.values()];
 }
 
-/** What a record says; nothing when it is no event. */
+/** What a record says; nothing when it is not an event. */
 function eventOf(value: string): Pick<PlayerEvent, 'event' | 'properties'> {
   try {
     return JSON.parse(value) as PlayerEvent;

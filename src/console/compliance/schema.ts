@@ -44,11 +44,14 @@ export const exclusion = z.object({
   kind: z.enum(EXCLUSION_KINDS),
   state: z.enum(EXCLUSION_STATES),
   since: time.describe('What the event says'),
-  accepted_at: time.describe('When the service received it: from then on nothing new is decided'),
+  accepted_at: time.describe('When the service received it. Nothing new is decided from then on'),
   recorded_at: time.describe('When it was written to the player'),
   until: time.nullable().describe('The end, also a coming one; null: open'),
   cause,
-  end: cause.extend({ lifted_at: time.nullable() }).nullable().describe('Null: none, or by itself'),
+  end: cause
+    .extend({ lifted_at: time.nullable() })
+    .nullable()
+    .describe('Null: it has not ended, or it ended by itself'),
 });
 
 /** `GET /v1/compliance/blocked-sends`. */

@@ -67,7 +67,7 @@ export const eventTrace = z.object({
   player_id: z.uuid().nullable(),
   accepted: z.object({ status: step, at: z.iso.datetime() }),
   folded: z.object({
-    status: step.describe('unknown: read long ago, and what came of it is not known'),
+    status: step.describe('unknown: read long ago, and its result is not known'),
     verdict: z.enum(['applied', 'duplicate', 'conflicting', 'rejected']).nullable(),
     reason: z.enum(DEAD_LETTER_REASONS).nullable(),
     message: z.string().nullable(),

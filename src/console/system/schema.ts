@@ -40,7 +40,7 @@ export const systemResource = z.object({
         oldest_at: z.iso.datetime().nullable().describe('Since when the oldest waits'),
       }),
     )
-    .describe('What of the tenant waits for a part of the service'),
+    .describe('Work of the tenant that waits for a part of the service'),
   jobs_given_up: z
     .array(
       z.object({

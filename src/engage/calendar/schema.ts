@@ -34,7 +34,7 @@ export type CalendarEntry = z.infer<typeof calendarEntry>;
 
 export const calendar = z.object({
   entries: z.array(calendarEntry).describe('The earliest first; of a journey at most 40'),
-  is_complete: z.boolean().describe('False: entries were left out'),
+  is_complete: z.boolean().describe('False: entries were omitted'),
 });
 
 nameSchemas({ Calendar: calendar, CalendarEntry: calendarEntry });

@@ -99,7 +99,7 @@ export const campaignSeries = z.object({
       }),
     )
     .describe('At most 400'),
-  is_complete: z.boolean().describe('False: later intervals are left out'),
+  is_complete: z.boolean().describe('False: later intervals are omitted'),
 });
 
 /** `GET /v1/campaigns/:id/failures`. */

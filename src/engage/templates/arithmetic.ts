@@ -6,7 +6,7 @@ import { Decimal, exactWhole, isDecimal, readNumber } from './decimals.ts';
 type Filter = (this: { context: Context }, value: unknown, ...args: unknown[]) => unknown;
 type Whole = number | bigint;
 
-/** As the library reads the operands of arithmetic: 0 for what is no number. */
+/** As the library reads the operands of arithmetic: 0 for anything but a number. */
 const numberOf = (value: unknown): Whole => readNumber(value) || 0;
 const isWhole = (number: Whole | undefined): number is Whole =>
   typeof number === 'bigint' || Number.isInteger(number);
@@ -58,7 +58,7 @@ const dividedBy: Filter = function dividedBy(value, ...args) {
   const result = Number(
     ofLibrary('divided_by').call(this, ...(numbers.map(Number) as [number, ...number[]])),
   );
-  if (!Number.isFinite(result)) throw new RangeError('divided by 0, or what is divided is no number');
+  if (!Number.isFinite(result)) throw new RangeError('divided by 0, or what is divided is not a number');
   return is_decimal ? new Decimal(result) : Math.floor(result);
 };
 
@@ -93,7 +93,7 @@ function add(a: Whole, b: Whole): Whole {
   return Number.isSafeInteger(sum) ? sum : held(BigInt(a) + BigInt(b));
 }
 
-/** The filter `sum`: of the elements of a list, or of a property of each; what is no number does not count. */
+/** The filter `sum`: of the elements of a list, or of a property of each; anything but a number does not count. */
 function* sum(
   this: { context: Context },
   list: unknown,

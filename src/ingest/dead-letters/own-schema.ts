@@ -17,7 +17,7 @@ export type ListOwnQuery = z.infer<typeof listOwnQuery>;
 
 const force = z.boolean().default(false).describe('Also letters replayed before, or with an unknown outcome');
 const from = cursor
-  .describe('Where to begin: the cursor of the page that has them, or the `next_cursor` before')
+  .describe('Where to begin: the cursor of the page that has them, or the previous `next_cursor`')
   .optional();
 
 /** `POST /v1/dead-letters/replay`: named letters, or those that a page of the list would have. */

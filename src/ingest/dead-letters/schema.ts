@@ -63,14 +63,14 @@ export type LetterPosition = z.infer<typeof letterPosition>;
 
 export const replayReport = z.object({
   replayed: z.int().describe('Records appended to `events` again'),
-  replayed_before: z.int().describe('Left alone: replayed before'),
+  replayed_before: z.int().describe('Skipped: replayed before'),
   unknown_outcome: z
     .array(letterPosition)
-    .describe('Left alone: nobody knows whether their replay went out; use `force`'),
+    .describe('Skipped: it is not known whether their replay went out; use `force`'),
   unknown_outcomes: z.int(),
   incomplete: z
     .array(letterPosition)
-    .describe('Left alone: these letters have only the beginning of their record'),
+    .describe('Skipped: these letters have only the beginning of their record'),
   not_found: z.array(letterPosition).describe('No letter of this name (and reason)'),
 });
 export type ReplayReport = z.infer<typeof replayReport>;

@@ -58,7 +58,7 @@ export async function fetchCryptoRates(
         continue;
       }
       const rate = positiveDecimal(price.value);
-      if (rate === undefined) throw malformed(`${price.value} is no price of ${code} in ${quote}`);
+      if (rate === undefined) throw malformed(`${price.value} is not a valid price of ${code} in ${quote}`);
       const ts = hourOf(prices[UPDATED_AT], deps);
       if (ts === undefined) throw malformed(`${code} has no usable ${UPDATED_AT}`);
       published.rates.push({ base: code, quote, rate, ts, source: COINGECKO });

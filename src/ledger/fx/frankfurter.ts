@@ -49,7 +49,7 @@ export async function fetchFiatRates(
   const rates = Object.entries(data.rates).map(([quote, number]): PublishedRate => {
     if (!quotes.includes(quote)) throw malformed(`the answer has ${quote}, which was not requested`);
     const rate = positiveDecimal(number.value);
-    if (rate === undefined) throw malformed(`${number.value} is no rate for ${quote}`);
+    if (rate === undefined) throw malformed(`${number.value} is not a valid rate for ${quote}`);
     return { base, quote, rate, ts, source: FRANKFURTER };
   });
   const found = new Set(rates.map(({ quote }) => quote));

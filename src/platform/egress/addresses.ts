@@ -45,7 +45,9 @@ export function networkList(networks: readonly string[]): BlockList {
     const length = prefix === undefined ? bits : Number(prefix);
     const is_length = prefix === undefined || (/^\d{1,3}$/.test(prefix) && length <= bits);
     if (isIP(address) === 0 || address.includes('%') || more !== undefined || !is_length) {
-      throw new RangeError(`"${network}" is no network: write an address and a length, as in 10.0.0.0/8`);
+      throw new RangeError(
+        `"${network}" is not a valid network: write an address and a length, as in 10.0.0.0/8`,
+      );
     }
     list.addSubnet(address, length, isIPv4(address) ? 'ipv4' : 'ipv6');
   }

@@ -61,7 +61,7 @@ export class Egress {
   readonly #connect_ms: number;
   #agent: Promise<Agent> | undefined;
 
-  /** Throws RangeError when `allow` has a text that is no network. */
+  /** Throws RangeError when `allow` has a text that is not a network. */
   constructor(options: EgressOptions) {
     const { allow, resolve = resolveByDns, connect_ms = CONNECT_MS } = options;
     this.#allowed = networkList(allow);
@@ -194,7 +194,7 @@ export class Egress {
   #requireUsable(destination: Destination): string {
     const host = canonicalHost(destination.host);
     if (host === undefined)
-      throw new EgressRefused(`${quoted(destination)} is no host name: give a full one`);
+      throw new EgressRefused(`${quoted(destination)} is not a valid host name: give a full one`);
     if (isIP(host) !== 0) this.#requireAllowed(destination, [host]);
     return host;
   }
@@ -241,10 +241,10 @@ export class Egress {
 type Handler = Dispatcher.DispatchHandler;
 type Start = Parameters<Required<Handler>['onRequestStart']>;
 
-/** The agent for one request, of which `onSend` is told when it is written to a connection. */
+/** The agent for one request; `onSend` is called when the request is written to a connection. */
 async function announcing(agent: Agent, onSend: () => unknown): Promise<Dispatcher> {
   const { DecoratorHandler } = await import('undici');
-  // Its types leave out the methods that it has.
+  // Its types omit the methods that it has.
   const Decorator = DecoratorHandler as new (handler: Handler) => { onRequestStart(...start: Start): void };
   class Announcing extends Decorator {
     override onRequestStart(...start: Start): void {
@@ -274,10 +274,10 @@ async function unlessAborted<T>(requested: Promise<T>, signal: AbortSignal): Pro
 export function destinationOf(text: string): Destination {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new EgressRefused(`"${text.slice(0, 500)}" is no http(s) URL`);
+    throw new EgressRefused(`"${text.slice(0, 500)}" is not a valid http(s) URL`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw new EgressRefused(`the URL of "${url.hostname}" contains credentials: leave them out`);
+    throw new EgressRefused(`the URL of "${url.hostname}" contains credentials: remove them`);
   }
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
   return { host: url.hostname, port, usual_ports: HTTP_PORTS };

@@ -86,7 +86,7 @@ async function fetchAt(
     topics: [{ topic, partitions: [{ partition, fetchOffset, maxBytes: FETCH_BYTES }] }],
   });
   const found = responses[0]?.partitions[0];
-  if (found === undefined) throw new Error(`Kafka returned nothing of partition ${partition} of ${topic}`);
+  if (found === undefined) throw new Error(`Kafka returned nothing for partition ${partition} of ${topic}`);
   return new Batch(topic, fetchOffset, found);
 }
 

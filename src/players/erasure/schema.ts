@@ -13,7 +13,7 @@ export const erasePlayerBody = z
     confirmation_token: z
       .string()
       .max(100)
-      .describe('Of the first answer: confirms, and begins the erasure')
+      .describe('From the first answer: it confirms and begins the erasure')
       .optional(),
   })
   .superRefine(({ reason, basis, confirmation_token }, context) => {
@@ -63,7 +63,7 @@ export const erasure = z.object({
   last_error: z.string().nullable().describe('Why it goes on later'),
   log: z
     .object({ erased: z.literal(false), kept: z.string() })
-    .describe('The event log cannot be changed: its records go when their retention ends'),
+    .describe('The event log cannot be changed: its records are removed when their retention ends'),
 });
 
 /** The answer to the first call has the token. */

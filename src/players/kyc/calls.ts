@@ -86,7 +86,7 @@ export class KycCaller {
     );
   }
 
-  /** Whether the project's platform is to be told. Unknown counts as yes: the call is queued then. Never rejects. */
+  /** Whether the project's platform is to be informed. Unknown counts as yes: the call is queued then. Never rejects. */
   async wantsToKnow({ tenant_id, project_id }: PlayerRef): Promise<boolean> {
     try {
       return (await this.#deps.platforms.of({ tenant_id, project_id })).capabilities.kyc;
@@ -179,7 +179,7 @@ export class KycCaller {
   }
 
   /**
-   * Whether an update is still to be told: it may have been decided otherwise since, also by the platform itself. A case
+   * Whether an update is still to be sent: another decision may have been made since, also by the platform itself. A case
    * that was opened since takes no refusal back.
    */
   async #isTrue(call: ClaimedCall): Promise<boolean> {
@@ -191,7 +191,7 @@ export class KycCaller {
     return present.status === 'approved' && present.level === level;
   }
 
-  /** A decision is told until the platform takes it, whatever it answers; a request is not worth that. */
+  /** A decision is sent again until the platform takes it, even after refusals. A request is given up after a refusal. */
   async #postpone(
     call: ClaimedCall,
     answer: Exclude<KycAnswer, { kind: 'accepted' | 'unsupported' }>,
@@ -210,7 +210,7 @@ export class KycCaller {
     const { tenant_id, project_id, player_id, call_id, attempts } = call;
     const what = is_over
       ? 'a request of KYC was given up'
-      : 'a decision about KYC was refused; it is told again';
+      : 'a decision about KYC was refused; it is sent again';
     logger.warn({ tenant_id, project_id, player_id, call_id, attempts }, what);
   }
 

@@ -103,7 +103,7 @@ function sizeProblem(written: unknown): string | undefined {
   }
 }
 
-/** For JSON.stringify: leaves out the values that a trait is compared with where its field takes long lists. */
+/** For JSON.stringify: omits the values that a trait is compared with where its field takes long lists. */
 function withoutLongLists(this: Record<string, unknown>, key: string, value: unknown): unknown {
   if (key !== 'value' || !Array.isArray(value) || this['type'] !== 'trait') return value;
   const { field } = this;
@@ -267,7 +267,7 @@ function readEvent(written: Written<'event'>, path: Path, reading: Reading): Con
   if (needs_property !== (property !== undefined)) {
     const message = needs_property
       ? `is required: ${aggregate} is taken over a property`
-      : `must be left out: ${aggregate} is taken over the events`;
+      : `must be omitted: ${aggregate} is taken over the events`;
     report(reading, [...path, 'property'], message);
   }
   const comparison = compare({ kind }, written, path, reading);
@@ -280,7 +280,7 @@ function readSequence(written: Written<'sequence'>, path: Path, reading: Reading
     const at = [...path, 'steps', i];
     const events = readEventSet(step, window, at, reading);
     if (i === 0 && step.within !== undefined) {
-      return report(reading, [...at, 'within'], 'must be left out: the first step follows none');
+      return report(reading, [...at, 'within'], 'must be omitted: the first step follows none');
     }
     return events && { ...events, within_ms: step.within && spanMs(step.within) };
   });

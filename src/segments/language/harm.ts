@@ -34,7 +34,7 @@ export const HARM_SIGNS = {
   LIMITS_REACHED:
     'This selects players who have reached a limit that protects them. Do not invite them to play on; wait until the limit begins anew.',
   AT_RISK:
-    'This selects players who are at risk. Promotion to them is forbidden under several licences. Turn the comparison round, so that they are left out.',
+    'This selects players who are at risk. Promotion to them is forbidden under several licences. Reverse the comparison, so that they are excluded.',
   EXCLUDED:
     'This selects players who exclude themselves, take a break, or did before. No message reaches those who are excluded; promotion to the others invites a relapse. Turn the comparison round.',
 } as const;
@@ -109,8 +109,8 @@ export interface HarmWarning {
 }
 
 /**
- * The conditions of a definition that select players by a sign of harm, in the order in which they are written. One that
- * leaves such players out is none: a negated comparison, or one inside of a NOT.
+ * The conditions of a definition that select players by a sign of harm, in the order in which they are written. A
+ * condition that excludes such players does not count: a negated comparison, or one inside of a NOT.
  */
 export function harmWarnings(definition: Group): HarmWarning[] {
   return [...selecting(definition, true, 'definition')].map(([path, code]) => ({

@@ -53,7 +53,7 @@ interface Shape<Value> {
 
 /** How each shape is read. */
 export const SHAPES: { readonly [S in OperandShape]: Shape<ShapeValues[S]> } = {
-  none: { allowed: () => 'left out', read: (value) => (value === undefined ? null : undefined) },
+  none: { allowed: () => 'omitted', read: (value) => (value === undefined ? null : undefined) },
   scalar: { allowed: scalarsOf, read: (value, operand) => (isScalar(operand, value) ? value : undefined) },
   list: {
     allowed: (operand) => `a list of 1 to ${mostValues(operand)}, each ${scalarsOf(operand)}`,

@@ -69,10 +69,10 @@ const license_rules = z.strictObject(
 ) as z.ZodObject<Record<string, z.ZodOptional<z.ZodType<RuleOverride>>>>;
 
 const bonuses = z.strictObject({
-  paused: z.boolean().describe('Nothing is granted and campaigns stand still').optional(),
+  paused: z.boolean().describe('Nothing is granted and campaigns are stopped').optional(),
   on_exclusion: z
     .enum(['keep', 'cancel'])
-    .describe('What becomes of active bonuses of a player who is excluded; default: keep')
+    .describe('What happens to active bonuses of a player who is excluded; default: keep')
     .optional(),
   grants_per_day: z.int().min(0).max(1_000).describe('To one player in any 24 hours; default: 5').optional(),
 });
@@ -92,7 +92,7 @@ const config = z.strictObject({
           default_timezone: z
             .string(part)
             .refine(isTimeZone, 'must be an IANA time zone, such as Europe/Malta')
-            .describe('Of players without a time zone of their own'),
+            .describe('The time zone of players without one of their own'),
         })
         .optional(),
       frequency_caps: z

@@ -73,7 +73,7 @@ function wageringFault(
   const { bonus, deposit } =
     bonus_amount === undefined
       ? amountsBelowTheCap(terms)
-      : // A deposit that a gift does not follow from is not part of its terms, whatever the caller says of it.
+      : // A deposit that a gift does not follow from is not part of its terms, even if the caller names one.
         { bonus: bonus_amount, deposit: terms.match_percent === null ? 0n : (deposit_amount ?? 0n) };
   const required =
     wagering_required === undefined
@@ -110,7 +110,7 @@ function decimal(amount: bigint, scale: number): string {
   return scale === 0 ? text : `${text.slice(0, -scale)}.${text.slice(-scale)}`;
 }
 
-/** What bonuses of these types are played on, whatever the template says. */
+/** What bonuses of these types are played on, regardless of the template. */
 const PLAYED_ON: Partial<Record<TermsFacts['type'], RuleProduct>> = {
   free_spins: 'casino',
   free_bet: 'betting',

@@ -23,7 +23,7 @@ test('the service signs sessions only in development, on one machine, with its o
   const bars = (environment: Record<string, string>) => barsOfOwnSessions(readConfig(environment));
   for (const HOST of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) expect(bars({ HOST }), HOST).toEqual([]);
   for (const HOST of ['0.0.0.0', '::', '10.0.0.1', '127.evil.example', 'localhost.example']) {
-    expect(bars({ HOST }), HOST).toEqual([`HOST is "${HOST}", which is no loopback address`]);
+    expect(bars({ HOST }), HOST).toEqual([`HOST is "${HOST}", which is not a loopback address`]);
     expect(bars({ OPS_PORT: '1', OPS_HOST: HOST })).toEqual([expect.stringMatching(/^OPS_HOST is/)]);
   }
   for (const SERVICE_ENV of ['prod', 'stag']) {

@@ -179,8 +179,12 @@ describe('a provider that fails', () => {
     ['no date', `{"base":"EUR","rates":{"SEK":11}}`, 'malformed'],
     ['a date that is none', '{"base":"EUR","date":"2026-02-30","rates":{"SEK":11}}', 'malformed'],
     ['a date to come', `{"base":"EUR","date":"${tomorrow(3)}","rates":{"SEK":11}}`, 'future'],
-    ['a rate of 0', `{"base":"EUR","date":"${DATE}","rates":{"SEK":0,"USD":1.1}}`, '0 is no rate'],
-    ['a negative rate', `{"base":"EUR","date":"${DATE}","rates":{"USD":1.1,"SEK":-1}}`, '-1 is no rate'],
+    ['a rate of 0', `{"base":"EUR","date":"${DATE}","rates":{"SEK":0,"USD":1.1}}`, '0 is not a valid rate'],
+    [
+      'a negative rate',
+      `{"base":"EUR","date":"${DATE}","rates":{"USD":1.1,"SEK":-1}}`,
+      '-1 is not a valid rate',
+    ],
     ['no number', `{"base":"EUR","date":"${DATE}","rates":{"SEK":"11"}}`, 'malformed'],
     ['NaN', `{"base":"EUR","date":"${DATE}","rates":{"SEK":NaN}}`, 'not answered with JSON'],
     ['a code nobody asked for', `{"base":"EUR","date":"${DATE}","rates":{"SEK":11,"XXX":1}}`, 'XXX'],
@@ -201,9 +205,9 @@ describe('a provider that fails', () => {
   });
 
   it.each([
-    ['a price of 0', price('0'), '0 is no price'],
-    ['a negative price', price('-5'), '-5 is no price'],
-    ['a price beyond all bounds', price('1e300'), '1e300 is no price'],
+    ['a price of 0', price('0'), '0 is not a valid price'],
+    ['a negative price', price('-5'), '-5 is not a valid price'],
+    ['a price beyond all bounds', price('1e300'), '1e300 is not a valid price'],
     ['no number', price('"57000"'), 'malformed'],
     ['no time', '{"bitcoin":{"eur":57000}}', 'last_updated_at'],
     ['a time that is none', '{"bitcoin":{"eur":57000,"last_updated_at":1.5}}', 'last_updated_at'],

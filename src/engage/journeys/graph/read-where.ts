@@ -26,7 +26,7 @@ const clause = z
 interface Filter {
   /** Properties of an event, or paths in the context of the run. */
   of: 'event' | 'context';
-  /** Whether `within_last` and `not_within_last` are allowed: not where nothing asks again as time passes. */
+  /** Whether `within_last` and `not_within_last` are allowed: only where the condition is checked again as time passes. */
   may_use_clock: boolean;
 }
 
@@ -38,7 +38,7 @@ export function readWhere(written: unknown, at: Place, filter: Filter): Where | 
   const clauses = Array.isArray(written) ? readList(written, at) : readObject(written, at);
   if (clauses === undefined) return undefined;
   if (clauses.length === 0) {
-    return at.report('EMPTY_CONDITION', 'must have at least one property: leave it out for every event');
+    return at.report('EMPTY_CONDITION', 'must have at least one property: omit it for every event');
   }
   if (clauses.length > MAX_CLAUSES) {
     return at.report(
@@ -117,7 +117,7 @@ function readClause(
   const read = readComparison({ kind }, comparison);
   if ('key' in read) return refuse(read, comparison, { at_op, at_value });
   if (!may_use_clock && passingMs(read) !== undefined) {
-    const message = `${comparison.op} cannot be used here, because nothing asks again as time passes: use before or after, or a wait`;
+    const message = `${comparison.op} cannot be used here, because the condition is not checked again as time passes: use before or after, or a wait`;
     return at_op.report('CLOCK_CONDITION', message);
   }
   return { property, comparison: read };
@@ -129,7 +129,7 @@ function refuse(
   { at_op, at_value }: Pick<Written, 'at_op' | 'at_value'>,
 ): undefined {
   if (key === 'op') return at_op.report('FIELD_INVALID', `${message}, not ${quoted(op)}`);
-  const code = value === undefined && message !== 'must be left out' ? 'FIELD_REQUIRED' : 'FIELD_INVALID';
+  const code = value === undefined && message !== 'must be omitted' ? 'FIELD_REQUIRED' : 'FIELD_INVALID';
   return at_value.report(code, `the value of ${op} ${message}, not ${quoted(value)}`);
 }
 

@@ -46,7 +46,7 @@ export type PatchJourneyBody = z.infer<typeof patchJourneyBody>;
 /** The query of `PATCH /v1/journeys/:id`. */
 export const patchJourneyQuery = z.strictObject({ draft: z.enum(['true', 'false']).default('false') });
 
-/** `POST /v1/journeys/:id/activate`: what becomes of runs that came due while they were held. */
+/** `POST /v1/journeys/:id/activate`: what happens to runs that came due while they were held. */
 export const activateBody = z.strictObject({ resume: z.enum(['run', 'skip']).default('run') }).optional();
 
 /** `POST /v1/journeys/:id/pause`: with `hold` runs stand still, too. */
@@ -112,7 +112,7 @@ export const listedJourney = z.object({
   name: z.string(),
   status: z.enum(JOURNEY_STATUSES),
   trigger: object,
-  version: z.int().nullable().describe('The version of which new runs are; null: never activated'),
+  version: z.int().nullable().describe('The version that new runs use; null: never activated'),
   activated_at: timestamp.nullable(),
   paused_at: timestamp.nullable(),
   hold: z.boolean().describe('Runs stand still'),
@@ -131,7 +131,7 @@ export const journeyResource = listedJourney.extend({
   draft_version: z
     .int()
     .nullable()
-    .describe('The version that what was saved last becomes when it is published; null: it is live'),
+    .describe('The version that the last saved state becomes when it is published; null: it is live'),
   warnings: z
     .array(
       z.object({
@@ -142,7 +142,7 @@ export const journeyResource = listedJourney.extend({
       }),
     )
     .optional()
-    .describe('Those about other records hinder activation. Absent in the answer to a deletion'),
+    .describe('Those about other records prevent activation. Absent in the answer to a deletion'),
 });
 
 /** A version in a list. */

@@ -47,7 +47,7 @@ export const simulateBody = z
   })
   .refine(({ player_id, traits }) => player_id === undefined || traits === undefined, {
     path: ['traits'],
-    message: 'describes a sample player: leave it out, or leave out player_id',
+    message: 'describes a sample player: omit it, or omit player_id',
   })
   .optional();
 export type SimulateBody = NonNullable<z.infer<typeof simulateBody>>;

@@ -119,11 +119,11 @@ async function judgedEvents(
 function checkWebhooks({ graph }: Definition, { webhooks }: SimulateBody): void {
   const unknown = Object.keys(webhooks).find((id) => graph.nodes.get(id)?.type !== 'call_webhook');
   if (unknown === undefined) return;
-  const message = 'is no call_webhook node of the journey: give the id of one';
+  const message = 'is not a call_webhook node of the journey: give the id of one';
   throw validationError([{ path: `webhooks.${unknown}`, message }]);
 }
 
-/** As a run begins: `POST trigger` puts the fields of what it got beside `trigger_payload`, too. */
+/** The context with which a run begins. `POST trigger` stores what it got as `trigger_payload`, and its fields one by one. */
 function startContext({ trigger }: Definition, payload: Record<string, unknown>): RunContext {
   if (trigger.kind === 'api') return contextOf(payload, 'trigger_payload');
   requireBytes(payload, 'trigger_payload');
@@ -154,7 +154,7 @@ function runOf(
   return { ...owner, ...place, ...log, woken_by: null, context, started_at: new Date(start_ms) };
 }
 
-/** What the run may know beside its player. */
+/** What the run may know in addition to its player. */
 async function factsOf(
   { postgres }: SimulateDeps,
   run: RunningRow,
@@ -166,7 +166,7 @@ async function factsOf(
   return read(run, NO_ANSWERS);
 }
 
-/** What the amounts of the context come to, by the rates of now, whatever time the virtual clock shows. */
+/** What the amounts of the context come to, by the rates of now, not of the virtual clock. */
 async function amountsOf(
   { postgres }: SimulateDeps,
   run: RunningRow,

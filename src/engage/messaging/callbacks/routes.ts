@@ -28,7 +28,7 @@ const provider_id = id.describe('The messaging provider whose callbacks they are
 
 const response = z.object({
   received: z.int().describe('Events in the body'),
-  applied: z.int().describe('Messages and suppressions that they changed something about'),
+  applied: z.int().describe('Messages and suppressions that they changed'),
 });
 nameSchemas({ CallbackResult: response });
 

@@ -16,11 +16,14 @@ export function requireLiquid(field: string, tokens: readonly TopLevelToken[]): 
     if (format !== undefined && unknown !== undefined) {
       throw new GrammarError(
         format.at,
-        `"${unknown}" is no part of a date: see strftime, or write %% for a percent sign`,
+        `"${unknown}" is not a valid part of a date: see strftime, or write %% for a percent sign`,
       );
     }
     if (zone !== undefined && TimeZone.named(zone.text) === undefined) {
-      throw new GrammarError(zone.at, `"${zone.text}" is no time zone: write one such as "Europe/Malta"`);
+      throw new GrammarError(
+        zone.at,
+        `"${zone.text}" is not a valid time zone: write one such as "Europe/Malta"`,
+      );
     }
   }
 }

@@ -167,12 +167,12 @@ export const WRONG: readonly (readonly [template: string, said: string])[] = [
   ['{% assign¦\u200b x = 1 %}', 'U+200B'],
   ['{{ n | minus: ¦–1 }}', 'write -'],
   // Dates.
-  ['{{ "now" | date: ¦"%Y-%f" }}', '"%f" is no part of a date'],
-  ['{{ "now" | date: ¦"%i" }}', '"%i" is no part of a date'],
-  ['{{ "now" | date: ¦"100%" }}', 'is no part of a date'],
-  ['{{ "now" | date: ¦"%J" }}', 'is no part of a date'],
-  ['{{ "now" | date: "%H:%M", ¦"Europe/Valetta" }}', 'is no time zone'],
-  ['{{ "now" | date: "%H:%M", ¦"CEST" }}', 'is no time zone'],
+  ['{{ "now" | date: ¦"%Y-%f" }}', '"%f" is not a valid part of a date'],
+  ['{{ "now" | date: ¦"%i" }}', '"%i" is not a valid part of a date'],
+  ['{{ "now" | date: ¦"100%" }}', 'is not a valid part of a date'],
+  ['{{ "now" | date: ¦"%J" }}', 'is not a valid part of a date'],
+  ['{{ "now" | date: "%H:%M", ¦"Europe/Valetta" }}', 'is not a valid time zone'],
+  ['{{ "now" | date: "%H:%M", ¦"CEST" }}', 'is not a valid time zone'],
   // Computing.
   ['{{ total_deposited ¦/ 100 }}', 'write | divided_by: 2, or | money'],
   ['{{ n ¦* 2.5 }}', 'write | times'],
