@@ -12,7 +12,7 @@ import './tokens.css';
 const RETRIES = 2;
 const STALE_MS = 10_000;
 
-/** Asks to sign in again, above the page as it is, whatever has met the end of the session: a question or a change. */
+/** Asks to sign in again, above the page as it is, after a question or a change has met the end of the session. */
 const onError = (error: Error) => {
   if (error instanceof ApiError && error.status === 401) sessionEnded.tell();
 };

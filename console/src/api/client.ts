@@ -54,7 +54,7 @@ const HERE: ClientOptions = { headers: () => ({ 'x-console': '1' }) };
 
 export const client = createClient(HERE);
 
-/** Calls an endpoint of the console's own, which is no operation of the API. Rejects with {@link ApiError}. */
+/** Calls an endpoint of the console's own, which is not an operation of the API. Rejects with {@link ApiError}. */
 export function askConsole(
   method: 'GET' | 'POST',
   path: string,

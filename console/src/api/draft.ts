@@ -10,7 +10,7 @@ interface Typed<D> {
 export interface DraftState<D> {
   /** The saved record with what is typed over it. */
   draft: D;
-  /** Of what is typed, what differs from what is saved: nothing else is written. */
+  /** What is typed and differs from what is saved: only this is written. */
   changes: Partial<D>;
   dirty: boolean;
   /** The version that the first change was typed over: for If-Match. */

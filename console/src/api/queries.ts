@@ -121,7 +121,7 @@ function filled(filters: object = {}): object {
   return Object.fromEntries(Object.entries(filters).filter(([, value]) => value !== ''));
 }
 
-/** What a change has beside its inputs. */
+/** What a change has in addition to its inputs. */
 type ChangeOptions = Pick<CallOptions, 'idempotency_key' | 'if_match' | 'query'>;
 
 type Change<O extends Operation> = ChangeOptions & { inputs: InputsOf<O> };

@@ -4,7 +4,7 @@ import { everyOf } from './choices.ts';
 import { client } from './client.ts';
 
 export type Role = Session['tenants'][number]['role'];
-/** Roles of a tenant's members, from the least to the most powerful; compliance officers stand beside the others. */
+/** Roles of a tenant's members, from the least to the most powerful; compliance officers are not part of that order. */
 export const ROLES = everyOf<Role>()(['viewer', 'editor', 'admin', 'owner', 'compliance']);
 
 export type { Session };

@@ -60,7 +60,7 @@ export function openSignIn(): void {
   window.open(loginUrl(`/console/${OWN_WINDOW}`), '_blank', 'popup,width=520,height=720');
 }
 
-/** Ends the window of {@link openSignIn}; called when the page is loaded, in whatever window. */
+/** Ends the window of {@link openSignIn}; called when the page is loaded, in any window. */
 export function closeSignIn(): void {
   if (location.hash !== OWN_WINDOW) return;
   localStorage.setItem(SIGNED_IN_AT, String(Date.now()));

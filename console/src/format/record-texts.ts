@@ -26,7 +26,7 @@ export type Texts = Readonly<Record<string, string | undefined>>;
 /** Digits after the point of the currency that an amount is in; undefined while it is not known. */
 export type ScaleOf = (spec: FieldSpec, texts: Texts) => number | undefined;
 
-/** What is said about texts that are no value. */
+/** What is said about texts that are not values. */
 export interface Complaints {
   int: string;
   decimal: string;
@@ -73,7 +73,7 @@ function shortest(decimal: string): string {
   return least < 3 ? decimal : decimal.slice(0, Math.max(trimEnd(decimal, '0').length, least));
 }
 
-/** The texts of the fields as the API takes them: objects within one another, amounts exact; and which are no value. */
+/** The texts of the fields as the API takes them: objects within one another, amounts exact; and which of them are not values. */
 export function valuesOf(
   texts: Texts,
   specs: readonly FieldSpec[],
@@ -89,7 +89,7 @@ export function valuesOf(
     if (inner === undefined) values[name] = read.value;
     else {
       const object = (values[name] ??= {}) as Values;
-      // Inside of an object no value is no field.
+      // Inside of an object a missing value means no field.
       if (read.value !== null) object[inner] = read.value;
     }
   }
@@ -138,7 +138,7 @@ export function patchAt(paths: readonly string[], values: Readonly<Values>): Val
   return body;
 }
 
-/** Of the values after a change those that differ from the ones before. */
+/** The values that a change made different. */
 export function differing(before: Values, after: Values): Values {
   const changed = Object.entries(after).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),

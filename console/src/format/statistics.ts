@@ -41,7 +41,7 @@ export function newcombe(a: Share, b: Share): Interval {
   };
 }
 
-/** Whether an interval of a difference leaves out that there is none. */
+/** Whether an interval of a difference excludes 0, which means no difference. */
 export function isBeyondChance({ low, high }: Interval): boolean {
   return low > 0 || high < 0;
 }

@@ -65,7 +65,7 @@ export function toLocalField(iso: string, zone: string): string {
 }
 
 /**
- * The moment of a field for date and time in the zone; undefined when it is no time. Of an hour that clocks skip or
+ * The moment of a field for date and time in the zone; undefined when it is not a time. For an hour that clocks skip or
  * repeat, one of the moments around it.
  */
 export function fromLocalField(text: string, zone: string): string | undefined {
@@ -81,7 +81,7 @@ export function fromLocalField(text: string, zone: string): string | undefined {
   return new Date(at_ms).toISOString();
 }
 
-/** The moment of a field for date and time in UTC; undefined when it is no time, as the address of a page may have it. */
+/** The moment of a field for date and time in UTC; undefined when it is not a time, as the address of a page may have it. */
 export function fromUtcField(text: string | undefined): string | undefined {
   const at_ms =
     text === undefined ? Number.NaN : Date.parse(/Z$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`);

@@ -140,7 +140,7 @@ interface WithAuditProps {
   children: ReactNode;
 }
 
-/** A record whose page has no other parts, with a tab beside it that says who changed it. */
+/** A record whose page has no other parts, with a tab next to it that says who changed it. */
 export function WithAudit({ label, type, id, tab, link, children }: WithAuditProps) {
   if (id === undefined) return children;
   return (

@@ -5,7 +5,7 @@ import css from './spark.module.css';
 
 const WIDTH = 600;
 const HEIGHT = 40;
-/** Rows of the table: with more points, those between are left out of it. */
+/** Rows of the table: with more points, those between are omitted from it. */
 const MAX_ROWS = 100;
 
 /** A value from a time on, until the next point. */

@@ -69,7 +69,7 @@ export const bonus_campaigns = {
   spent: (granted: string, limit: string, share: string) => `${granted} of ${limit} (${share}) is granted.`,
   share: (share: string) => `${share} of the budget`,
   skipped: 'Skipped, by reason',
-  noSkips: 'Nobody was left out.',
+  noSkips: 'Nobody was skipped.',
   why: 'Why',
   code: 'Code',
   skips: {

@@ -276,7 +276,7 @@ export const bonuses = {
       active: (amount: string, player: string) =>
         `The platform is asked to take the bonus of ${amount} from ${player}, with what was won by it. A cancelled bonus is never opened again.`,
       reason: 'Reason',
-      reasonHint: 'Is kept in the history, and told to the platform',
+      reasonHint: 'Is kept in the history, and sent to the platform',
     },
     make: {
       button: 'Grant a bonus',

@@ -171,7 +171,7 @@ export const campaigns = {
     enough:
       'There are enough players for this difference; it is smaller than it looked, or luck was against it.',
     noConversions: 'There are no conversions yet.',
-    same: 'Both have the same rate: no number of players will tell them apart.',
+    same: 'Both have the same rate, so more players will not show a difference.',
     overTime: 'Over time',
     metrics: {
       sent: 'Sent',
@@ -182,7 +182,7 @@ export const campaigns = {
     },
     metric: 'Show',
     noSeries: 'Nothing was sent yet',
-    partialSeries: 'Later times are left out.',
+    partialSeries: 'Later times are omitted.',
     code: 'Code',
     why: 'Why',
     noReasons: 'Every message was sent',

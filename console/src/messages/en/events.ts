@@ -47,7 +47,7 @@ export const events = {
   noDeadLettersHelp: 'Events that cannot be processed are kept here with the reason, and can be replayed.',
   replay: 'Replay',
   replayTitle: 'Replay rejected events',
-  replayHelp: 'They are sent through the whole service again. Those whose cause is mended are applied, once.',
+  replayHelp: 'They are sent through the whole service again. Events whose cause is fixed are applied once.',
   replayed: (count: number) => `${counted(count, 'event was', 'events were')} sent again`,
   needsAdmin: 'Rejected events are shown to admins.',
   properties: 'Properties',

@@ -19,11 +19,11 @@ export const journeyActs = {
   pauseText: 'Nothing starts runs while it is paused; what would have started one is lost.',
   pauseRuns: (count: number) =>
     `${runs(count)} ${count === 1 ? 'is' : 'are'} running. Without a hold ${count === 1 ? 'it goes' : 'they go'} on and may send messages.`,
-  hold: 'Hold the runs, too: nothing of them happens until it is activated again',
+  hold: 'Hold the runs, too: they do nothing until it is activated again',
   trigger: 'Trigger',
   triggerTitle: (name: string) => `Start a run of “${name}”`,
   triggerText:
-    'It starts whatever the rules about entering are. Messages go to the player for real, after the usual checks.',
+    'The rules about entering are ignored. Messages go to the player for real, after the usual checks.',
   context: 'Context as JSON',
   contextHint: 'Templates have it as {{journey.context}}',
   started: 'The run has started.',
@@ -36,13 +36,13 @@ export const journeyActs = {
   archiveRuns: (count: number) =>
     count === 0
       ? 'No run is running.'
-      : `${runs(count)} ${count === 1 ? 'is' : 'are'} running and will be cancelled with what of them waits to be sent.`,
+      : `${runs(count)} ${count === 1 ? 'is' : 'are'} running and will be cancelled, with everything that waits to be sent for them.`,
   archiveUses: 'These records are not changed:',
   usesNothing: 'It uses no template, segment or bonus.',
   simulate: 'Simulate',
   publish: (version: number) => `Publish version ${version}`,
   publishTitle: (name: string) => `Publish what was saved last of “${name}”?`,
-  publishText: (version: number) => `It becomes version ${version}, of which new runs are from now on.`,
+  publishText: (version: number) => `It becomes version ${version}, which new runs use from now on.`,
   publishRuns: (count: number) =>
     `${runs(count)} ${count === 1 ? 'is' : 'are'} running and ${count === 1 ? 'stays' : 'stay'} on the version on which ${count === 1 ? 'it' : 'they'} began.`,
   publishDifference: 'Show the difference',

@@ -35,7 +35,7 @@ export const journeyMoves = {
   confirmExited: (count: number) =>
     `${runs(count)} ${count === 1 ? 'ends' : 'end'} where ${count === 1 ? 'it stands' : 'they stand'}. This cannot be undone.`,
   confirmStayed: (count: number) => `${runs(count)} ${count === 1 ? 'stays' : 'stay'} as before.`,
-  confirmRecompute: 'Their waits are counted anew; what is due by that goes on at once.',
+  confirmRecompute: 'Their waits are counted again. Runs that are then due go on at once.',
   done: ({ moved, stayed, exited }: { moved: number; stayed: number; exited: number }) =>
     `Done: ${runs(moved)} moved, ${runs(stayed)} stayed, ${runs(exited)} left the journey.`,
 };

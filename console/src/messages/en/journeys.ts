@@ -299,6 +299,6 @@ export const journeys = {
     publish: 'Publish again',
     publishTitle: (version: number, name: string) => `Publish version ${version} of “${name}” again?`,
     publishText: (next: number) =>
-      `Its content becomes version ${next}, of which new runs are. Runs stay on the version on which they began.`,
+      `Its content becomes version ${next}, which new runs use. Runs stay on the version on which they began.`,
   },
 };

@@ -96,7 +96,7 @@ export const players = {
     open: 'Delete…',
     title: (player: string) => `Delete ${player}`,
     verb: 'Delete the player',
-    what: 'The player gets no messages and no bonuses any more, runs of journeys end, and lists show the player no more. Nothing takes this back.',
+    what: 'The player gets no messages and no bonuses any more, runs of journeys end, and lists no longer show the player. Nothing takes this back.',
     stays: 'This does not erase data: contacts, totals, messages, exclusions and the audit log stay.',
   },
   reachable: 'Can be reached',

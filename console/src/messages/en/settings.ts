@@ -95,7 +95,7 @@ export const settings = {
   setRate: 'Set a rate',
   setRateTitle: (base: string, quote: string) => `Set the rate from ${base} to ${quote}`,
   setRateText:
-    'It converts what happens from now on, until a later rate comes, also a fetched one. Events before keep the rate that they were converted with.',
+    'It converts new events until a later rate replaces it, entered or fetched. Earlier events keep the rate that they were converted with.',
   setRateVerb: (base: string, rate: string, quote: string) => `Set 1 ${base} = ${rate} ${quote}`,
   rateHint: 'Plain digits with a point, at most 40 on either side',
 
@@ -124,7 +124,7 @@ export const settings = {
   oneProvider: 'Provider',
   asUsual: 'As the service decides',
   newSecret: 'a new secret',
-  secretKept: 'Empty: what is stored stays',
+  secretKept: 'Empty: the stored value stays',
   providerFields: {
     name: 'Name',
     rate_per_second: 'Maximum messages per second',
@@ -212,7 +212,7 @@ export const settings = {
   removeMemberOf: (user: string) => `Remove ${user}`,
   removeMemberTitle: (user: string) => `Remove ${user}?`,
   removeMemberVerb: 'Remove the member',
-  removeMemberText: 'The user may do nothing more for this operator, at once.',
+  removeMemberText: 'The user loses all access to this operator at once.',
 
   sessionsOf: 'Sessions of',
   mine: 'Me',

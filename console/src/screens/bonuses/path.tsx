@@ -18,7 +18,7 @@ export function StatePath({ grant }: { grant: Grant & { history: GrantEvent[] } 
       <h2>{m.path}</h2>
       <ol className={css['path']}>
         {steps.map(({ seq, event, source, to_status, occurred_at, data }, i) => {
-          // Why it has ended is told apart from what the platform said.
+          // Why it has ended is shown apart from what the platform said.
           const is_last = i === steps.length - 1 && to_status === grant.status;
           const reason = reasonOf(data) ?? (is_last ? (grant.status_reason ?? undefined) : undefined);
           return (

@@ -187,7 +187,7 @@ function OverTime({ campaign }: { campaign: CampaignRecord }) {
               note={data.is_complete ? null : <p>{m.partialSeries}</p>}
               bars={data.points.map((point) => ({
                 at: point.at,
-                // Days are those of UTC, whatever zone is chosen.
+                // Days are those of UTC in every zone.
                 label: data.interval === 'day' ? point.at.slice(0, 10) : formatTime(point.at, zone),
                 value: point[metric],
                 text: formatInt(point[metric]),

@@ -56,7 +56,7 @@ export function Filters({
 }) {
   const navigate = useNavigate({ from: '/compliance' });
   const address = filters.map(({ name }) => values[name]).join('\n');
-  /** What is no id, by the name of its filter, and the address that stayed because of it. */
+  /** Texts that are not ids, by the names of their filters, and the address that stayed because of them. */
   const [refused, setRefused] = useState<{ at: string; faults: ReadonlyMap<string, string> }>();
   // What the address has and no filter knows narrows nothing, so its field says it.
   const shown = refused?.at === address ? refused.faults : faultsOf(filters, values);

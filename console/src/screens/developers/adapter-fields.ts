@@ -28,7 +28,7 @@ export function patchOf(changes: Texts, values: Readonly<Record<string, unknown>
   return body['auth'] === undefined ? body : { ...body, auth: authOf(values) };
 }
 
-/** A token stays behind when nothing is to be sent beside the signature. */
+/** The token is dropped when only the signature is to be sent. */
 export function authOf(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { type = 'none', token } = (values['auth'] ?? {}) as { type?: string; token?: string };
   return type === 'bearer' && token !== undefined ? { type, token } : { type };

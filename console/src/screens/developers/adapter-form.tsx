@@ -10,7 +10,7 @@ const YES_OR_NO = [
   { value: 'false', name: m.no },
 ];
 
-/** Where a platform is, and what is sent to it beside the signature. */
+/** Where a platform is, and what is sent to it in addition to the signature. */
 export function Address({ form, has_token }: { form: RecordForm; has_token: boolean }) {
   return (
     <>

@@ -15,7 +15,7 @@ import { useSandboxBonuses, type SandboxBonus } from './queries.ts';
 
 const m = t.developers.adapter;
 
-/** What the columns show of a grant's body: who calls a sandbox by hand may leave it out. */
+/** What the columns show of a grant's body: a caller who uses a sandbox by hand may omit it. */
 interface Sent {
   player_external_id?: string;
   template?: { name?: string; amount_subunit?: Amount; currency?: string };

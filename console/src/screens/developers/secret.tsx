@@ -22,7 +22,7 @@ export function Secret({ title, secret, what, onClose, children }: SecretProps) 
     <Dialog
       title={title}
       onClose={onClose}
-      // A click beside the dialog must not take the secret away.
+      // A click outside of the dialog must not take the secret away.
       mayClose={() => false}
       actions={
         <Button kind="primary" onClick={onClose}>

@@ -2,7 +2,7 @@ import { useList, useRead } from '../../api/queries.ts';
 
 export type { DeadLetter, EventTrace, FoundEvent } from '@player-engagement/client';
 
-/** What an events search asks for; every part may be left out. */
+/** What an events search asks for; every part may be omitted. */
 export interface EventQuery {
   event: string | undefined;
   player_id: string | undefined;

@@ -87,7 +87,7 @@ function Letter({ letter, onClose }: { letter: DeadLetter; onClose: () => void }
   );
 }
 
-/** Indented when it is JSON; whatever else it is, as it came. */
+/** JSON is indented; anything else is shown as it came. */
 function readable(value: string): string {
   try {
     return writeExactly(parseExactly(value), 2);

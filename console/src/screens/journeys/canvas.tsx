@@ -49,7 +49,7 @@ type Point = { x: number; y: number };
 const NODE_TYPES = { step: StepCard };
 const EDGE_TYPES = { way: Way };
 
-/** The graph as a picture. It is for reading and selecting: whatever can be changed is changed in the list. */
+/** The graph as a picture. It is for reading and selecting: changes are made in the list. */
 export default function Canvas(props: CanvasProps) {
   return (
     <ReactFlowProvider>

@@ -59,7 +59,7 @@ function fieldsOf(before: Written, after: Written, prefix = ''): FieldDifference
   });
 }
 
-/** Whether two values have the same JSON, whatever the order of keys is. */
+/** Whether two values have the same JSON; the order of keys does not count. */
 export function sameJson(one: unknown, other: unknown): boolean {
   return writeExactly(sorted(one)) === writeExactly(sorted(other));
 }

@@ -91,7 +91,7 @@ export function withoutStep(graph: Graph, id: string): Graph {
   const node = graph.nodes.find((one) => idOf(one) === id);
   if (node === undefined || !mayRemove(graph, node)) return graph;
   const edges = edgesOf(node);
-  // Of a branch what follows where no condition holds.
+  // After a branch, go on with the step for the case that no condition holds.
   const next = node['type'] === 'branch' ? edges.at(-1)?.to : edges[0]?.to;
   const without = { ...graph, nodes: graph.nodes.filter((one) => idOf(one) !== id) };
   return pruned(graph, next === undefined ? without : redirected(without, id, next));
@@ -102,7 +102,7 @@ export function withEdge(graph: Graph, id: string, path: EdgePath, to: string): 
   return withNode(graph, id, (node) => setAt(node, path, to) as Written);
 }
 
-/** The graph with one node changed; keys whose value is undefined are left out. */
+/** The graph with one node changed; keys whose value is undefined are omitted. */
 export function withNode(graph: Graph, id: string, change: (node: Written) => Written): Graph {
   return { ...graph, nodes: graph.nodes.map((node) => (idOf(node) === id ? without(change(node)) : node)) };
 }
@@ -158,7 +158,7 @@ function redirected({ start_node_id, nodes }: Graph, from: string, to: string): 
   };
 }
 
-/** Leaves out of `after` what a run could come to in `before` and cannot any more. */
+/** Removes from `after` what a run could come to in `before` and cannot any more. */
 function pruned(before: Graph, after: Graph): Graph {
   const was = reachableFrom(before, before.start_node_id);
   const is = reachableFrom(after, after.start_node_id);

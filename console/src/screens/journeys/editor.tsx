@@ -207,7 +207,7 @@ export function Editor({ journey }: EditorProps) {
   );
 }
 
-/** What the service refuses in a part that is no step. */
+/** What the service refuses in a part that is not a step. */
 function PartIssues({ issues }: { issues: readonly JourneyIssue[] | undefined }) {
   if (issues === undefined) return null;
   return (

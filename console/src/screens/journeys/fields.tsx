@@ -17,7 +17,7 @@ interface ValueProps {
   onValue: (value: unknown) => void;
 }
 
-/** A text; an empty one is left out unless `required`. */
+/** A text; an empty one is omitted unless `required`. */
 export function Text({
   label,
   hint,
@@ -213,7 +213,7 @@ export function Span({ label, hint, value, onValue }: ValueProps) {
     return /^-?\d+(\.\d+)?$/.test(written.trim()) ? Math.round(Number(written) * UNITS[by]) : written;
   };
   const kept = typed !== undefined && read(typed, chosen) === value ? typed : undefined;
-  // A step back may bring a value that is no whole number of the unit.
+  // A step back may bring a value that is not a whole number of the unit.
   const is_shown = kept !== undefined || typeof value !== 'number' || value % UNITS[chosen] === 0;
   const unit = is_shown ? chosen : 'seconds';
   const plain = typeof value === 'number' ? String(value / UNITS[unit]) : jsonText(value).replaceAll('"', '');

@@ -1,6 +1,6 @@
 // The graph of a journey as it is written, and its order on the screen.
 
-/** JSON of a node, a trigger or settings, with whatever the console does not know. */
+/** JSON of a node, a trigger or settings, including fields that the console does not know. */
 export type Written = Readonly<Record<string, unknown>>;
 
 export interface Graph {
@@ -29,7 +29,7 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** The list of objects under a key; anything else in it is left out. */
+/** The list of objects under a key; anything else in it is omitted. */
 export function listOf(written: Written, key: string): readonly Written[] {
   const list = written[key];
   return Array.isArray(list) ? list.filter(isObject) : [];
@@ -39,7 +39,7 @@ export function idOf(node: Written): string {
   return textOf(node['id']);
 }
 
-/** The graph of a stored journey or version; what is no graph has no nodes. */
+/** The graph of a stored journey or version; anything but a graph has no nodes. */
 export function graphOf(written: unknown): Graph {
   if (!isObject(written)) return { start_node_id: '', nodes: [] };
   return { start_node_id: textOf(written['start_node_id']), nodes: listOf(written, 'nodes') };

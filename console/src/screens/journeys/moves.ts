@@ -9,7 +9,7 @@ export interface Place {
   targets: readonly Written[];
 }
 
-/** Where the runs at each step of a version can go in another version; steps at which nothing can stand are left out. */
+/** Where the runs at each step of a version can go in another version; steps at which nothing can stand are omitted. */
 export function placesOf(from: Graph, to: Graph): Place[] {
   return from.nodes
     .filter((node) => edgesOf(node).length > 0)

@@ -61,7 +61,7 @@ export function ViewChoice({ view }: { view: View }) {
   );
 }
 
-/** The list beside the canvas, which draws the same graph. What is selected in the canvas is brought into view in the list. */
+/** The list next to the canvas, which draws the same graph. What is selected in the canvas is brought into view in the list. */
 export function Pictured({ view, children, ...picture }: PicturedProps) {
   const { selected } = picture;
   const list = useRef<HTMLDivElement>(null);

@@ -24,7 +24,7 @@ export function hindrancesOf({ warnings }: JourneyRecord): readonly JourneyIssue
   return (warnings ?? []).filter(({ code }) => !HARMLESS.has(code));
 }
 
-/** Asks before the journey is activated: what starts runs, what it uses, and what becomes of runs that were held. */
+/** Asks before the journey is activated: what starts runs, what it uses, and what happens to runs that were held. */
 export function Activate({ journey, onClose }: ActProps) {
   const { id, trigger, settings, hold, draft_version } = journey;
   const [key] = useState(newActionKey);

@@ -7,11 +7,11 @@ const m = t.journeys.edit;
 
 export interface NodeFormProps {
   node: Written;
-  /** Keys with undefined are left out. */
+  /** Keys with undefined are omitted. */
   onSet: (change: Written) => void;
 }
 
-/** What becomes of a run whose step fails. */
+/** What happens to a run whose step fails. */
 export const ON_ERROR = [
   ['fail', m.onErrors.fail],
   ['continue', m.onErrors.continue],

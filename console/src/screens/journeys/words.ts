@@ -18,7 +18,7 @@ export type NameOf = (id: string) => string;
 
 const short = (text: string) => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
 
-/** `2 days 3 hours`; what is no number as it is written. */
+/** `2 days 3 hours`; anything but a number as it is written. */
 export function spanText(ms: unknown): string {
   if (typeof ms !== 'number' || !Number.isFinite(ms)) return formatValue(ms ?? null);
   let left = Math.abs(ms);
@@ -144,7 +144,7 @@ export function triggerText(trigger: Written, nameOf: NameOf): string {
   }
 }
 
-/** The rules of the settings in words, as names and values; what is not set is left out. */
+/** The rules of the settings in words, as names and values; what is not set is omitted. */
 export function rulesOf(settings: Written, nameOf: NameOf): (readonly [name: string, value: string])[] {
   const { re_entry, exit_on, goal, holdout_percent, max_entries_per_hour } = settings;
   const again = isObject(re_entry) ? re_entry : { mode: 'always' };

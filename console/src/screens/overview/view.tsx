@@ -38,7 +38,7 @@ export function Overview() {
   const search = route.useSearch();
   const navigate = useNavigate({ from: '/overview' });
   const range = RANGES.find((one) => one === search.range) ?? 'today';
-  // Of one visit: a start that moved with each drawing would be another question each time.
+  // One start for the whole visit: a start that moved with each drawing would be another question each time.
   const from = useMemo(() => startOf(range), [range]);
   const overview = useOverview(from, undefined);
   const money = useMoney();

@@ -19,7 +19,7 @@ const SETTABLE = ['active', 'self_excluded', 'banned'] as const;
 const CONTACTS = ['email', 'phone', 'telegram_id'] as const;
 type Contact = (typeof CONTACTS)[number];
 
-/** The form. Of a contact it has the new one only, empty while it stays: what is saved is never in it, masked or not. */
+/** The form. It has only a new contact, empty while the contact stays. A saved contact is never in it, masked or not. */
 type Draft = Record<'timezone' | 'status' | Contact, string> & Record<`no_${Contact}`, boolean>;
 
 const UNTOUCHED = {
@@ -179,7 +179,7 @@ function ContactField({
   );
 }
 
-/** Whether it was copied from where it is masked: such a text is no contact. */
+/** Whether it was copied from where it is masked: such a text is not a contact. */
 const isMask = (text: string) => text.includes('•');
 
 /** The body of the PATCH. A contact is in it when a new one was typed, or when it is to be removed. */

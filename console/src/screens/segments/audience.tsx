@@ -119,7 +119,7 @@ function Sample({ player_ids }: { player_ids: readonly string[] }) {
   );
 }
 
-/** The definition as JSON beside the tree; undefined: a part of it is text that is not JSON. */
+/** The definition as JSON next to the tree; undefined: a part of it is text that is not JSON. */
 export function Json({
   text,
   disabled,

@@ -110,7 +110,7 @@ function LeafPart({ node, path }: PartProps<Leaf>) {
   );
 }
 
-/** Keys whose value is undefined are left out of JSON; here, too, so that equal conditions are equal. */
+/** Keys whose value is undefined are omitted from JSON; here, too, so that equal conditions are equal. */
 function without(written: Written): Written {
   return Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined));
 }

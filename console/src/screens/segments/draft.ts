@@ -56,7 +56,7 @@ export function fieldsOfDraft(draft: Draft): Fields | undefined {
     description,
     refresh_strategy,
     refresh_interval_minutes,
-    // The API says what is no definition.
+    // The API says what is wrong with the definition.
     definition: writtenOf(root) as SegmentRecord['definition'],
   };
 }

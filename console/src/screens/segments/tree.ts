@@ -11,7 +11,7 @@ export interface Group {
   children: readonly Node[];
 }
 
-/** A condition; `written` is its JSON as it is stored, with whatever the builder does not know. */
+/** A condition; `written` is its JSON as it is stored, including fields that the builder does not know. */
 export interface Leaf {
   id: string;
   written: Written;

@@ -50,7 +50,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** A text as it is; whatever is no text as JSON, and nothing as an empty text. */
+/** A text as it is, any other value as JSON, and a missing one as an empty text. */
 export function plainText(value: unknown): string {
   if (value === undefined) return '';
   return typeof value === 'string' ? value : writeExactly(value);

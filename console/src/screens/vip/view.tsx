@@ -71,7 +71,7 @@ export function TierPage() {
 
 type Values = Record<string, unknown>;
 
-/** What a form means to the API: no days at all are no demotion, and an empty requirement is 0. */
+/** What a form means to the API: no days at all mean no demotion, and an empty requirement is 0. */
 function bodyOf(values: Values): Values {
   const demotion = values['demotion'] as Values;
   const requirements = values['requirements'] as Values;
@@ -88,7 +88,7 @@ function bodyOf(values: Values): Values {
   };
 }
 
-/** Of the perks what differs; one without a value is removed, those that the form has no field for stay. */
+/** The perks that differ. A perk without a value is removed; perks for which the form has no field stay. */
 function perksPatch(before: Values, after: Values): Values {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   const changed = [...names].filter((name) => before[name] !== after[name]);
