@@ -1,3 +1,3 @@
--- A campaign's grant of which nothing was sent may be tried from this moment on when its platform takes calls again. The
--- column is renamed, so rows that wait keep their moment, and the index of what may be called follows.
+-- If nothing of a campaign's grant was sent, it may be tried from this moment on, once its platform takes calls again. The
+-- column is renamed, so rows that wait keep their moment. The index of grants that may be called follows.
 alter table bonus_grants rename column put_off_to to retry_early_at;

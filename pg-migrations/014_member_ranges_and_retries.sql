@@ -12,7 +12,7 @@ create table member_ranges (
   -- Inclusive. The next range begins where this one ends; the last one has no end.
   from_player_id uuid not null,
   until_player_id uuid,
-  -- Who became a member of the segment from then on enters in another way; null: all members enter.
+  -- Players who became members of the segment from then on enter in another way; null: all members enter.
   members_before timestamptz,
   primary key (tenant_id, project_id, owner_id, occasion, from_player_id)
 );

@@ -2,8 +2,8 @@
 drop table messenger_leases;
 -- Its index goes with it.
 alter table message_sends drop column lease_id;
--- Read while the message is `sending`: when this time passes, its messenger has died, and the message is given up. Of a
--- message that was `sending` before this migration it is null, which counts as passed.
+-- Read while the message is `sending`: when this time passes, its messenger has died, and the message is given up. It is
+-- null, which counts as passed, for a message that was `sending` before this migration.
 alter table message_sends add column claimed_until timestamptz;
 -- The expression lets the search for passed claims read nothing else.
 create index message_sends_sending on message_sends (coalesce(claimed_until, '-infinity')) where status = 'sending';
