@@ -14,7 +14,7 @@ export interface RunningKyc {
 }
 
 /**
- * kyc: decisions about KYC → `player-events`, and → the platform, as far as it was not told at once. Several may run:
+ * kyc: decisions about KYC → `player-events`, and → the platform, if it was not informed at once. Several may run:
  * a call belongs to one of them until its claim is over, and one at a time appends events.
  */
 export function startKyc(platform: Platform, platforms: Platforms): RunningKyc {

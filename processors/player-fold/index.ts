@@ -153,7 +153,7 @@ async function emit(platform: Platform, batch: LogBatch, emission: Emission): Pr
   await eventLog.append(TOPICS.playerEvents, emission.events.map(playerEventRecord));
 }
 
-/** Of a record that is too large for a letter, its letter has so many characters of the key and the value. */
+/** If a record is too large for a letter, its letter has so many characters of the key and of the value. */
 const KEPT_CHARACTERS = 4_096;
 
 /**

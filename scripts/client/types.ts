@@ -5,7 +5,7 @@ type Named = Document['components']['schemas'];
 /** Formats of integers that a client reads as `bigint`; `bigint` is also a string of digits when it is large. */
 const BIG = ['int64', 'bigint'];
 
-/** Where a schema is used: callers may write an integer as a number, too, and leave out fields as undefined. */
+/** Where a schema is used: callers may write an integer as a number, too, and omit fields as undefined. */
 export type Use = 'input' | 'output';
 
 /** The TypeScript type of a schema. */

@@ -121,7 +121,7 @@ function readCommon(heard: Heard): Read {
       ...later,
     };
   }
-  // An error that breaks off cannot be told from another one.
+  // An error that breaks off cannot be distinguished from another one.
   if (json === undefined && /^\s*[[{"]/.test(text)) return unreadable(status);
   const { code, message } = errorOf(json);
   if ((status === 401 || status === 403) && code === undefined) {

@@ -45,7 +45,7 @@ export interface InboundEffect<Event extends { event_id: string }, Result extend
   prepare?(tx: Tx, call: Inbound<Event>): Promise<Prepared>;
   /**
    * Has the effect of the event, in the transaction that writes its row of the ledger; resolves with the answer, which is
-   * stored. An ApiError that it throws rolls both back, so that the platform's retry is no replay.
+   * stored. An ApiError that it throws rolls both back, so that the platform's retry is not a replay.
    */
   apply(tx: Tx, call: Inbound<Event>, prepared: Prepared | undefined): Promise<Result>;
   /**
@@ -98,7 +98,7 @@ type Decided<Result> =
 /**
  * Applies webhooks, each once. Those of one adapter that come while a transaction of this adapter is under way share the
  * next one. Such a lot waits for nobody: what is held by others, and everything of a lot that fails, is applied alone, in
- * transactions and places of its own, so that it holds up no lot.
+ * transactions and places of its own, so that it does not delay a lot.
  */
 export class InboundApplier<Event extends { event_id: string }, Result extends object, Prepared> {
   readonly #deps: ApplyDeps;
@@ -129,7 +129,7 @@ export class InboundApplier<Event extends { event_id: string }, Result extends o
           lots.run(members[0]?.adapter.tenant_id, () => this.#applyTogether(lot, members)),
         retryAlone: {
           run: async (member) => this.#applyAlone(member),
-          // The lane has not begun it. Whatever else it was: what was committed after all is a replay then.
+          // An ApiError: the lane has not begun it. After another error a second run replays what was committed after all.
           isFinal: (error) => error instanceof ApiError,
           onFailure: () => deps.metrics.bonusLotsUndone.inc({ work: effect.name }),
         },

@@ -36,7 +36,7 @@ export class Gate {
   #in_flight = 0;
   /** When calls of the last second began, the oldest first. */
   #begun: number[] = [];
-  /** When calls are expected to begin that wait for their turn, beside those that began. */
+  /** When the calls that wait for their turn are expected to begin, in addition to those that began. */
   #planned: number[] = [];
   /** The end of the wait of the last call that waits for its turn. */
   #turn: Promise<void> = Promise.resolve();

@@ -38,7 +38,7 @@ export interface InboundDeclaration<
   schema: z.ZodType<Event>;
   /** The shape of what `apply` resolves with, which is the answer; it must be JSON. */
   response: z.ZodObject & z.ZodType<Result>;
-  /** What `apply` throws beside NOT_FOUND, VALIDATION_ERROR and FORBIDDEN. */
+  /** What `apply` throws in addition to NOT_FOUND, VALIDATION_ERROR and FORBIDDEN. */
   errors: readonly ErrorCode[];
 }
 

@@ -15,7 +15,7 @@ export interface Unsent {
   message: string;
   /** When to try again at the earliest. */
   retry_after_ms?: number;
-  /** Of `unreachable`: nothing came back within the time for a connection, so that each such call takes as long. */
+  /** For `unreachable`: nothing came back within the time for a connection, so that each such call takes as long. */
   is_time_out?: true;
 }
 

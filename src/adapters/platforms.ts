@@ -138,7 +138,7 @@ export class Platforms {
 
   async #loadNamed(project: ProjectRef, slug: string): Promise<{ platform: BonusPlatform } | undefined> {
     const [row] = await selectAdapterBySlug(this.#sql, slug);
-    // A slug of another tenant or project is none here.
+    // A slug of another tenant or project does not count here.
     if (row?.tenant_id !== project.tenant_id || row.project_id !== project.project_id) return undefined;
     return { platform: await this.#platformOf(row) };
   }

@@ -73,7 +73,7 @@ export async function selectActiveSlugs(
       select a.slug from adapters a where a.tenant_id = r.tenant_id and a.project_id = r.project_id limit 1) any_one on true`;
 }
 
-/** The adapter of the slug, of whatever tenant: for look-ups that do not know the tenant yet. */
+/** The adapter of the slug, of any tenant: for look-ups that do not know the tenant yet. */
 export function selectAdapterBySlug(sql: Tx, slug: string): PendingQuery<AdapterRow[]> {
   return sql<AdapterRow[]>`select ${columns(sql)} from adapters where slug = ${slug}`;
 }

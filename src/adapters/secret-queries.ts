@@ -35,7 +35,7 @@ export function selectSecrets(
 /** An adapter, and one of its secrets; null: none is valid. */
 export type SignerRow = AdapterRef & { slug: string } & (SecretRow | { secret_id: null });
 
-/** The adapters of the slugs, of whatever tenants, with each secret that is valid at `now`, the current one first. */
+/** The adapters of the slugs, of any tenants, with each secret that is valid at `now`, the current one first. */
 export function selectSigners(sql: Tx, slugs: readonly string[], now: Date): PendingQuery<SignerRow[]> {
   return sql<SignerRow[]>`
     select a.slug, a.tenant_id, a.project_id, a.adapter_id, s.secret_id, s.secret, s.created_at, s.expires_at

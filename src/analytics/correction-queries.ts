@@ -181,14 +181,14 @@ export async function readEventLines(
 
 const MERGED = 'arrayZip({tenants:Array(UUID)}, {projects:Array(UUID)}, {players:Array(UUID)})';
 
-/** The index of a row's player among the merged players, from 1; 0: the player is none of them. */
+/** The index of a row's player among the merged players, from 1; 0: the player is not one of them. */
 const FORMER_INDEX = `indexOf(${MERGED}, (tenant_id, project_id, player_id))`;
 
 /**
  * Writes every event of the merged players again, with the survivor's id and a revision above all existing ones, and
  * then deletes the rows of the merged players. An event can have rows under both ids, when the fold crashed after a
  * merge and emitted its events again: then the row with the highest revision is taken, and among equal ones the
- * survivor's, which was written later. Of the survivors' events only those are read, by their whole key, because a
+ * survivor's, which was written later. Only these events of the survivors are read, by their whole key, because a
  * survivor's history may be long. Idempotent. Rejects with StillRunning while an earlier call still runs in ClickHouse,
  * and as `beforeWrite` does, which is called before each write.
  */

@@ -27,9 +27,9 @@ interface Waiting {
 
 /**
  * Waits until ClickHouse has every event of these players that was accepted before the call; resolves with the
- * `asked_id`s of those of whom it does not after `wait_ms`. Each player waits for the partitions of its own ids alone, in
- * which the events that others sent before must be handled, too: the fold, or the sink, may be stopped, or far behind, in
- * another one.
+ * `asked_id`s of the players whose events are still missing after `wait_ms`. Each player waits for the partitions of its
+ * own ids alone, in which the events that others sent before must be handled, too. The fold, or the sink, may be stopped,
+ * or far behind, in another one.
  */
 export async function playersBehind(
   engines: Engines,

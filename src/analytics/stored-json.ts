@@ -6,7 +6,7 @@ import { exactJson, parseExact } from '../platform/exact-json.ts';
 
 /** What follows the digits of an integer beyond 64 bits, in the object itself: ClickHouse reads it as a double. */
 const MARK = 'e+00';
-/** The same in a deeper object or list, so that the digits of a key's value are found whatever else has that key. */
+/** The same in a deeper object or list, so that the digits of a key's value are found even if something else has that key. */
 const DEEP_MARK = 'E+00';
 
 /**

@@ -86,7 +86,7 @@ import { openApiDocument } from '../http/openapi.ts';
 import type { Readiness } from '../http/readiness.ts';
 import { registerEndpoints } from '../http/register.ts';
 
-/** The dependencies of the API host beside the platform. */
+/** The dependencies of the API host in addition to the platform. */
 export interface ApiDeps {
   auth: Authenticators;
   notifications: Notifications;
@@ -200,7 +200,7 @@ function consoleEndpoints(platform: Platform, { access_changes }: Authenticators
   ];
 }
 
-/** What the screens Settings and System need beside the configuration, which is a slice of its own. */
+/** What the screens Settings and System need in addition to the configuration, which is a slice of its own. */
 function settingsEndpoints(platform: Platform, { auth, notifications }: ApiDeps): AnyEndpoint[] {
   const members = { ...platform, notifications, evict: (user_id: string) => auth.sessions.evict(user_id) };
   return [

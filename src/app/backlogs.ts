@@ -116,7 +116,7 @@ export function exposeWaiting(
 
 /**
  * Reads what of a tenant waits in each queue, as row-level security shows it; null for a queue that is not read in time.
- * Mirrors are left out: their positions are of all tenants.
+ * Mirrors are omitted: their positions are of all tenants.
  */
 export async function readTenantBacklogs(
   { postgres, logger }: Pick<Platform, 'postgres' | 'logger'>,

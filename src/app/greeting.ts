@@ -119,7 +119,7 @@ async function withWebhookSecret(
     const made = await postgres.asTenant(tenant_id, (tx) => addSecret(tx, { tenant_id, project_id }, terms));
     return { ...demo, webhook_secret: made.secret };
   } catch (error) {
-    // The file may be of another database; a demo without webhooks is no reason not to start.
+    // The file may be of another database; missing webhooks of the demo must not stop the start.
     logger.warn({ err: error }, 'the demo has no webhook secret');
     return demo;
   }

@@ -12,7 +12,7 @@ import { membershipsOfPlayers } from '../segments/membership-queries.ts';
 /**
  * The folders that have rows of players, in the order in which their rows are moved or removed. Messages come after the
  * runs that write them: a run that is advanced meanwhile is locked first, and then has written all of its messages. Rows of
- * campaigns come after the grants: whoever settles a grant locks it first, and then its row.
+ * campaigns come after the grants: a transaction that settles a grant locks the grant first, and then its row.
  */
 export const PLAYER_DEPENDENTS: readonly PlayerDependent[] = [
   exclusionsOfPlayers,

@@ -45,7 +45,7 @@ const PAGES: Record<FailureReason, { status: number; title: string; says: string
 const RETRY_AFTER_S: Partial<Record<FailureReason, number>> = { unavailable: 5, busy: 5 };
 
 /**
- * Answers with a page that says why there is no session. Of the request it has only the id, under which the log
+ * Answers with a page that says why there is no session. It shows only the id of the request, under which the log
  * has the details. `home_url`: where the console is, by its public address.
  */
 export function answerFailure(

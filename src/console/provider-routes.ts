@@ -41,7 +41,7 @@ export function providerRoutes(app: FastifyInstance, deps: Deps): void {
     orPage(deps, request, reply, () => login(deps, request, reply)),
   );
   app.get('/console/auth/callback', (request, reply) => {
-    // Whatever comes of it: a sign-in can be tried to be ended once.
+    // Also after a failure: a sign-in has one attempt to be completed.
     void reply.header('set-cookie', expiredSignInCookie());
     return orPage(deps, request, reply, () => callback(deps, request, reply));
   });
@@ -64,7 +64,7 @@ async function callback(deps: Deps, request: FastifyRequest, reply: FastifyReply
   const query = queryOf(request);
   const sign_in = await begunHere(deps, request.headers.cookie, query);
   const user = await provider.finish(query, sign_in);
-  // The session is a new one, whatever the browser had: an id that somebody else knows gains nothing.
+  // The session is always a new one, even if the browser had one: an id that somebody else knows gains nothing.
   const before = sessionId(request.headers.cookie);
   if (before !== undefined) await console_sessions.end(before);
   const id = await console_sessions.begin(user);
@@ -180,7 +180,7 @@ export function returnPath(given: string | undefined): string {
   return is_page && !/%(2f|5c|2e|25)/i.test(pathname) ? `${pathname}${search}${hash}` : HOME;
 }
 
-/** Of one network: an office whose people all begin work at once is within it. */
+/** For one network: an office whose people all begin work at once stays below it. */
 const SIGN_INS: RatePolicy = { name: 'console sign-in', per_second: 10, burst: 200 };
 /** A provider that ends the sessions of many users sends them one by one. */
 const LOGOUTS: RatePolicy = { name: 'console logout', per_second: 50, burst: 500 };

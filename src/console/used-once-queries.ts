@@ -5,8 +5,8 @@ import type { Tx } from '../platform/postgres/port.ts';
 const DELETED_AT_ONCE = 100;
 
 /**
- * Notes that something was used, until it expires anyway. Resolves with false when it was used before, in whatever
- * process. `name` has a prefix of its kind, so that a name of one kind is none of another.
+ * Notes that something was used, until it expires anyway. Resolves with false when it was used before, in any
+ * process. `name` has a prefix of its kind, so that a name of one kind is not a name of another.
  */
 export async function useOnce(
   sql: Tx,

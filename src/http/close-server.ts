@@ -5,8 +5,8 @@ import type { FastifyInstance } from 'fastify';
 const LOOK_EVERY_MS = 50;
 
 /**
- * To be called before the app listens; returns what closes it: that stops listening and resolves when the requests under
- * way have been answered. fastify closes idle connections only once, when it begins to close, and Node counts a
+ * Call it before the app listens. It returns a function that stops listening and resolves when the requests under way
+ * have been answered. fastify closes idle connections only once, when it begins to close, and Node counts a
  * connection on which nothing has come yet as one that is used. Either would stay open for a minute; browsers and load
  * balancers open connections in advance. So connections without a request are closed until none is left, each when two
  * looks have found it so: what a client is just sending has that long to arrive.

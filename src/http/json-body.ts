@@ -35,7 +35,7 @@ const MAX_ISSUES = 20;
 
 /**
  * Makes fastify accept only application/json bodies in UTF-8, not compressed, without `__proto__` keys. An
- * empty body counts as no body (undefined), because clients often send the Content-Type header with a DELETE. Numbers that
+ * empty body counts as missing (undefined), because clients often send the Content-Type header with a DELETE. Numbers that
  * a double does not hold are ExactNumbers (`platform/exact-json.ts`), which no schema of a number accepts. Routes
  * with `raw_types` accept those media types instead, and their bodies are not parsed.
  */

@@ -14,7 +14,7 @@ interface Made {
   named: Readonly<Record<string, Json>>;
 }
 
-/** By schema: to make one costs as much as many requests, and most are asked for twice. */
+/** By schema: making one costs as much as many requests, and most are asked for twice. */
 const made = { input: new WeakMap<z.ZodType, Made>(), output: new WeakMap<z.ZodType, Made>() };
 
 /** The JSON Schemas of one document. Those with a name (see `nameSchemas`) are referred to. */

@@ -266,7 +266,7 @@ function groupByStatus(
   return groups;
 }
 
-/** By its name, a path parameter is an id, the number of a version, or an index. */
+/** A path parameter is an id, the number of a version, or an index; its name decides. */
 function parameterSchema(name: string): Json {
   if (name === 'index') return { type: 'string', pattern: '^[0-9]{1,3}$' };
   if (/^id$|Id$|_id$/.test(name)) return { type: 'string', format: 'uuid' };

@@ -31,7 +31,7 @@ interface BacklogGaugeOptions {
 
 /**
  * Adds the gauges `backlog_items` and `backlog_age_seconds` for these queues, read at every scrape, one after the other
- * so that a scrape uses few connections. A queue that cannot be read in time is left out: an old value would look like
+ * so that a scrape uses few connections. A queue that cannot be read in time is omitted: an old value would look like
  * a current one.
  */
 export function exposeBacklogs({ registry, clock, logger, sources, limits }: BacklogGaugeOptions): void {

@@ -50,7 +50,7 @@ export function problemOf(number: number | ExactNumber): string | undefined {
   return Number.isFinite(number) ? undefined : 'is a number beyond the range of a double';
 }
 
-/** By how many characters a value may grow when it is stored: {@link growthOf}. */
+/** How many characters longer a value may become when it is stored: {@link growthOf}. */
 export const MAX_GROWTH = 65_536;
 
 /**
@@ -101,8 +101,8 @@ function digitsOf(number: string): number {
 }
 
 /**
- * A JSON value as it is compared, bigints and numbers by their value: an integer of any size is a bigint, if it is no safe
- * one; any other {@link ExactNumber} is the nearest double, in its shortest digits.
+ * A JSON value as it is compared, bigints and numbers by their value: an integer of any size is a bigint, if it is
+ * not a safe one; any other {@link ExactNumber} is the nearest double, in its shortest digits.
  */
 export function comparable(value: unknown): unknown {
   if (!isExactNumber(value)) return value;
@@ -128,9 +128,9 @@ const ZERO_FRACTION = /\.0+$/;
 const MAY_BE_ROUNDED = /[:,[ \t\n\r]-?(?:9\d{15}|\d(?:[\d.]{16}|[\d.]{0,15}[eE]))/;
 
 /**
- * As `JSON.parse` of an object or a list, but numbers that it would round are {@link ExactNumber}s. Of a repeated key
- * the last value counts. A number closer to 0 than a double can be is 0, one beyond the range of a double is infinite. Throws
- * SyntaxError.
+ * As `JSON.parse` of an object or a list, but numbers that it would round are {@link ExactNumber}s. If a key is
+ * repeated, its last value counts. A number closer to 0 than a double can be is 0, one beyond the range of a double is
+ * infinite. Throws SyntaxError.
  */
 export function parseExact(text: string): unknown {
   const value: unknown = JSON.parse(text);
@@ -201,7 +201,7 @@ class Reader {
     }
   }
 
-  /** The first character that is no space. */
+  /** The first character that is not a space. */
   #next(): number {
     let code = this.#text.charCodeAt(this.#at);
     while (code <= SPACE) code = this.#text.charCodeAt(++this.#at);

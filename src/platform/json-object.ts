@@ -6,7 +6,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A merge patch of a `T`: any field of an object may be left out, or be null, which removes it. */
+/** A merge patch of a `T`: any field of an object may be omitted, or be null, which removes it. */
 export type MergePatch<T> = T extends readonly unknown[]
   ? T
   : T extends object

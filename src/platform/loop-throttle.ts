@@ -4,8 +4,8 @@ import { FairQueue, type QueueLimits } from './fair-queue.ts';
 const REST = 4;
 
 /**
- * Runs pieces of work that hold the event loop for milliseconds: one at a time, with rests, so that whatever else the
- * process does has four fifths of the loop. Keys take turns, so one that always has work holds up no other.
+ * Runs pieces of work that hold the event loop for milliseconds: one at a time, with rests, so that everything else
+ * that the process does has four fifths of the loop. Keys take turns, so one that always has work does not delay another.
  */
 export class LoopThrottle {
   readonly #queue = new FairQueue<void>('the share of the process that this work may take', {

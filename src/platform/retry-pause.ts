@@ -11,7 +11,7 @@ export type RetrySchedule = (
   /** The pauses after the first attempts; the last one repeats. */
   | { pauses_ms: readonly number[] }
 ) & {
-  /** By how many percent of itself a pause may be longer or shorter; by default none. */
+  /** How many percent longer or shorter a pause may be; by default none. */
   jitter_percent?: number;
   /** The longest pause that the other side may ask for; by default none. */
   longest_asked_ms?: number;

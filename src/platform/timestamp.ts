@@ -11,7 +11,7 @@ export const MAX_AHEAD_MS = DAY_MS;
 
 /**
  * The form that nearly every caller sends. It goes to the JavaScript engine's own parser, which is several times
- * faster. Days after the 28th are left out, because the engine reads 30 February as 2 March.
+ * faster. Days after the 28th are excluded, because the engine reads 30 February as 2 March.
  */
 const USUAL =
   /^[12]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3})?Z$/;

@@ -22,7 +22,7 @@ export interface PlayerDependent {
 export interface ErasedPerson extends ProjectRef {
   /** The id of the player, and then those of the players merged into it. */
   player_ids: readonly string[];
-  /** What replaces that which the audit log says. */
+  /** What the audit log says instead of the text about the person. */
   erasure_id: string;
 }
 

@@ -103,7 +103,7 @@ export class Fence {
     return behind;
   }
 
-  /** The players of whom events in partitions that are `behind` may not be folded; each has its present id. */
+  /** The players who may have events in partitions that are `behind`, not folded yet; each has its present id. */
   async heldBack(
     mark: FenceMark,
     behind: ReadonlySet<number>,

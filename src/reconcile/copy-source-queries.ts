@@ -12,7 +12,7 @@ export interface CopiedRow {
   player_id: string;
   /** The values of {@link CopySource.columns} as text. */
   values: readonly (string | null)[];
-  /** The row is not copied in this state: whatever ClickHouse has is right. */
+  /** The row is not copied in this state: anything that ClickHouse has is right. */
   is_open?: boolean;
 }
 

@@ -19,7 +19,7 @@ export interface DirtyPlayers extends ProjectRef {
 }
 
 /**
- * The reads of all realtime segments by project, or of one project. A project without realtime segments is left out.
+ * The reads of all realtime segments by project, or of one project. A project without realtime segments is omitted.
  */
 export async function selectRealtimeReads(
   sql: Tx,
@@ -235,8 +235,8 @@ export async function selectQuarantinedSegment(
 }
 
 /**
- * When the oldest entry was marked that waits for no certain segment, in milliseconds since the epoch; undefined: there
- * is none.
+ * When the oldest entry that does not wait for a certain segment was marked, in milliseconds since the epoch; undefined:
+ * there is no such entry.
  */
 export async function oldestDirtyMs(sql: Tx): Promise<number | undefined> {
   const [row] = await sql<{ marked_ms: bigint }[]>`

@@ -180,7 +180,7 @@ function concerns(entry: DirtyEntry, segment: SegmentToEvaluate): boolean {
   return entry.reads.includes(EVERYTHING) || entry.reads.some((read) => segment.reads.includes(read));
 }
 
-/** Quarantines a segment at once, so that the next evaluation leaves it out even if this one fails further on. */
+/** Quarantines a segment at once, so that the next evaluation skips it even if this one fails further on. */
 async function quarantineNow(
   { postgres, logger, metrics }: EvaluationDeps,
   project: ProjectRef,

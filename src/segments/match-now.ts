@@ -8,7 +8,7 @@ import { selectWithReferences, type SegmentRef } from './queries.ts';
 type Deps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'>;
 
 /**
- * Which of these players a segment's definition matches now, whatever its stored members are: the members of a
+ * Which of these players a segment's definition matches now, regardless of its stored members: the members of a
  * scheduled or manual segment are those of its last refresh, and those of a realtime segment follow a moment later.
  * Segments that the definition refers to are asked in the same way. A merged player is answered for by its survivor.
  * Nothing is written. Rejects with SEGMENT_NOT_FOUND (also when it is deleted), SEGMENT_DEFINITION_INVALID,

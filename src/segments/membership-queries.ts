@@ -75,7 +75,7 @@ export interface MembershipCounts {
 
 /**
  * Makes players enter and leave segments, updates the segments' sizes, and adds the changes to the outbox
- * `segment_changes`. A player that is a member already, is no member, is deleted or is unknown changes nothing. The
+ * `segment_changes`. A player that is a member already, is not a member, is deleted or is unknown changes nothing. The
  * transaction is one of the session that holds the segments' locks. With `is_part` the change is part of a refresh: the
  * segments are not computed yet.
  */

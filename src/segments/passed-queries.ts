@@ -47,7 +47,7 @@ export async function selectQueueEnds(
 
 /**
  * Of these pairs those of which the player waits in the queue for that segment, because it was being refreshed. A segment
- * that is quarantined is left out: it has the members that it had.
+ * that is quarantined is omitted: it has the members that it had.
  */
 export async function selectDeferredPlayers(
   sql: Tx,

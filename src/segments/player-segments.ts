@@ -24,7 +24,7 @@ export interface PlayerRefresh {
  * Evaluates every segment of the project for one player, manual and scheduled ones too, each after the segments that it
  * refers to, and writes what changed. It waits for refreshes that are running, at most 20 s
  * for each lock; then it rejects with 55P03, and what was evaluated until then stays. A segment that cannot be evaluated is
- * left out; its `last_error` says why. `audit` gets the counts of each transaction that evaluated any. Rejects with
+ * omitted; its `last_error` says why. `audit` gets the counts of each transaction that evaluated any. Rejects with
  * PLAYER_NOT_FOUND.
  */
 export async function refreshPlayerSegments(

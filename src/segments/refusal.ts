@@ -33,7 +33,7 @@ export function refusalOf(error: unknown): string | undefined {
 
 /**
  * Calls `run` for all items; when their statement is refused, for each half, so that one item fails alone. `onRefused`
- * gets each item that is refused alone, with the reason. Rejects with errors that are no refusal. It also rejects after 16
+ * gets each item that is refused alone, with the reason. Rejects with errors that are not refusals. It also rejects after 16
  * refusals or a minute of them, but not before the first item was recorded by `onRefused`: so the next attempt is shorter.
  */
 export async function bisect<Item>(

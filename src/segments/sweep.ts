@@ -32,7 +32,7 @@ const MAX_RUNNING = 2;
 /** A project to be swept, or one window of a project to be swept alone. */
 export type Sweep = SweepTask | LateWindow;
 
-/** The queue of projects and windows to be swept: one that is slow or fails holds up no other. */
+/** The queue of projects and windows to be swept: one that is slow or fails does not delay another. */
 export function sweepQueue({ logger }: Pick<SweepDeps, 'logger'>): RoundRobin<Sweep> {
   return new RoundRobin<Sweep>({
     keysOf: (sweep) => [

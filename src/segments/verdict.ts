@@ -32,7 +32,7 @@ export type OnRefused = (segment: SegmentToEvaluate, reason: string) => Promise<
 
 /**
  * Evaluates segments for players, without writing anything. A segment that is refused alone goes to `onRefused` and is
- * left out. Rejects with {@link TooManyPlayers} when the time or memory of a query about several players is at its limit:
+ * omitted. Rejects with {@link TooManyPlayers} when the time or memory of a query about several players is at its limit:
  * only for one player by itself a segment is refused for that. The caller holds the project's evaluation lock and shares the locks of the segments, or holds the lock of
  * the only segment. No transaction is open meanwhile.
  */

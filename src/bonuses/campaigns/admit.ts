@@ -43,7 +43,7 @@ export async function admit(
   if (player.deleted_at !== null) return { code: 'CANCELLED' };
   let warnings: readonly LicenceWarning[] = [];
   try {
-    // A player who is protected is skipped for that, whatever the bonus would be worth.
+    // A player who is protected is skipped for that, even if the bonus would be worth nothing.
     await requireEligible({ player, template, counts, config, is_member, now }, () => {
       const { terms, amounts } = worthOf();
       warnings = refuseByLicence(rules, valueIn(amounts.bonus_amount), {

@@ -2,7 +2,7 @@ import { wireAmount } from '../templates/config.ts';
 import type { BonusCampaignRow } from './queries.ts';
 import type { CountedRows } from './stats-queries.ts';
 
-/** What has become of the members of a campaign; the sum of `stats` is the number of members at issue time. */
+/** What happened to the members of a campaign; the sum of `stats` is the number of members at issue time. */
 export interface CampaignTotals {
   stats: { pending: number; granted: number; skipped: number; failed: number };
   /** By code. */
@@ -41,7 +41,7 @@ export function bonusCampaignJson(row: BonusCampaignRow, { stats, skips, cost }:
   return { ...settingsJson(row), stats, skips, cost: shown(cost) };
 }
 
-/** A campaign as the audit log has it: without what becomes of its members. */
+/** A campaign as the audit log has it: without what happens to its members. */
 export function settingsJson(row: BonusCampaignRow) {
   return {
     id: row.campaign_id,

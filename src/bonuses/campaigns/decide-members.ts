@@ -13,7 +13,7 @@ export type Decision =
 
 /**
  * Decides about members in few statements: who passes the gate and has a place, and what each bonus is worth. Budgets come
- * after it. Members of whom the same is known are decided about at once. Nobody is locked: a member who passes is looked at
+ * after it. Members with equal facts are decided about at once. Nobody is locked: a member who passes is looked at
  * again under the lock of the player before there is a grant.
  */
 export async function decideMembers(
@@ -47,7 +47,7 @@ export async function decideMembers(
   return decisions;
 }
 
-/** The members of a group in parts of whom the same is known. */
+/** The members of a group in parts with equal facts. */
 function alike({ player_ids, has_grants }: MemberGroup, has_facts: boolean): (readonly string[])[] {
   return has_grants || has_facts ? player_ids.map((player_id) => [player_id]) : [player_ids];
 }

@@ -41,7 +41,7 @@ export async function decideStep(
   const isAnyPending = async () =>
     (await selectPending(postgres.service, campaign, { limit: 1, only, ...cursor })).length > 0;
   if (!(await isAnyPending())) {
-    // Some may have been left out, because another transaction held them.
+    // Some may be missing, because another transaction held them.
     if (cursor.after === NIL_ID) return 0;
     cursor.after = NIL_ID;
     if (!(await isAnyPending())) return 0;

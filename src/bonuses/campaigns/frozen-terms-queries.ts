@@ -59,7 +59,7 @@ export async function selectFrozenTerms(
         and t.project_id = ${project_id} offset 0) t`;
 }
 
-/** Removes what members of a campaign were promised, of whom none waits any more; returns how many rows. */
+/** Removes the promised terms of a campaign of which no member waits any more; returns how many rows. */
 export async function deleteFrozenTerms(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,

@@ -23,7 +23,7 @@ export interface MemberOutcome {
  * Decides about one member of a campaign that is being issued, if that was not done, and makes its grant; the sender sends
  * it. `grant_id` stays null while the campaign or the tenant's bonuses are paused, or the player is being changed. However
  * often it is called, the member has at most one. The id of a player who was merged means the survivor, unless the campaign
- * has a row of its own for it. A player without a row is no member: skipped as NOT_IN_SEGMENT. Rejects with
+ * has a row of its own for it. A player without a row is not a member: skipped as NOT_IN_SEGMENT. Rejects with
  * BONUS_CAMPAIGN_NOT_FOUND, BONUS_CAMPAIGN_INVALID_STATUS (a draft or scheduled campaign has no members yet),
  * PLAYER_NOT_FOUND (unknown or deleted, unless the campaign has a row of it), BONUS_TEMPLATE_NOT_FOUND,
  * BONUS_TEMPLATE_NOT_ACTIVE, BONUS_CONFIG_INVALID, ADAPTER_UNAVAILABLE, VALIDATION_ERROR (a currency that the catalogue lost) or SERVICE_UNAVAILABLE.
@@ -58,7 +58,7 @@ export async function grantToMember(
   return { grant_id, outcome, ...(code === null ? {} : { code }) };
 }
 
-/** The row of a member and its id; undefined for a player who is none. */
+/** The row of a member and its id; undefined for a player who is not a member. */
 function findMember(postgres: Postgres, ref: BonusCampaignRef, player: PlayerRef) {
   return withSurvivor(postgres, player, async ({ player_id }) => {
     const row = await selectMemberRow(postgres.service, ref, player_id);

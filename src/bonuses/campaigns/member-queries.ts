@@ -4,7 +4,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { grantPlayerColumns, type GrantPlayer } from '../grants/issue-queries.ts';
 
-/** Members of whom the same is known. */
+/** Members with equal facts. */
 export interface MemberGroup {
   player_ids: readonly string[];
   /** As of each of them, but for the ids; null: they do not exist. */
@@ -24,7 +24,7 @@ type FoundGroup = Omit<GrantPlayer, 'player_id' | 'external_id'> & {
 
 /**
  * Players by what the checks of a grant ask about them, as they are now; nobody is locked. `has_rules` false: rules of a
- * licence ask nothing about them, and their births and first days, which differ, are left out.
+ * licence ask nothing about them, and their births and first days, which differ, are omitted.
  */
 export async function selectMemberGroups(
   tx: Tx,

@@ -133,7 +133,7 @@ type FoundMember = Omit<ReservedMember, 'player'> &
 /**
  * Up to `limit` reserved members after `after`, in the order of their ids, or `only` this one, with their players: the rows of both, and
  * the grants to them (as by `lockGrantPlayers`), are locked until the transaction ends. Nobody is waited for: members whose
- * row or player another transaction holds are left out, and those behind them take their turn. Count grants in a
+ * row or player another transaction holds are omitted, and those behind them take their turn. Count grants in a
  * statement after it.
  */
 export async function lockReserved(

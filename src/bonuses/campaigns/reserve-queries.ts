@@ -57,7 +57,7 @@ export async function readUsed(
   };
 }
 
-/** Adds to what the limits hold, whatever is left of them; negative: gives back. */
+/** Adds to what the limits hold, even beyond them; negative: gives back. */
 export async function addUsed(
   tx: Tx,
   campaign: BonusCampaignRow,
@@ -90,7 +90,7 @@ export async function noteShort(
     where campaign_id = ${campaign_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
 }
 
-/** What becomes of members' rows. `reserved`: what each of them costs, and was promised; `sent`: its grant. */
+/** What happens to members' rows. `reserved`: what each of them costs, and was promised; `sent`: its grant. */
 export type RowsChange = { player_ids: readonly string[] } & (
   | { status: 'reserved'; terms_id: string; cost_base: bigint }
   | { status: 'sent'; grant_id: string }

@@ -1,7 +1,7 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { BonusCampaignRef } from './queries.ts';
 
-/** Of members who were left out because their grants did not fit into the limits; amounts as in the budgets' rows. */
+/** The members who were omitted because their grants did not fit into the limits; amounts as in the budgets' rows. */
 export interface Shortage {
   short_cost_base: string | null;
   retried_to: string | null;
@@ -12,7 +12,7 @@ export interface Shortage {
   template_budget_base: string | null;
 }
 
-/** What was left out, and what the limits hold now; the campaign's row of it is locked until the transaction ends. */
+/** What was omitted, and what the limits hold now; the campaign's row of it is locked until the transaction ends. */
 export async function lockShortage(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
@@ -31,7 +31,7 @@ export async function lockShortage(
   return row;
 }
 
-/** Lets the next members after `after` who were left out be decided about again; returns the last of them. */
+/** Lets the next omitted members after `after` be decided about again; returns the last of them. */
 export async function retryRows(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
@@ -66,7 +66,7 @@ export async function noteRetried(
 
 /**
  * Notes that members are not decided about again any more. `is_through`: all were, and what the cheapest of those costs
- * who were left out is known; otherwise some may still cost as little as before.
+ * who were omitted is known; otherwise some may still cost as little as before.
  */
 export async function endRetry(
   tx: Tx,

@@ -5,8 +5,8 @@ import type { BonusCampaignRow } from './queries.ts';
 import { endRetry, lockShortage, noteRetried, retryRows, type Shortage } from './retry-queries.ts';
 
 /**
- * Lets a page of the members be decided about again who were left out because their grants did not fit into the limits,
- * when grants that failed have given back enough for the cheapest of them. False: nobody is to be decided about. All of
+ * Lets a page of the omitted members, whose grants did not fit into the limits, be decided about again. It does so when
+ * failed grants have given back enough for the cheapest of them. False: nobody is to be decided about. All of
  * them are gone through once, then the question is asked again; as what a failed grant gave back is taken once, it ends.
  * The transaction holds the campaign's row.
  */
@@ -28,7 +28,7 @@ export async function retryShort(tx: Tx, campaign: BonusCampaignRow): Promise<bo
   }
 }
 
-/** Whether the cheapest grant that was left out fits into what is left of the limits. */
+/** Whether the cheapest grant that was omitted fits into what is left of the limits. */
 function hasRoom(
   { max_liability, max_grants }: BonusCampaignRow,
   { short_cost_base, used_base, used_grants, template_used_base, template_budget_base }: Shortage,

@@ -10,7 +10,7 @@ export interface Used {
 
 /**
  * What is left of the limits of a campaign while grants are taken from them one after the other. One that does not fit is
- * left out, and smaller ones after it may fit; so less than one grant is left when there are more members than money.
+ * omitted, and smaller ones after it may fit; so less than one grant is left when there are more members than money.
  */
 export class Room {
   readonly #limits: readonly (bigint | null)[];

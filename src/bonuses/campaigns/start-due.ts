@@ -8,7 +8,7 @@ import { markUnissuable, selectDueBonusCampaigns } from './work-queries.ts';
 /** Campaigns that one turn starts. */
 const MAX_DUE = 20;
 
-/** Issues the campaigns whose time has come. One that fails is left out for a while, so that later ones have their turn. */
+/** Issues the campaigns whose time has come. One that fails is skipped for a while, so that later ones have their turn. */
 export class CampaignStarts {
   readonly #deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
   readonly #back_off = new BackOff();

@@ -317,7 +317,7 @@ export async function takeBackUnsent(
 
 /**
  * Ends reserved members of a cancelled campaign; returns how many, and what was held for them, which the caller gives
- * back. Each of them is locked first, so that a member who was released meanwhile is none of them.
+ * back. Each of them is locked first, so that a member who was released meanwhile is not one of them.
  */
 export async function endReserved(
   tx: Tx,
@@ -348,7 +348,7 @@ export async function markFinished(tx: Tx, ref: BonusCampaignRef, now: Date): Pr
     where ${isCampaign(tx, ref)}`;
 }
 
-/** What has become of one member. */
+/** What happened to one member. */
 export async function selectMemberRow(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,

@@ -59,7 +59,7 @@ export interface RecheckRef extends PlayerRef {
   created_at: Date;
 }
 
-/** The players and templates of these grants as they are now; players who do not exist are left out. */
+/** The players and templates of these grants as they are now; players who do not exist are omitted. */
 export async function selectRecheck(sql: Tx, grants: readonly RecheckRef[]): Promise<RecheckFacts[]> {
   const isOfPlayer = sql`o.player_id = r.player_id and o.tenant_id = r.tenant_id and o.project_id = r.project_id`;
   return sql<RecheckFacts[]>`

@@ -106,7 +106,7 @@ export class GrantAdmission {
     for (const { grant_id, player_id } of players) {
       if (held.has(player_id)) verdicts.set(grant_id, { kind: 'behind' });
     }
-    // What an exclusion has said stays true, whatever else is not folded.
+    // What an exclusion has said stays true, even if other events are not folded yet.
     for (const { grant_id, reason, is_paused } of found) {
       if (is_paused) verdicts.set(grant_id, { kind: 'paused' });
       if (reason !== null) verdicts.set(grant_id, { kind: 'barred', reason });
@@ -118,7 +118,7 @@ export class GrantAdmission {
 /** The checks of a grant hold for so long after it was stored; what waits longer is checked again. */
 const FRESH_MS = 60_000;
 
-/** What a grant that has waited is told: it ends with the reason, or nobody knows. */
+/** What the check of a grant that has waited answers: the grant ends with the reason, or the check failed. */
 type Rechecked = { kind: 'barred'; reason: string } | { kind: 'failed'; error: unknown };
 
 /**
@@ -158,7 +158,7 @@ export async function recheck(
         error instanceof ApiError && error.code === 'BONUS_PLAYER_NOT_ELIGIBLE'
           ? error.details?.['reason']
           : undefined;
-      // One grant that cannot be read holds up no other.
+      // One grant that cannot be read does not delay another.
       refused.set(
         grant.grant_id,
         typeof reason === 'string' ? { kind: 'barred', reason } : { kind: 'failed', error },

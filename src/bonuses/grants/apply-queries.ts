@@ -172,12 +172,12 @@ export interface BudgetRef {
   template_id: string;
 }
 
-/** By how much what a template's grants cost changes, in the smallest unit of the base currency. */
+/** The change of the cost of a template's grants, in the smallest unit of the base currency. */
 export interface BudgetCorrection extends BudgetRef {
   difference: bigint;
 }
 
-/** Changes what the template's grants cost by `difference`, whatever the budget: the money is out, or will not be. */
+/** Changes what the template's grants cost by `difference`, even beyond the budget: the money is out, or will not be. */
 export async function correctBudget(tx: Tx, ref: BudgetRef, difference: bigint): Promise<void> {
   await Promise.all(correctBudgets(tx, [{ ...ref, difference }]));
 }

@@ -30,7 +30,7 @@ import {
 } from './transition.ts';
 
 const HOUR_MS = 3_600_000;
-/** How often a platform that has accepted a bonus is asked what has become of it, if it does not say so itself. */
+/** How often a platform that has accepted a bonus is asked what happened to it, if it does not say so itself. */
 const POLL_MS = HOUR_MS;
 
 /** An event that a platform has reported, or that the service concluded from its answers. */
@@ -296,7 +296,7 @@ function timesOf(
 
 /** A grant whose platform has accepted it is asked about now and then; one that is to be cancelled at once. */
 function nextAttemptAt(before: GrantRow, status: GrantStatus, { name }: GrantEvent, now: Date): Date | null {
-  // Of one that has ended, the platform may still be asked what it has: a report does not replace its answer.
+  // The platform may still be asked about a grant that has ended: a report does not replace its answer.
   if (!isLive(status)) return isLive(before.status) ? null : before.next_attempt_at;
   if (before.cancel_requested_at !== null) return before.next_attempt_at ?? now;
   if (status === 'active') return null;

@@ -96,8 +96,9 @@ export async function claimGrants(
 }
 
 /**
- * Lets grants of a campaign that wait for another try go on before their time, because its platform takes calls again: as
- * far as it has not asked them to wait, and each with a share of the rate. Of `most` at once, without those that are held.
+ * Lets grants of a campaign that wait for another try go on before their time, because its platform takes calls again.
+ * Grants that the platform has asked to wait stay. Each grant takes a share of the rate. It changes at most `most` grants,
+ * and skips those that are held.
  */
 export async function retryEarly(
   sql: Tx,
@@ -133,7 +134,7 @@ export async function selectLiveGrants(sql: Tx, after: string, limit: number): P
     limit ${limit}`;
 }
 
-/** The columns that the end of a call changes, beside those of an event. */
+/** The columns that the end of a call changes, in addition to those of an event. */
 export type CallChange = Pick<
   GrantRow,
   | 'outcome'

@@ -17,7 +17,7 @@ export interface SettledRow extends GrantRef {
   is_open: boolean;
 }
 
-/** Writes what has become of the grants' members; each grant once. */
+/** Writes what happened to the grants' members; each grant once. */
 export function updateCampaignRows(tx: Tx, rows: readonly SettledRow[]): Statements {
   if (rows.length === 0) return [];
   const sorted = rows.toSorted((a, b) => (a.grant_id < b.grant_id ? -1 : 1));
@@ -49,7 +49,7 @@ export function updateCampaignRows(tx: Tx, rows: readonly SettledRow[]): Stateme
 
 const digits = (_key: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
 
-/** By how much a grant changes what its campaign holds of its limits. */
+/** The change that a grant makes to what its campaign holds of its limits. */
 export interface CampaignCorrection extends GrantRef {
   campaign_id: string;
   base: bigint;

@@ -85,7 +85,7 @@ export class Checks {
 
   /**
    * First: locks the players and reads what asks for no other. `waits` false: players whom another transaction holds are
-   * left out, as those who do not exist. Returns the players who are locked.
+   * omitted, as those who do not exist. Returns the players who are locked.
    */
   async lock(asked: readonly AskedGrant[], waits: boolean): Promise<ReadonlySet<string>> {
     const tx = this.#tx;
@@ -211,7 +211,7 @@ export class Checks {
       });
     });
     requirePlace(template, counts);
-    // Whoever is refused anyway is told so, and does not ask again.
+    // A request that is refused anyway gets the refusal at once, and is not repeated.
     if (worth === undefined) throw lossBehind();
     const platform = asked.platform ?? this.#platformOf(project_id);
     const no_platform = platform instanceof ApiError ? platform : undefined;

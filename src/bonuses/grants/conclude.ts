@@ -99,7 +99,7 @@ function isPresumed({ status, next_attempt_at }: GrantRow): boolean {
 }
 
 /**
- * After that question was not answered with what has become of the bonus: it is asked again, for a day; a platform that
+ * After that question was not answered with what happened to the bonus: it is asked again, for a day; a platform that
  * has the bonus and keeps it is one for somebody to look at.
  */
 function changeOfPresumed(
@@ -126,7 +126,7 @@ export async function endUnsent(
 }
 
 function endOfUnsent(locked: GrantRow, now: Date, reason: string): Reported {
-  // Not known to the platform, so the status of the call is as before it.
+  // The platform does not know the grant, so the status of the call is that from before it.
   const before = locked.outcome === 'sent' ? { ...locked, outcome: 'unsent' as const } : locked;
   const { report } = reported(locked.grant_id, now, 'bonus.cancelled', { reason, is_presumed: true });
   return { before, report: { ...report, source: 'api' } };
@@ -136,7 +136,7 @@ function endOfUnsent(locked: GrantRow, now: Date, reason: string): Reported {
 function afterReport(grant: GrantRow, now: Date, is_to_ask: boolean): CallChange {
   const settled = {
     ...grant,
-    // Of a refused bonus it says why.
+    // The error of a refused bonus says why.
     last_error: grant.status === 'failed' ? grant.last_error : null,
     may_be_sent: grant.outcome !== 'confirmed' && grant.may_be_sent,
   };

@@ -14,8 +14,8 @@ function isTheirs(tx: Tx, { tenant_id, project_id, player_ids }: ErasedPerson) {
 }
 
 /**
- * By which id platforms knew the person, and what they and operators wrote. Amounts, terms and statuses stay. A grant that is
- * not decided yet needs its order: the sender ends it soon, because its player is deleted.
+ * Erases the id by which platforms knew the person, and what they and operators wrote. Amounts, terms and statuses stay. A
+ * grant that is not decided yet needs its order: the sender ends it soon, because its player is deleted.
  */
 export const grantEraser: Eraser = {
   step: 'bonus_grants',

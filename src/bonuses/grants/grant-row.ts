@@ -93,7 +93,7 @@ export interface GrantRow extends GrantRef {
   first_called_at: Date | null;
   next_attempt_at: Date | null;
   /**
-   * Of a campaign's grant that is not sent: it waits for a share of the campaign's rate, at `next_attempt_at`, or from this
+   * For a campaign's grant that is not sent: it waits for a share of the campaign's rate, at `next_attempt_at`, or from this
    * moment on when its platform takes calls again. Null: it has its share, or needs none.
    */
   retry_early_at: Date | null;

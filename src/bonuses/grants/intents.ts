@@ -157,7 +157,7 @@ export class Intents {
     return outcomes;
   }
 
-  /** Writes the audit rows and, under the keys, what repeated requests are told meanwhile. */
+  /** Writes the audit rows and, under the keys, the answer that repeated requests get meanwhile. */
   async #record(tx: Tx, stored: readonly { one: IntentRequest; row: GrantRow }[]): Promise<void> {
     const settles_at = new Date(this.#deps.clock.now_ms() + CALL_MS);
     await Promise.all([

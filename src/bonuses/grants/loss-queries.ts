@@ -27,7 +27,7 @@ export interface LoggedIds {
   anonymous_ids: string[];
 }
 
-/** The players that these ids name, each with every id that an event of it may carry. Ids of nobody are left out. */
+/** The players that these ids name, each with every id that an event of it may carry. Ids of nobody are omitted. */
 export function selectLoggedIds(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -61,8 +61,8 @@ const OPEN_MS = 90 * 86_400_000;
 
 /**
  * Stakes and payouts of the players' bets whose outcome is in [from_ms, until_ms), by player_id. A bet counts as for the
- * totals: its stake once, its last outcome, and nothing when it was voided; an open one is no loss yet. A player without
- * such a bet is left out.
+ * totals: its stake once, its last outcome, and nothing when it was voided; an open one is not a loss yet. A player without
+ * such a bet is omitted.
  */
 export async function sumBets(
   clickhouse: ClickHouse,

@@ -63,8 +63,8 @@ export async function settledLossOf(
 }
 
 /**
- * The losses of players, as {@link lossOf}, by player_id; a player without bets has lost 0. Undefined: the template is none
- * that asks.
+ * The losses of players, as {@link lossOf}, by player_id; a player without bets has lost 0. Undefined: the template does
+ * not ask for losses.
  */
 export async function lossesOf(
   deps: LossDeps,
@@ -76,7 +76,7 @@ export async function lossesOf(
   return cashback === undefined ? undefined : lossesIn(deps, project, cashback, players);
 }
 
-/** The players that these ids name, by the ids that the event log has of them; ids of nobody are left out. */
+/** The players that these ids name, by the ids that the event log has of them; ids of nobody are omitted. */
 export async function loggedPlayersOf(
   { postgres }: Pick<Platform, 'postgres'>,
   { tenant_id, project_id }: ProjectRef,
@@ -97,7 +97,7 @@ export async function loggedPlayersOf(
   });
 }
 
-/** The cashback of a template; undefined: it is none, or cannot be read. */
+/** The cashback of a template; undefined: it is not a cashback, or cannot be read. */
 async function cashbackOf(
   { postgres }: LossDeps,
   project: ProjectRef,

@@ -28,9 +28,9 @@ const PACE: SweepPace = {
 };
 
 /**
- * Looks at the players of all live grants, a page at a time, again and again. Of a player who was excluded, banned or
- * deleted since: what was not sent is cancelled, what may have been sent is resolved and cancelled, and active bonuses are
- * marked for review or cancelled, as the tenant configures.
+ * Looks at the players of all live grants, a page at a time, again and again. When a player was excluded, banned or
+ * deleted since, grants that were not sent are cancelled, and grants that may have been sent are resolved and cancelled.
+ * Active bonuses are marked for review or cancelled, as the tenant configures.
  */
 export class ProtectionSweep {
   readonly #deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
@@ -89,7 +89,7 @@ export class ProtectionSweep {
       return;
     }
     const is_calling = grant.outcome === 'sent' && (grant.next_attempt_at ?? now) > now;
-    // Whoever is calling, or calls next, looks at the player.
+    // The call that is under way, or the next one, looks at the player.
     if (is_calling || (reason === 'COOLDOWN' && grant.outcome !== 'unsent')) return;
     if (grant.status === 'pending' && grant.outcome === 'unsent' && !grant.may_be_sent) {
       await endUnsent(tx, grant, now);

@@ -21,7 +21,7 @@ function playerEventOf(event: ToPublish): PlayerEvent {
     project_id: event.project_id,
     event: event.log_event,
     player_id: event.player_id,
-    // By the clock of the platform, which may be ahead: nothing happens after it was heard of.
+    // The clock of the platform may be ahead, but nothing happened after the report arrived.
     occurred_at: Math.min(event.occurred_at.getTime(), event.received_at.getTime()),
     received_at: event.received_at.getTime(),
     ingestion_id: event.ingestion_id,

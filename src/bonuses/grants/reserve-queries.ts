@@ -18,9 +18,10 @@ export async function selectExisting(tx: Tx, refs: readonly GrantRef[]): Promise
 }
 
 /**
- * These players, in no order; missing ones are left out. Their rows are locked against change until the transaction
+ * These players, in no order; missing ones are omitted. Their rows are locked against change until the transaction
  * ends, so no exclusion is committed between the checks and the grants; and advisory locks, which merging takes, too, put
- * their grants one after the other, so that what is counted stays true. `waits` false: players whom another transaction holds are left out, too.
+ * their grants one after the other, so that what is counted stays true. `waits` false:
+ * players whom another transaction holds are omitted, too.
  */
 export async function lockGrantPlayers(
   tx: Tx,

@@ -33,7 +33,7 @@ export interface Refusal {
 /**
  * Stores the intents of many grants in the caller's transaction, with the checks of a single grant in the same order;
  * the sender sends them. The statements are the same few for all. Returns those that were refused, by grant_id; one that
- * exists already stays as it is, and is none of them.
+ * exists already stays as it is, and is not one of them.
  *
  * Locks players, then their grants, then the budgets of the templates, each in the order of their ids; so a grant by
  * another transaction waits, and what is counted here stays true.

@@ -61,7 +61,7 @@ function compareFound(grant: ComparedGrant, bonus: PlatformBonus, now: Date): Fi
   return fields.length === 0 ? { kind: 'same' } : { kind: 'mismatched', fields };
 }
 
-/** Whether ours is more than 1 % beside theirs. */
+/** Whether ours differs from theirs by more than 1 %. */
 function isApart(ours: bigint, theirs: bigint | undefined): boolean {
   if (theirs === undefined) return false;
   const apart = ours > theirs ? ours - theirs : theirs - ours;

@@ -74,7 +74,7 @@ interface LaneWork {
 }
 
 /**
- * Compares live grants with their platforms, and budgets with grants. Platforms are asked beside each other, each at half
+ * Compares live grants with their platforms, and budgets with grants. Platforms are asked at the same time, each at half
  * of its `max_rps`: the sender goes on meanwhile. How far each came is kept, so that what was cut goes on. Repeating it
  * has no further effect: what a platform says is applied as its webhooks are.
  */
@@ -216,7 +216,7 @@ async function reconcileGrant(
   const { grant_id, tenant_id, project_id } = grant;
   const ids = { grant_id, tenant_id, project_id };
   try {
-    // Of an adapter that is gone nobody can ask.
+    // An adapter that is gone cannot be asked.
     const answer =
       platform === undefined
         ? ({ kind: 'unsupported' } as const)

@@ -13,7 +13,7 @@ export interface GrantQuestion {
   /** From the currency of the terms to that of the grant; not read when they are the same. */
   rate?: ExactRate;
   deposit_amount?: bigint | null;
-  /** Of cashback: what was lost in the window, or staked when the basis is turnover. A win is negative. */
+  /** For cashback: what was lost in the window, or staked when the basis is turnover. A win is negative. */
   loss?: bigint;
   /** Gives less than the terms do. */
   amount_override?: bigint | null;
@@ -35,7 +35,7 @@ export interface GrantRefusal {
   kind: 'refused';
   code: 'VALIDATION_ERROR' | 'BONUS_CONFIG_INVALID' | 'BONUS_DEPOSIT_AMOUNT_REQUIRED' | 'NOT_ELIGIBLE';
   message: string;
-  /** Of a VALIDATION_ERROR: the field of the request that is wrong. */
+  /** For a VALIDATION_ERROR: the field of the request that is wrong. */
   path?: keyof GrantQuestion;
 }
 

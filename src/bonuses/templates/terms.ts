@@ -17,7 +17,7 @@ export const PRODUCTS = ['casino', 'betting', 'bingo', 'lottery', 'any'] as cons
 export type Product = (typeof PRODUCTS)[number];
 
 /**
- * The terms of a bonus: what a grant copies from its template and keeps, whatever becomes of the template. Amounts are in
+ * The terms of a bonus: what a grant copies from its template and keeps, even if the template changes. Amounts are in
  * the smallest unit of `config.currency`.
  */
 export interface BonusTerms {

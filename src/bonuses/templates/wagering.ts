@@ -44,7 +44,7 @@ export const gameContribution = table.refine(
   'must name at least one kind of game, or be null',
 );
 
-/** As a caller writes it: one that names no kind of game is none, null. */
+/** As a caller writes it; null if it names no kind of game. */
 export const writtenContribution = table
   .nullable()
   .transform((given) => (given === null || Object.keys(given).length === 0 ? null : given));

@@ -1,7 +1,7 @@
 import type { Platform } from '../../platform/platform.ts';
 import { selectBettorKeys } from './bettor-queries.ts';
 
-/** The most grants, and the most players, whose records are told apart by their keys. */
+/** The most grants, and the most players, whose records are distinguished by their keys. */
 const MAX_BETTORS = 1_000;
 /** How often it is looked whether few have bonuses by now. */
 const LOOK_AGAIN_MS = 10_000;
@@ -22,7 +22,7 @@ export function bettorKeys({
   let known = 0;
   return async (waiting) => {
     const now_ms = clock.now_ms();
-    // To read the players must not cost more than to read the records.
+    // Reading the players must not cost more than reading the records.
     if (waiting < known && now_ms - looked_ms < LOOK_AGAIN_MS) return undefined;
     looked_ms = now_ms;
     const keys = await selectBettorKeys(postgres.service, MAX_BETTORS);

@@ -13,7 +13,8 @@ const SAVE_MS = 1_000;
 type ConsumeDeps = CountDeps & Pick<Platform, 'eventLog'>;
 
 /**
- * Counts the bets of `player-events`; while few players have bonuses, only their records are read. How far it came is stored in Postgres beside what was counted: after Postgres was
+ * Counts the bets of `player-events`; while few players have bonuses, only their records are read. How far it came
+ * is stored in Postgres with what was counted: after Postgres was
  * restored from a backup, the records that were counted since are counted again, though the log takes them for handled.
  */
 export async function consumeBets(deps: ConsumeDeps): Promise<LogConsumer> {

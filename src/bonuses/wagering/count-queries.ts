@@ -24,7 +24,7 @@ export interface BetRate extends ExactRate {
 export interface StoredBet extends BetName, WageredBet {
   player_id: string;
   revision: bigint;
-  /** The state is that of the ledger, not one that was reported beside it. */
+  /** The state is from the ledger, not from a report to the endpoint. */
   is_of_ledger: boolean;
   rate: BetRate | null;
   grant_id: string | null;
@@ -278,7 +278,7 @@ export async function addToGrants(
     where g.ctid = found.ctid`;
 }
 
-/** A stake above the limit of a grant, or one that is none any more. */
+/** A stake above the limit of a grant, or one that no longer is. */
 export interface Breach extends BetName {
   grant_id: string;
   stake: bigint;

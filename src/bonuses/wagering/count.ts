@@ -29,8 +29,8 @@ import { stakeAsIs, stakeIn, type Stake } from './stake.ts';
 export const MAX_BETS = 1_000;
 
 /**
- * The state of a bet, absolute: the one with the highest revision holds. One of the ledger is above every one that was
- * reported beside it, whose revisions are numbers of another kind.
+ * The state of a bet, absolute: the one with the highest revision holds. A state of the ledger is above every one that
+ * was reported to the endpoint, whose revisions are numbers of another kind.
  */
 export interface BetReport extends BetName, WageredBet {
   player_id: string;
@@ -283,7 +283,7 @@ async function noteMet(
 
 /**
  * The stakes of the bets in the currencies of their takers, and the rates that stay with the bets. A bet that was
- * converted before is converted by the same rate, whatever has become of it since.
+ * converted before is converted by the same rate, even if the rate has changed since.
  */
 async function stakesOf(
   tx: Tx,

@@ -11,7 +11,7 @@ export interface LedgerBet extends Omit<WageredBet, 'game_category'> {
 }
 
 /**
- * What the ledger's rows of one bet say about its wagering, whatever their order; undefined while its stake is not known.
+ * What the ledger's rows of one bet say about its wagering, in any order of the rows; undefined while its stake is not known.
  * The stake is that of the placement, else that of the settlement. A sport bet counts from its first settlement on: a
  * correction of the outcome does not move it.
  */

@@ -4,7 +4,7 @@ import type { Product } from '../templates/terms.ts';
 import { CONTRIBUTION_KEYS, contributionOf, type GameContribution } from '../templates/wagering.ts';
 import type { Stake } from './stake.ts';
 
-/** A stake above this many smallest units is no money of any currency: it counts nothing. */
+/** A stake above this many smallest units is not an amount in any currency: it counts nothing. */
 export const MAX_STAKE = 10n ** 30n;
 
 /** A bet as it counts for wagering. */

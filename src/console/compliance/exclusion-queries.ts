@@ -69,7 +69,7 @@ export function listExclusions(
 ): PendingQuery<ListedExclusion[]> {
   const { tenant_id, project_id } = project;
   const nothing = tx``;
-  // With the ids of a player the few records of it are read first, whatever the statistics say.
+  // With the ids of a player the few records of it are read first, regardless of the statistics.
   const source =
     player_id === undefined
       ? tx`player_exclusions x`
@@ -167,7 +167,7 @@ export function listBlockedSends(
     order by x.enqueued_at desc, x.send_id desc
     limit ${limit}`;
   const codes = code === undefined ? [...PROTECTION_CODES] : [code];
-  // The few messages of a player are read first, whatever the statistics say. Otherwise each code is read by itself, in the
+  // The few messages of a player are read first, regardless of the statistics. Otherwise each code is read by itself, in the
   // order of the index, and no index has this order without the code: so the planner cannot read the messages of all codes to
   // find those of one. The list of all codes is the condition of the index, written as there: with parameters the planner
   // could not use it.

@@ -23,7 +23,7 @@ const MASKED_WHOLE = '{"•••":"•••"}';
 /**
  * JSON text with e-mail addresses and telephone numbers masked: addresses, and numbers such as `+356 9912 3456` or
  * `0035699123456`, in any text, and all texts and numbers under a name such as `email` or `tel`. All else stays as it is written, numbers to the
- * last digit; of a text with over 2,000 of them nothing does. It takes about 10 ms per megabyte, whatever the text is.
+ * last digit; of a text with over 2,000 of them nothing does. It takes about 10 ms per megabyte of any text.
  */
 export function maskPersonal(json: string): string {
   const may_have_names = MAY_HAVE_NAMES.test(json);
@@ -41,7 +41,7 @@ const [SPACE, QUOTE, PLUS, COMMA, MINUS, DOT, ZERO, NINE, COLON, AT] = [
 ];
 const [OPEN_LIST, BACKSLASH, CLOSE_LIST, UNDERSCORE, OPEN_OBJECT, CLOSE_OBJECT] = [91, 92, 93, 95, 123, 125];
 const [LETTER_U, NO_BREAK_SPACE, WIDE_PLUS, WIDE_ZERO, WIDE_NINE] = [117, 160, 0xff0b, 0xff10, 0xff19];
-/** Of characters below 128, whether each is one of these. */
+/** For each character below 128: 1 if it is one of these, else 0. */
 const ascii = (characters: string) =>
   Uint8Array.from({ length: 128 }, (_one, code) => Number(characters.includes(String.fromCharCode(code))));
 const ENDS_LOCAL = ascii(' \t\n\v\f\r@"<>(),;');

@@ -176,7 +176,7 @@ export interface BetSums {
 const LOOK_BACK_MS = 86_400_000;
 
 const PLACED = `event in ('bet_placed', 'sport_bet_placed')`;
-/** Of a casino bet the settlement counts before a win, and that before a loss. */
+/** The settlement of a casino bet counts before a win, and a win before a loss. */
 const CASINO_OUTCOMES = ['bet_settled', 'bet_won', 'bet_lost'];
 const SPORT_OUTCOMES = ['sport_bet_settled', 'sport_cashout', 'sport_bet_voided'];
 const named = (events: readonly string[]) => `event in ('${events.join("', '")}')`;
@@ -247,8 +247,8 @@ async function askBets(
 ): Promise<BetSums[]> {
   const columns = 'occurred_at, event, base_amount, base_payout, properties';
   const open = OPEN_QUESTIONS.map(({ of }, place) => `(toInt64(${-place - 1}), toInt64(${of}), toInt64(0))`);
-  // The bets' own rows are FINAL. Of rows elsewhere only times and names matter, which no revision changes; FINAL over a
-  // whole history takes four times as long.
+  // The bets' own rows are FINAL. Other rows are read for their times and names only, which no revision changes. FINAL
+  // over a whole history takes four times as long.
   return clickhouse.query<BetSums>(
     `select toString(flow.1) as step, toString(sum(toInt128(flow.2))) as wagered, toString(sum(toInt128(flow.3))) as won
     from (

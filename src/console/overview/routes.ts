@@ -28,7 +28,7 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
       response: overview,
       handle: async ({ caller, query }) => {
         const project = projectRefOf(caller);
-        // With the beginning of the range: the answer of before midnight is none about today.
+        // With the beginning of the range: an answer from before midnight is not about today.
         const { from_ms } = rangeOf(query, clock.now_ms());
         const { text, is_stale } = await answers.of(project, ['overview', from_ms, query.to], (clickhouse) =>
           overviewJson({ ...platform, clickhouse }, project, query),

@@ -15,7 +15,7 @@ const MAX_JOURNEYS = 100;
 const MAX_TIMES_OF_JOURNEY = 40;
 const MAX_TIMES = 1_000;
 
-/** The entries of a span, the earliest first; `is_complete`: none was left out. */
+/** The entries of a span, the earliest first; `is_complete`: none was omitted. */
 export interface Calendar {
   entries: CalendarEntry[];
   is_complete: boolean;

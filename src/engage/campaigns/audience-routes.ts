@@ -57,7 +57,7 @@ export function campaignAudienceEndpoints(deps: Platform): AnyEndpoint[] {
         return audienceOf(deps.postgres, ref, campaign, { now, exact, leaves: left }).then(
           envelope,
           (cause: unknown) => {
-            // That a count was cancelled because nobody waits for it is no fault of the service.
+            // A count that is cancelled because nobody waits for it is not a fault of the service.
             throw left.aborted
               ? new ApiError('SERVICE_UNAVAILABLE', 'the caller has left', { cause })
               : cause;

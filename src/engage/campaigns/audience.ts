@@ -19,8 +19,8 @@ export interface AudienceAnswer extends Verdicts {
 }
 
 /**
- * Asks the gate whom the campaign would reach now. Of a segment with more than 10,000 members so many are asked, unless
- * `exact` is wanted; when that takes longer than 20 s, the answer is the estimate. `leaves` is the client's going away.
+ * Asks the gate whom the campaign would reach now. If a segment has more than 10,000 members, only so many are asked, unless
+ * `exact` is wanted. When that takes longer than 20 s, the answer is the estimate. `leaves` is the client's going away.
  */
 export async function audienceOf(
   postgres: Postgres,

@@ -91,7 +91,7 @@ export async function insertRows(
   const recipient = recipientOf(tx, channel);
   const variants = [...new Set(choices.values())];
   const index_of = new Map(variants.map((variant, i) => [variant, i + 1]));
-  // The lateral join looks each player up by its key, whatever plan the statistics suggest.
+  // The lateral join looks each player up by its key, regardless of the plan that the statistics suggest.
   await tx`
     insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, template_id, variant_id,
       provider_id, recipient, status, error_code, enqueued_at)

@@ -12,8 +12,8 @@ function unavailable(tx: Tx, { tenant_id, project_id, campaign_id }: CampaignRef
 
 /**
  * Those of them that are queued again. One person gets one message. A message that a merge moved to a survivor who has one
- * is not queued. Nor is the survivor's own, when a moved one waits or may have gone out. Few players are survivors, so
- * this is asked first. `offset 0` keeps both from becoming joins of whole tables.
+ * is not queued. The survivor's own is not queued either when a moved one waits or may have gone out. Few players are
+ * survivors, so this is asked first. `offset 0` keeps both from becoming joins of whole tables.
  */
 function requeueable(tx: Tx, ref: CampaignRef) {
   return tx`${unavailable(tx, ref)} and s.dedup_key not like '% merged %'

@@ -187,7 +187,7 @@ function requireStartable({ type, trigger_event }: CampaignRow): void {
 }
 
 /**
- * Throws TEMPLATE_NOT_ACTIVE for a template that is not active. A deleted template is no error here: its rows are
+ * Throws TEMPLATE_NOT_ACTIVE for a template that is not active. A deleted template is not an error here: its rows are
  * skipped.
  */
 async function requireTemplates(tx: Tx, ref: CampaignRef): Promise<void> {

@@ -23,7 +23,7 @@ export interface SeriesPoint {
   converted: number;
 }
 
-/** The intervals from the first message on, also those in which nothing happened; `is_complete`: none was left out. */
+/** The intervals from the first message on, also those in which nothing happened; `is_complete`: none was omitted. */
 export interface Series {
   interval: Interval;
   points: SeriesPoint[];

@@ -46,7 +46,7 @@ export function countSends(
     where tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}`;
 }
 
-/** How many messages of the campaign have each code of a skip or failure; those without a code are left out. */
+/** How many messages of the campaign have each code of a skip or failure; those without a code are omitted. */
 export function countCodes(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: CampaignRef,

@@ -27,7 +27,7 @@ export async function insertVariant(
       ${plan.template_id}, ${plan.weight}, ${plan.sort_order}, ${plan.is_default}, ${now}, ${now})`;
 }
 
-/** Writes the fields of a variant; the template of the default variant stays null, whatever `plan` has. */
+/** Writes the fields of a variant; the template of the default variant stays null, even if `plan` has one. */
 export async function updateVariant(tx: Tx, ref: VariantRef, plan: VariantPlan, now: Date): Promise<void> {
   await tx`
     update campaign_variants set name = ${plan.name}, label = ${plan.label},

@@ -59,7 +59,7 @@ export async function createJourney(
 
 /**
  * Changes a journey; a masked header keeps the value that was saved last, unless its node calls another host now. A draft
- * or paused one is saved; an active one is published as its next version in the same transaction, unless `is_draft`: then the parts that the caller leaves out are those of the live version, and take the
+ * or paused one is saved; an active one is published as its next version in the same transaction, unless `is_draft`: then the parts that the caller omits are those of the live version, and take the
  * place of a draft that was saved before, so that nothing goes live that this call does not name. A name alone is saved in
  * any status. Rejects with JOURNEY_NOT_FOUND or JOURNEY_GRAPH_INVALID.
  */
@@ -93,7 +93,7 @@ export async function changeJourney(
 
 /**
  * Activates a draft or paused journey. What was saved last becomes a version, unless it is the live one already. Runs
- * that were held go on; `resume` says what becomes of those that came due meanwhile. Rejects with JOURNEY_NOT_FOUND,
+ * that were held go on; `resume` says what happens to those that came due meanwhile. Rejects with JOURNEY_NOT_FOUND,
  * JOURNEY_INVALID_STATUS or JOURNEY_GRAPH_INVALID.
  */
 export async function activateJourney(
@@ -239,7 +239,7 @@ async function liveContent(tx: Tx, ref: JourneyRef, row: JourneyRow): Promise<St
   return live ?? row;
 }
 
-/** The number of a version in a path. Throws JOURNEY_VERSION_NOT_FOUND when the text is none. */
+/** The number of a version in a path. Throws JOURNEY_VERSION_NOT_FOUND when the text is not a number of a version. */
 export function versionOf(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw versionNotFound(text);
   return Number(text);

@@ -20,7 +20,7 @@ import { spread } from './spread.ts';
 
 type Deps = Pick<ChangeDeps, 'postgres' | 'clock' | 'audit'>;
 
-/** What becomes of the runs on each node of the old version: the node they go to; absent: none. */
+/** What happens to the runs on each node of the old version: the node they go to; absent: none. */
 type Targets = ReadonlyMap<string, Node>;
 
 /**

@@ -5,7 +5,7 @@ import type { Attempt, SendResultRow } from './messenger-queries.ts';
 /**
  * The pause of a message before its next attempt doubles from the first length to the longest. It is longer than the
  * back-off of its provider, so that another message probes the provider: one that always fails must not stop the others.
- * Of several that are due, one that was tried least makes the probe (`least_tried_first`).
+ * If several are due, one that was tried least makes the probe (`least_tried_first`).
  */
 const SCHEDULE = { first_ms: 5_000, longest_ms: 15 * 60_000, longest_asked_ms: 24 * 3_600_000 };
 

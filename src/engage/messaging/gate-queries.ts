@@ -166,7 +166,7 @@ function ownBars(tx: Tx): Record<Exclude<PersonBar, 'cooldown'>, Fragment> {
   };
 }
 
-/** Of so many barred persons with one address the kinds of their bars are looked at. */
+/** For one address, the kinds of bars are read of at most so many barred persons. */
 const MAX_KINDS = 100;
 
 /** What bars everybody in the tenant whose address it is, and what bars the player whom the message is about: `own`. */

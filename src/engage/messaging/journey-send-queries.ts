@@ -28,7 +28,7 @@ export interface JourneySend {
 /**
  * Queues the messages of runs for their providers; the messenger's gate decides about each. Idempotent: a run and a node
  * that have a message get no second one. The channel is that of the provider. Messages to providers that do not exist
- * are left out: callers look before. Returns the ids of the messages, by run and node.
+ * are omitted: callers look before. Returns the ids of the messages, by run and node.
  */
 export async function insertJourneySends(
   tx: Tx,

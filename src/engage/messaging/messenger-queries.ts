@@ -82,7 +82,7 @@ function dueSql(
     order by ${least_tried_first ? tx`s.attempts, s.send_id` : queueOrder(tx)} limit ${limit}`;
 }
 
-/** Of so many of the oldest due messages those are taken that were tried least: no queue is read as a whole for it. */
+/** Among so many of the oldest due messages, those that were tried least are taken: no queue is read as a whole. */
 const MAX_COMPARED = 1_000;
 
 /** Which due messages are taken. */

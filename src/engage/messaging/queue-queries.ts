@@ -123,8 +123,8 @@ export interface LateSends {
 
 /**
  * Gives up queued messages of the queue that have waited too long for their provider, with PROVIDER_UNAVAILABLE. It
- * looks at a thousand of them, after the message `after`: ids are ordered by time, so behind the first young message there
- * are no old ones, and a long queue is not read as a whole. An old message that was queued again may wait for longer.
+ * looks at a thousand of them, after the message `after`: ids are ordered by time, so all messages behind the first
+ * young one are young, too, and a long queue is not read as a whole. An old message that was queued again may wait for longer.
  */
 export async function giveUpLate(
   sql: Tx,

@@ -23,7 +23,7 @@ interface StoredBonus extends Omit<ScopeBonus, 'amount' | 'wagering_required' | 
 
 /**
  * The bonuses that messages speak of, by `send_id`: the latest that their run has granted, else the player's newest one
- * that is pending or active. A message without one is left out.
+ * that is pending or active. A message without one is omitted.
  */
 export async function selectBonuses(
   sql: Tx,

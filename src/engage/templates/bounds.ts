@@ -62,7 +62,7 @@ export class BoundedContext extends Context {
     }
     const read: unknown = yield* super._get(path);
     // A variable of the template itself, and what is read from the player, has no currency: the totals of a player are in
-    // the base currency, whatever the attribute `currency` is.
+    // the base currency, even if the attribute `currency` names another.
     return (path as unknown[]).length < 2 || this.#isOfPlayer(this.#holder)
       ? read
       : withCurrencyOf(this.#holder, read);
@@ -149,7 +149,7 @@ function* chargeLoop(collection: unknown, ctx: Context): Generator<unknown, void
   }
 }
 
-/** The settings of a loop as numbers: a count that is no safe integer is more than any list has, and no bigint. */
+/** The settings of a loop as numbers: a count that is not a safe integer is more than any list has, and not a bigint. */
 function countable(settings: Hash): void {
   const render = settings.render.bind(settings);
   settings.render = function* counts(ctx) {

@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 
 /**
  * The filter `date`: also for the short forms and the ISO week of Ruby's `strftime`, and in zones by the rules of the service.
- * What names a day that does not exist is no date. Throws RangeError where the zone does not exist.
+ * A text with a day that does not exist is not a date. Throws RangeError where the zone does not exist.
  */
 export function formatDate(
   this: { context: Context },
@@ -22,7 +22,7 @@ export function formatDate(
   const seconds = Number(library.call(this, value, '%s'));
   const plain_format: unknown = toValue(format);
   const plain_zone: unknown = toValue(zone);
-  // What is no date, the library gives back.
+  // The library gives back anything but a date.
   if (!Number.isFinite(seconds) || toValue(value) === null) return library.call(this, value, format);
   let offset = plain_zone;
   let zone_name: string | undefined;
@@ -39,7 +39,7 @@ export function formatDate(
   return library.call(this, value, written, offset);
 }
 
-/** One of the library's filters of dates, which give back what is no date. */
+/** One of the library's filters of dates, which give back anything but a date. */
 export function namedDate(filter: DateFilter): DateFilter {
   return function named(value, ...args) {
     return namesNoDay(value) ? value : filter.call(this, value, ...args);

@@ -13,7 +13,7 @@ export class Decimal extends Drop {
     this.#value = value;
   }
 
-  /** The number as it is compared: a bigint where it is an integer that is no safe one. */
+  /** The number as it is compared: a bigint where it is an integer that is not a safe one. */
   override valueOf(): number | bigint {
     return exactWhole(this.#value);
   }
@@ -72,8 +72,8 @@ export function wholeOf(digits: string): number | ExactNumber {
 const MAX_TEXT = 400;
 
 /**
- * The number that a value is to arithmetic and comparisons, NaN if it is none: an integer that is no safe one is a bigint, and
- * digits in a text are an integer of any size.
+ * The number that a value is to arithmetic and comparisons, NaN if it is not a number. An integer that is not a safe one is
+ * a bigint, and digits in a text are an integer of any size.
  */
 export function readNumber(value: unknown): number | bigint {
   const plain: unknown = toValue(value);
@@ -84,7 +84,7 @@ export function readNumber(value: unknown): number | bigint {
   return is_digits ? BigInt(plain) : shortestInteger(double);
 }
 
-/** The double, or the integer that it is written as where it is no safe one. */
+/** The double, or the integer that it is written as where it is not a safe one. */
 export function exactWhole(double: number): number | bigint {
   return Number.isInteger(double) && !Number.isSafeInteger(double) ? shortestInteger(double) : double;
 }

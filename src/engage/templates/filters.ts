@@ -243,7 +243,7 @@ function boundFilter(name: string, filter: Handler, charge: Charge): Handler {
     charge(this.context.memoryLimit, value, args);
     if (name === 'money' || name === 'default') return filter.call(this, value, ...args);
     const given = plainOf(value);
-    // Seconds of that number are no date, which a date filter gives back as it is.
+    // That number of seconds is not a date, and a date filter gives it back as it is.
     if (is_date && typeof toValue(given) === 'bigint') return given;
     const result = filter.call(this, given, ...args.map(argumentOf));
     return OF_AMOUNTS.has(name) ? computedOf([value, ...args], result) : result;

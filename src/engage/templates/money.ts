@@ -12,7 +12,7 @@ export interface MoneyCatalogue {
 /** Of templates that do not use the filter. */
 export const NO_MONEY: MoneyCatalogue = { base_currency: '', currencies: new Map() };
 
-/** What the filter `money` reads beside its arguments: the catalogue, and the locale of the player. */
+/** What the filter `money` reads in addition to its arguments: the catalogue, and the locale of the player. */
 export interface MoneyContext {
   catalogue: MoneyCatalogue;
   locale: string;
@@ -52,7 +52,8 @@ export function mentionsMoney(texts: readonly string[]): boolean {
 /**
  * The filter `money`: an amount in the smallest unit of a currency as a text of a locale, exactly. Fiat amounts have all
  * decimal places of the currency, crypto amounts at least two and no zeros behind them. Nothing for no amount. Without a
- * currency an {@link Amount} has its own, any other number the base currency. Throws a RangeError for an amount that is no whole number, a currency that the catalogue does not have, and a locale that is not
+ * currency an {@link Amount} has its own, any other number the base currency. Throws a RangeError for an amount that is not
+ * a whole number, a currency that the catalogue does not have, and a locale that is not
  * known. Its message has no value of a player.
  */
 export function moneyText(context: MoneyContext | undefined, ...given: readonly unknown[]): string {

@@ -14,7 +14,7 @@ const CELLS = new Set(['td', 'th']);
 
 /** Addresses that lead somewhere from a message. */
 const LINK = /^(?:https?|mailto|tel):/i;
-/** Invisible characters that pad the hidden beginning of a message, controls, and the sign for what is no character. */
+/** Invisible characters that pad the hidden beginning of a message, controls, and the replacement character. */
 const UNSHOWN = /[\p{Cc}\p{Cf}\ufffd]/u;
 
 /**

@@ -22,7 +22,7 @@ interface Deps {
 }
 
 /**
- * Renders the template for a player, whatever the status of both; without a player_id for a synthetic player. Rejects
+ * Renders the template for a player, with any status of both; without a player_id for a synthetic player. Rejects
  * with TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, TooBusy, or TEMPLATE_INVALID when the template cannot be rendered.
  */
 export async function previewTemplate(

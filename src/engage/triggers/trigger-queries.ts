@@ -212,7 +212,8 @@ export async function holdPlayers(tx: Tx, players: readonly PlayerRef[]): Promis
 }
 
 /**
- * Gives waiting events of a project, whatever they may fire, the values with the amounts that their rates give; they are due now.
+ * Gives waiting events of a project the values with the amounts that their rates give, regardless of what the events may
+ * fire. The events are due now.
  */
 export async function rateTriggerEvents(
   sql: Tx,

@@ -42,7 +42,7 @@ export class WebhookAdmission {
     }
     const found = await selectAddressees(this.#deps.postgres.service, claimed);
     const refused = new Map<string, Refusal>();
-    // What an exclusion has said stays true, whatever else is not folded.
+    // What an exclusion has said stays true, even if other events are not folded yet.
     for (const { event_id, code } of found)
       if (code !== null) refused.set(event_id, { kind: 'barred', code });
     const player_of = new Map(found.map((one) => [one.event_id, one.player_id]));

@@ -42,7 +42,7 @@ const NOTHING = { status: null, retry_after_ms: null, text: null, is_cut: false 
 const RESERVED =
   /^(?:x-service-.*|content-type|content-length|host|user-agent|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect)$/i;
 
-/** Statuses after which the same request may succeed later, beside 5xx. */
+/** Statuses after which the same request may succeed later, in addition to 5xx. */
 const RETRIED = new Set([408, 425, 429]);
 
 /** An error that no attempt can avoid: the request itself is unusable. */
@@ -91,7 +91,7 @@ async function post(egress: Egress, attempt: Attempt, signal: AbortSignal): Prom
   });
   if (answer.kind === 'unanswered') return unanswered(answer);
   const { status, header, body, is_cut, broken } = answer;
-  // A status that is no success decides, whatever the text would have been.
+  // A status other than success decides, and the text does not count.
   if (broken !== null && (broken.why === 'aborted' || isSuccess(status))) return unanswered(broken);
   const retry_after_ms = readRetryAfter(header('retry-after'), now_ms);
   return outcomeOf(status, { text: body.toString(), is_cut: is_cut || broken !== null, retry_after_ms });

@@ -11,7 +11,7 @@ import { wokenByDelivery, type AttemptResult } from './result-queries.ts';
 /** Postgres notifies on this channel when deliveries are due at once. */
 export const DELIVERIES_CHANNEL = 'webhook_deliveries';
 
-/** A pending delivery is given up after so long, whatever its schedule says. */
+/** A pending delivery is given up after so long, even if its schedule has further attempts. */
 export const EXPIRY_MS = 7 * 86_400_000;
 
 /** A webhook to call for a node of a run. */

@@ -75,7 +75,7 @@ export async function lockVersionGraph(
   return row;
 }
 
-/** Deliveries with headers after `after`, in the order of their keys, locked against change; those that are locked are left out. */
+/** Deliveries with headers after `after`, in the order of their keys, locked against change. Locked ones are omitted. */
 export async function lockDeliveryHeaders(
   tx: Tx,
   after: DeliveryHeaders | undefined,

@@ -19,7 +19,7 @@ export interface StoredKey {
 export interface Membership {
   tenant_id: string;
   role: Role;
-  /** False: the user was invited, and is no member yet. */
+  /** False: the user was invited, and is not a member yet. */
   is_accepted: boolean;
 }
 

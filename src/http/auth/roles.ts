@@ -1,7 +1,7 @@
 /** The roles of a tenant's members that include each other, from the least to the most powerful. */
 export const ROLES_ASCENDING = ['viewer', 'editor', 'admin', 'owner'] as const;
 
-/** All roles that a member can have: `compliance` is no step of the ladder. */
+/** All roles that a member can have: `compliance` is not a step of the ladder. */
 export const ROLES = [...ROLES_ASCENDING, 'compliance'] as const;
 export type Role = (typeof ROLES)[number];
 

@@ -7,7 +7,7 @@ export const SIGNATURE_HEADER = 'X-Service-Signature';
 /** Seconds since the epoch. */
 export const TIMESTAMP_HEADER = 'X-Service-Timestamp';
 
-/** By how much the timestamp of a webhook may differ from the receiver's clock, in both directions. */
+/** The largest difference between the timestamp of a webhook and the receiver's clock, in both directions. */
 export const TIMESTAMP_WINDOW_MS = 5 * 60_000;
 
 /** Bytes of a secret; as base64url they are 43 characters. */
@@ -52,7 +52,7 @@ export function isSigned(
   if (timestamp === undefined || !/^\d{1,12}$/.test(timestamp)) return false;
   if (Math.abs(now_ms - Number(timestamp) * 1_000) > TIMESTAMP_WINDOW_MS) return false;
   const given = Buffer.from(signature, 'hex');
-  // Every secret is tried, whichever fits.
+  // Every secret is tried, even after one fits.
   return secrets.filter((secret) => timingSafeEqual(macOf(secret, timestamp, body), given)).length > 0;
 }
 

@@ -34,7 +34,7 @@ const HEAD_LENGTH = 180;
 
 /**
  * Whether a record of the topic `events`, as {@link encodeAccepted} writes it, is of this project: without parsing it. The
- * ids come before whatever the caller wrote.
+ * ids come before everything that the caller wrote.
  */
 export function isOfProject(line: string, ids: { tenant_id: string; project_id: string }): boolean {
   const { tenant_id, project_id } = ids;
@@ -123,7 +123,7 @@ export function headOf(line: string): EventHead | undefined {
   };
 }
 
-/** The player of a line of {@link encodePlayerEvent}. Of any other text it may be any part. */
+/** The player of a line of {@link encodePlayerEvent}. For other texts the result has no meaning. */
 export function playerOf(line: string): string {
   const at = line.indexOf(BEFORE_PLAYER, BEFORE_TENANT.length + UUID_LENGTH) + BEFORE_PLAYER.length;
   return line.slice(at, at + UUID_LENGTH);
@@ -131,7 +131,7 @@ export function playerOf(line: string): string {
 
 /**
  * The beginning of a line of {@link encodePlayerEvent}, up to the name of the event: equal for events of one name and
- * project. To compare it costs a fraction of reading the head. Of any other text it may be any part.
+ * project. Comparing it costs a fraction of reading the head. For other texts the result has no meaning.
  */
 function beginningOf(line: string): string {
   return line.slice(0, line.indexOf(BEFORE_PLAYER, BEFORE_TENANT.length + UUID_LENGTH));

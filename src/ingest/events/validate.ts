@@ -62,7 +62,7 @@ function validatorOf(name: string): ValidateFunction | undefined {
   return validate;
 }
 
-/** Checks one event; undefined means `input` is an {@link EventBody}. Never throws, whatever the input. */
+/** Checks one event; undefined means `input` is an {@link EventBody}. Never throws, for any input. */
 export function findEventProblem(input: unknown, context: ValidationContext): EventProblem | undefined {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
     return { code: 'BODY_MALFORMED', path: '', message: 'an event is a JSON object' };

@@ -233,7 +233,7 @@ function tenantsOf(events: readonly FoldEvent[]): string[] {
   return [...tenants];
 }
 
-/** What the records say, and those that are no events. */
+/** What the records say, and those that are not events. */
 export interface Parsed {
   events: readonly FoldEvent[];
   rejections: readonly Rejection[];

@@ -25,7 +25,7 @@ export interface FoldEvent {
   identity: Identity;
   /** Undefined for events without money or without transaction_id or bet_id. */
   claim: FoldClaim | undefined;
-  /** Of an event without a claim: its amounts with a currency. */
+  /** For an event without a claim: its amounts with a currency. */
   money: SentMoney | undefined;
 }
 

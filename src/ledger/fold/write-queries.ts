@@ -219,8 +219,8 @@ function recheckNew(
 type UpdatedTotals = [string, bigint, bigint, boolean | null, boolean | null];
 
 /**
- * Those whose totals cross a threshold, and those who are back after a demotion. Of one whose first event turns out to be
- * earlier the days may fit: the daily sweep computes the tier.
+ * Those whose totals cross a threshold, and those who are back after a demotion. If the first event of a player turns out
+ * to be earlier, the days may fit: the daily sweep computes the tier.
  */
 function recheckKnown(
   rechecks: TierRechecks,

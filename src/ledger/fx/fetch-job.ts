@@ -11,7 +11,7 @@ const MAX_ATTEMPTS = 8;
 /** One queue, so that only one job at a time calls the providers. */
 const QUEUE = 'fx-fetch';
 const HOUR_MS = 3_600_000;
-/** Bounds of the pause before a postponed fetch, whatever Retry-After a provider sends. */
+/** Bounds of the pause before a postponed fetch, for any Retry-After that a provider sends. */
 const SHORTEST_PAUSE_MS = 30_000;
 const LONGEST_PAUSE_MS = 24 * HOUR_MS;
 

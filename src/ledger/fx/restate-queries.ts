@@ -99,7 +99,7 @@ function inWindow(tx: Tx, range: RestateRange, { after, last }: StaleWindow) {
 }
 
 /**
- * The position of the range's row that is `count` rows behind `after`, whatever its rate; undefined when there are
+ * The position of the range's row that is `count` rows behind `after`, with any rate; undefined when there are
  * fewer. It bounds what {@link readStaleRows} examines: rows that are right already cost time, too.
  */
 export async function readWindowEnd(

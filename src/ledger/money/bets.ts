@@ -20,7 +20,7 @@ const OUTCOME_RANK: Partial<Record<MoneyEvent, number>> = {
 const SETTLEMENT_RANK: Partial<Record<MoneyEvent, number>> = { bet_lost: 0, bet_won: 1, bet_settled: 2 };
 
 /**
- * The effect of a bet: a function of its ledger rows alone, whatever their order. `rows` are all rows of one bet, at
+ * The effect of a bet: a function of its ledger rows alone, in any order. `rows` are all rows of one bet, at
  * least one.
  */
 export function betEffect(kind: BetKind, rows: readonly LedgerRow[]): BetEffect {

@@ -86,7 +86,7 @@ export type RateStep = Pick<Rate, 'rate' | 'is_inverse'>;
 
 /**
  * A conversion without rounding: by `steps`, one after the other, none for a currency to itself. The inverse of a rate
- * has no decimal digits that are exact, so whatever calculates keeps the steps. Scales are decimal places.
+ * has no decimal digits that are exact, so all calculations keep the steps. Scales are decimal places.
  */
 export interface ExactRate {
   steps: readonly RateStep[];

@@ -43,7 +43,7 @@ export function findRowOfEvent(
     limit 1`;
 }
 
-/** The row that holds the claim, if any, whichever event has made it. `occurrence` is 0 for events that happen once. */
+/** The row that holds the claim, if any. Any event may have made the claim. `occurrence` is 0 for events that happen once. */
 export function findClaimHolder(
   tx: Tx,
   { tenant_id, project_id, reference, event, occurrence }: ClaimRef,

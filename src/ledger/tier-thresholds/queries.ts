@@ -14,7 +14,7 @@ export interface TierRequest {
   player_id: string;
 }
 
-/** The thresholds of these tenants; a tenant without active tiers is left out. */
+/** The thresholds of these tenants; a tenant without active tiers is omitted. */
 export async function readThresholds(
   sql: Tx,
   tenant_ids: readonly string[],

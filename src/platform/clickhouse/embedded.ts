@@ -8,7 +8,7 @@ import type { ClickHouse } from './port.ts';
 type Connection = NonNullable<ClickHouseClientConfigOptions['connection']>;
 
 /**
- * Sessions for questions, beside the one that writes. A session answers one statement at a time and keeps a thread of
+ * Sessions for questions, in addition to the one that writes. A session answers one statement at a time and keeps a thread of
  * Node's pool meanwhile. The pool has four threads, and files, host names and compression need one of them.
  */
 const READING_SESSIONS = 2;
@@ -46,7 +46,7 @@ export async function openEmbeddedClickHouse(dir: string): Promise<ClickHouse> {
       writing.run(undefined, (session) => session.insertLines(table, lines, deduplication_token)),
     ping: () => reading.run(undefined, (session) => session.ping()),
     close: async () => {
-      // All are told at once, so that nothing begins on one while the other waits.
+      // All are closed at once, so that nothing begins on one while the other waits.
       await Promise.all([reading.close(), writing.close()]);
     },
   };

@@ -18,7 +18,7 @@ export interface OutgoingCall {
   signal?: AbortSignal;
 }
 
-/** An answer, whatever its status. */
+/** An answer with any status. */
 export interface HttpAnswer {
   kind: 'answered';
   status: number;

@@ -8,7 +8,7 @@ import { LogMisconfigured } from './port.ts';
 const LEADER_CHECK_MS = 100;
 const MIN_INSYNC = 'min.insync.replicas';
 
-/** The settings of every topic beside {@link TopicSettings}: `wanted` when it is created, `isEnough` at every start. */
+/** The settings of every topic in addition to {@link TopicSettings}: `wanted` when it is created, `isEnough` at every start. */
 const FIXED: Record<string, { wanted: string; isEnough: (actual: string) => boolean; reason: string }> = {
   'retention.ms': {
     wanted: '-1',

@@ -23,8 +23,8 @@ export interface ConsumerLag {
 
 /**
  * Adds the gauges `consumer_lag_events` and `consumer_lag_seconds` for these consumers, read at every scrape. A
- * consumer is left out when the log does not return its lag in time: an old value would look like a current one. Returns
- * a function that reads the lag; whoever asks at the same time shares one request to the log.
+ * consumer is omitted when the log does not return its lag in time: an old value would look like a current one. Returns
+ * a function that reads the lag; callers at the same time share one request to the log.
  */
 export function exposeConsumerLag(options: LagGaugeOptions): () => Promise<ConsumerLag[]> {
   const { registry, ages } = options;

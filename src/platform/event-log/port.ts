@@ -49,7 +49,7 @@ export interface ConsumeOptions {
   handle(batch: LogBatch): Promise<void>;
   /**
    * The keys whose records the consumer needs, or undefined when it needs all. It is asked for each batch, after all
-   * records of the batch were appended; `waiting` is how many records the batch has. Those of other keys are left out,
+   * records of the batch were appended; `waiting` is how many records the batch has. Those of other keys are omitted,
    * except for the first and the last one, which show how old the batch is and where it ends. When it rejects, it is asked
    * again after a pause.
    */
@@ -179,5 +179,5 @@ export class RecordTooLarge extends RangeError {
  */
 export const MAX_RECORD_BYTES = 6 * 1024 * 1024;
 
-/** The size limit of a batch: keys and values in UTF-8. It bounds a consumer's memory whatever the record sizes. */
+/** The size limit of a batch: keys and values in UTF-8. It bounds a consumer's memory for all record sizes. */
 export const MAX_BATCH_BYTES = 16 * 1024 * 1024;

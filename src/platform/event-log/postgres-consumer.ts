@@ -145,7 +145,10 @@ interface ReadAhead {
   read: ReturnType<typeof readBatch>;
 }
 
-/** Only a full batch is read ahead: one that is read later has more records. Nor one for whose keys it is too early. */
+/**
+ * Only a full batch is read ahead: one that is read later has more records. A consumer of some keys does not read ahead:
+ * the keys of a later batch are not known yet.
+ */
 function readAhead(options: MemberOptions, appender: PartitionAppender, from: bigint): ReadAhead | undefined {
   const { consumer } = options;
   const { end } = appender;
@@ -158,8 +161,8 @@ function readAhead(options: MemberOptions, appender: PartitionAppender, from: bi
 
 /**
  * The next records of `[from, end)`, all of which were appended: those of the keys that the consumer needs. They end before
- * the first one that the log lacks, and there are none when that is the one at `from`. Of the keys that it does not need
- * the consumer may lack records between the first and the last one unseen; other consumers of the topic see that.
+ * the first one that the log lacks, and there are none when that is the one at `from`. If records of other keys are
+ * missing between the first and the last one, this consumer does not notice; other consumers of the topic do.
  */
 async function readBatch(
   { sql, topic_id, consumer }: MemberOptions,

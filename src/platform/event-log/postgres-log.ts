@@ -99,7 +99,7 @@ export async function openPostgresLog(options: PostgresLogOptions): Promise<Even
             (await firstOffset(sql, topic_id, partition, from)) ?? end;
           const first = await firstFrom(0n);
           const from = at?.get(partition) ?? end;
-          // What was removed before the first record is no hole: nobody can tell it from records that were handled.
+          // Records removed before the first one are not a hole: they look the same as records that were handled.
           if (from < first || from >= end) return [partition, { first, end }];
           const to = await firstFrom(from);
           return [partition, { first, end, ...(to > from && { missing: { from, to } }) }];

@@ -106,7 +106,7 @@ export async function readRecords(
   const records: LogRecord[] = [];
   for (let next = from, bytes = 0; next < to && records.length < limit;) {
     const wanted = Math.min(PAGE_RECORDS, limit - records.length);
-    // octet_length does not need to decompress a value. The first record is returned whatever its size.
+    // octet_length does not need to decompress a value. The first record is returned even if it is too large.
     const [page] = await sql<Page[]>`
       with sized as (
         select max(log_offset) as last, max(bytes) as bytes from (
@@ -167,8 +167,8 @@ function toRecords(rows: unknown): LogRecord[] {
 }
 
 /**
- * The records of these keys in `[from, to)`, with those at `from` and at `to - 1` whatever their keys, in order, and at most
- * {@link MAX_BATCH_BYTES}. Values of other keys are not read.
+ * The records of these keys in `[from, to)`, with those at `from` and at `to - 1` even if they have other keys, in order, and at
+ * most {@link MAX_BATCH_BYTES}. Values of other keys are not read.
  */
 export async function readRecordsOf(
   sql: Tx,

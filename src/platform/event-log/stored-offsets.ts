@@ -83,7 +83,7 @@ export function misfitsNow(stored: StoredPositions, log: TopicState): string[] {
   return misfits;
 }
 
-/** The consumer has never used a log: it starts at the first records, whatever was removed before them. */
+/** The consumer has never used a log: it starts at the first records, even if others were removed before them. */
 const isNew = ({ log_id, nextOffset }: StoredPositions) => log_id === undefined && nextOffset.size === 0;
 
 interface Engines {

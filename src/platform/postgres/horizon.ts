@@ -6,7 +6,7 @@ import type { Db, Tx } from './port.ts';
 
 /**
  * What keeps the horizon from advancing: mirrors and fx-restater wait for its transaction, and vacuum keeps what it may
- * still see. Never with the text of a query, which may contain personal data.
+ * still see. The text of a query is never included, because it may contain personal data.
  */
 export interface HorizonHolder {
   kind: 'session' | 'prepared transaction' | 'replication slot';

@@ -4,7 +4,7 @@ import type { Tx } from './port.ts';
 
 /**
  * How long one kind of caller may keep others waiting. The first three are settings of each connection, so they hold
- * whatever the roles in the database are configured with.
+ * regardless of how the roles in the database are configured.
  */
 export interface SessionLimits {
   /** The longest statement. Postgres cancels it (57014). */
@@ -94,7 +94,7 @@ export function setAll(sql: Tx, settings: [name: string, value: string][], is_lo
     from unnest(${textArray(names)}::text::text[], ${textArray(values)}::text::text[]) s (name, value)`;
 }
 
-/** Lets the statements of this transaction take up to `statement_ms`, whatever the limit of its connection. */
+/** Lets the statements of this transaction take up to `statement_ms`, regardless of the limit of its connection. */
 export async function allowStatements(tx: Tx, statement_ms: number): Promise<void> {
   await tx`select set_config('statement_timeout', ${String(statement_ms)}, true)`;
 }

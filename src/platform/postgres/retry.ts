@@ -53,8 +53,8 @@ export function isStatementTimeout(error: unknown): boolean {
 }
 
 /**
- * Whether a statement waited too long for the lock of a whole table, which concerns every tenant. Of a wait for a row
- * Postgres says where it was; advisory locks are locks of a name.
+ * Whether a statement waited too long for the lock of a whole table, which concerns every tenant. After a wait for
+ * a row, the error names its place; advisory locks are locks of a name.
  */
 export function isTableLocked(error: unknown): boolean {
   if (!isLockTimeout(error)) return false;

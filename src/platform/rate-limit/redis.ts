@@ -19,7 +19,7 @@ const TICK_MS = 250;
  * Refills the bucket by Redis's clock, adds the returned permits, and takes up to the wanted permits. The bucket then
  * holds at most what the caller knows of it, which is less than the script finds when Redis lost the bucket, or did not
  * see what processes spent meanwhile. Returns how many permits were taken and the content left, as text because Redis
- * truncates numbers to integers. docs/decisions/022-rate-limits.md says why this is no limiter of rate-limiter-flexible, as
+ * truncates numbers to integers. docs/decisions/022-rate-limits.md says why this is not a limiter of rate-limiter-flexible, as
  * windows are.
  */
 const LEASE_SCRIPT = `

@@ -11,7 +11,7 @@ import { selectPlayer } from '../profile/queries.ts';
 type Engines = Pick<Platform, 'postgres' | 'clickhouse'>;
 type Person = Omit<ErasedPerson, 'erasure_id'>;
 
-/** A file of an export: its lines in pages, so that memory is bounded whatever the person did. */
+/** A file of an export: its lines in pages, so that memory is bounded however much the person did. */
 export interface FileSource {
   name: string;
   pages: () => AsyncIterable<readonly string[]>;

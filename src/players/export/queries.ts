@@ -127,7 +127,7 @@ export async function noteExportError(sql: Tx, ref: ExportRef, last_error: strin
     where tenant_id = ${ref.tenant_id} and export_id = ${ref.export_id} and status = 'queued'`;
 }
 
-/** Notes that the file is whole, or why it is none; false when the export is not queued any more. */
+/** Notes that the file is whole, or why there is no file; false when the export is not queued any more. */
 export async function concludeExport(
   sql: Tx,
   ref: ExportRef,

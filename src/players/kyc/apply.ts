@@ -31,7 +31,7 @@ export interface Applied {
 
 /**
  * Applies one decision under the lock of the player, and writes it to the history. `make` makes it of the state that
- * holds then; it throws to refuse. An approval that has ended by `now_ms`, be it the player's or the new one, is ended
+ * holds then; it throws to refuse. An approval that has ended by `now_ms`, the player's or the new one, is ended
  * in the same transaction: nobody sees it give rights. Resolves with undefined when the project has no such player.
  */
 export async function applyDecision(

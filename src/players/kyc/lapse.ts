@@ -11,7 +11,7 @@ const AT_ONCE = 8;
 
 /**
  * Ends the approvals whose expires_at has passed, the earliest first. A player that fails is logged, and looked at again at
- * the next call; it holds up no other one.
+ * the next call; it does not delay another.
  */
 export async function lapseOnce(
   { postgres, clock, logger }: Pick<Platform, 'postgres' | 'clock' | 'logger'>,

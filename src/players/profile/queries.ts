@@ -70,7 +70,7 @@ export function selectPlayerIds(
 /**
  * A page of players, the last seen first. With a filter that matches few players the query starts from `players`,
  * otherwise from `player_totals` in order. The other table is a `lateral … offset 0`, so Postgres looks it up row by
- * row whatever its statistics are.
+ * row regardless of its statistics.
  */
 export function listPlayers(
   tx: Tx,

@@ -33,7 +33,7 @@ type Decide = (before: PlayerFacts, rules: readonly TierRule[], now_ms: number) 
 /**
  * Computes the tiers of these players, each named once, by the rules, and writes what changed: tier, history and
  * deadline, under the locks of their rows. Every caller uses it: the API, the queue of tier requests, the daily sweep, and,
- * with `decideResets`, the look at all players after a change of tiers. Players that do not exist any more are left out of
+ * with `decideResets`, the look at all players after a change of tiers. Players that do not exist any more are omitted from
  * the result. The caller's transaction holds the locks until it ends, so it names a few hundred players at most.
  */
 export async function recomputePlayers(

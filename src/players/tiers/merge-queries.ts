@@ -5,7 +5,7 @@ import type { PlayerDependent } from '../dependents.ts';
 import type { MergePair, PlayerRef } from '../player-ref.ts';
 
 /**
- * Tiers of players. Of two merged players the higher tier stays, a lock of either player stays in force, and the
+ * Tiers of players. After a merge the higher tier of the two players stays, a lock of either player stays in force, and the
  * histories become one; then the ordinary rules go on with the sum of the totals, which may cross what a tier requires.
  */
 export const tiersOfPlayers: PlayerDependent = {

@@ -57,7 +57,7 @@ type FactValues = [
   stored_due_ms: bigint | null,
 ];
 
-/** What the rules read of these players, in no order; those that do not exist are left out. */
+/** What the rules read of these players, in no order; those that do not exist are omitted. */
 export async function selectFacts(
   tx: Tx,
   tenant_id: string,

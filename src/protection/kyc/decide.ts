@@ -19,7 +19,7 @@ export const KYC_KINDS = [
 ] as const;
 export type KycKind = (typeof KYC_KINDS)[number];
 
-/** One statement about a player's KYC (bonuses part 8), from whatever source. */
+/** One statement about a player's KYC (bonuses part 8), from any source. */
 export interface KycDecision {
   kind: KycKind;
   /** The time by which decisions are ordered. */
@@ -96,7 +96,7 @@ export function decide<D extends KycDecision>(known: readonly D[], next: D): Kyc
 
 /**
  * The decision of the clock where the approval of `state` has ended at `now_ms`. Its time is that end, so an approval that
- * is told later and holds longer still counts; but it is not before the last decision, which may have been told after it.
+ * arrives later and holds longer still counts; but it is not before the last decision, which may have arrived after it.
  */
 export function lapseOf({ status, expires_at_ms, last }: KycState, now_ms: number): KycDecision | undefined {
   if (status !== 'approved' || expires_at_ms === null || expires_at_ms > now_ms) return undefined;

@@ -1,4 +1,4 @@
-// The forms of comparisons. Operators are read into a few forms, so that whatever works with comparisons (SQL, the judgement
+// The forms of comparisons. Operators are read into a few forms, so that all code that works with comparisons (SQL, the judgement
 // of a single value, harm) knows these and no operators.
 
 /** A number to compare with; an integer that is not a safe one is a bigint. */

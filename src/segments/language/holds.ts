@@ -12,7 +12,7 @@ import { jsonMomentMs } from './json-moment.ts';
 /**
  * Whether a comparison holds for one JSON value at the time `now_ms`, with the meaning that its SQL has (json-sql.ts): a
  * value is compared by its JSON type, a missing one is as null, and a negated comparison also holds for these. Integers
- * and bigints are compared exactly, whatever their size.
+ * and bigints are compared exactly at any size.
  */
 export function holds({ negated, positive }: Comparison, value: unknown, now_ms: number): boolean {
   return holdsPositively(positive, comparable(value) ?? null, now_ms) !== negated;
@@ -38,7 +38,7 @@ function holdsPositively(positive: PositiveComparison, value: unknown, now_ms: n
   }
 }
 
-/** A bigint and a number are never identical, but `<` and `>` between them are exact, whatever their size. */
+/** A bigint and a number are never identical, but `<` and `>` between them are exact at any size. */
 function equals(value: unknown, expected: Scalar): boolean {
   if (!isNumeric(value) || !isNumeric(expected)) return value === expected;
   return !(value < expected) && !(value > expected);

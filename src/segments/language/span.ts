@@ -78,7 +78,7 @@ export function windowOf(raw: z.infer<typeof windowSchema> | undefined): Window 
   return range === undefined ? { kind: 'always' } : { kind: 'range', ...range };
 }
 
-/** Whether both texts are moments, but in the wrong order; `momentSchema` refuses a text that is no moment. */
+/** Whether both texts are moments, but in the wrong order; `momentSchema` refuses a text that is not a moment. */
 function isReversed(from: string, to: string): boolean {
   const both_are_moments = momentMs(from) !== undefined && momentMs(to) !== undefined;
   return both_are_moments && rangeOf(from, to) === undefined;

@@ -33,7 +33,7 @@ import { operatorOf, OPERATORS, OPERATORS_OF, type Operator } from './operators.
 interface Comparable {
   name: string;
   kind: ValueKind;
-  /** Null: it is no money. */
+  /** Null: it is not money. */
   unit: typeof MONEY_UNIT | null;
   /** All allowed values; null: any. */
   values: readonly string[] | null;

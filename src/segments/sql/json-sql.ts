@@ -20,7 +20,7 @@ export interface JsonValue {
 /**
  * Compares a value by its stored JSON type: '12' does not equal 12. ClickHouse converts between types when it extracts
  * a value, so the expression checks the type wherever a value of another type could be extracted as the same. Numbers are
- * compared as doubles, and integers that are no safe ones by their digits.
+ * compared as doubles, and integers that are not safe ones by their digits.
  */
 export function jsonComparisonSql(
   value: JsonValue,
@@ -31,13 +31,13 @@ export function jsonComparisonSql(
   return negated ? `not (${condition})` : condition;
 }
 
-/** The value as a double; null where it is no number. */
+/** The value as a double; null where it is not a number. */
 export function jsonNumber(value: JsonValue, bindings: Bindings): string {
   const { is_number, number } = jsonParts(value, bindings);
   return `if(${is_number}, ${number}, null)`;
 }
 
-/** The value as an exact decimal; 0 where it is no number. */
+/** The value as an exact decimal; 0 where it is not a number. */
 export function jsonDecimal(value: JsonValue, bindings: Bindings): string {
   const { is_number, exact } = jsonParts(value, bindings);
   return `if(${is_number}, ifNull(toDecimal256OrNull(${exact()}, ${DECIMAL_SCALE}), 0), 0)`;

@@ -36,7 +36,7 @@ const MAX_SIDE_BYTES = 16 * 1024;
 
 type Fields = Record<string, unknown>;
 
-/** `before` and `after` of an audit row as JSON text; null when there was or is no resource. */
+/** `before` and `after` of an audit row as JSON text; null when the resource does not exist. */
 interface AuditedSides {
   before: string | null;
   after: string | null;

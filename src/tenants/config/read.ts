@@ -35,7 +35,7 @@ function requireConfig([row]: readonly TenantConfig[], tenant_id: string): Tenan
 interface BonusSettings {
   /** Nothing is granted, and campaigns stand still. */
   paused: boolean;
-  /** What becomes of active bonuses of a player who is excluded. */
+  /** What happens to active bonuses of a player who is excluded. */
   on_exclusion: 'keep' | 'cancel';
   /** Grants to one player in any 24 hours. */
   grants_per_day: number;

@@ -31,7 +31,7 @@ export interface MessageRules {
 
 /**
  * The rules of `effectiveRules` that apply to messages, as data for the gate of messages: it refuses a message exactly
- * when `violations` with `at: 'message'` finds a broken rule, whatever its severity: no person would see a warning.
+ * when `violations` with `at: 'message'` finds a broken rule of any severity: no person would see a warning.
  * Statuses are not included: the gate lets no message pass to players whom one protects.
  */
 export function messageRulesOf(rules: readonly LicenceRule[], channel: ConsentChannel): MessageRules {

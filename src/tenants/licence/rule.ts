@@ -76,7 +76,7 @@ export interface RuleParams {
 }
 export type RuleKind = keyof RuleParams;
 
-/** What bonuses are given for and played on; `any`: whatever the player chooses. */
+/** What bonuses are given for and played on; `any`: the player chooses. */
 export const RULE_PRODUCTS = ['casino', 'betting', 'bingo', 'lottery', 'any'] as const;
 export type RuleProduct = (typeof RULE_PRODUCTS)[number];
 export type ProtectedStatus = 'self_excluded' | 'banned' | 'cooldown';

@@ -74,7 +74,7 @@ export function memberEndpoints(deps: MemberDeps): AnyEndpoint[] {
   ];
 }
 
-/** The invitations of the user, whatever the tenant that the headers name. */
+/** The invitations of the user from all tenants, not only from the one that the headers name. */
 export function invitationEndpoints(deps: MemberDeps): AnyEndpoint[] {
   const access = { mode: 'user' } as const;
   return [

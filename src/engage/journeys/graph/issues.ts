@@ -43,7 +43,7 @@ export interface JourneyIssue extends Issue {
   node_id?: string;
 }
 
-/** Further ones are left out. */
+/** Further issues are omitted. */
 const MAX_ISSUES = 100;
 const MAX_KEY = 64;
 const MAX_QUOTED = 60;

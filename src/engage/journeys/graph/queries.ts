@@ -23,7 +23,7 @@ export interface ListedJourney {
   name: string;
   status: JourneyStatus;
   trigger: Record<string, unknown>;
-  /** The version of which new runs are; null: never activated. */
+  /** The version that new runs use; null: never activated. */
   version: number | null;
   activated_at: Date | null;
   paused_at: Date | null;

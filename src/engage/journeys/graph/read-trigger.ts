@@ -48,7 +48,7 @@ export function readTrigger(written: unknown, at: Place): Trigger | undefined {
 
 function readEventTrigger(written: Record<string, unknown>, at: Place): Trigger | undefined {
   const trigger = at.read(schemas.event, written);
-  // An empty filter is none: the specification calls the filter optional, and what it starts is what is written.
+  // An empty filter does not count: the specification calls the filter optional, and what it starts is what is written.
   const is_empty = isObject(written['where']) && Object.keys(written['where']).length === 0;
   const where =
     written['where'] === undefined || is_empty
@@ -65,7 +65,7 @@ function readSchedule(written: Record<string, unknown>, at: Place): Trigger | un
   return at.in('cron').report('FIELD_INVALID', `${problem}: ${quoted(trigger.cron)}`);
 }
 
-/** Why the text is no schedule, or undefined. */
+/** Why the text is not a schedule, or undefined. */
 function cronProblem(cron: string, timezone: string): string | undefined {
   try {
     return new ScheduleTimes(cron, timezone).nextAfter(0) === undefined ? 'never comes' : undefined;

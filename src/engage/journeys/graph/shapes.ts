@@ -19,7 +19,7 @@ export interface Settings {
   re_entry: { mode: 'once' | 'after_exit' | 'always'; min_interval_ms: number | undefined };
   exit_on: readonly ExitRule[];
   goal: { event: string; where: Where; window_days: number; exit: boolean } | undefined;
-  /** Of all players, those whose run ends at once without any effect. */
+  /** The share of players whose run ends at once without any effect. */
   holdout_percent: number;
   /** Undefined: no limit. */
   max_entries_per_hour: number | undefined;

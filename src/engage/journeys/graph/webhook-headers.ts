@@ -47,7 +47,7 @@ export interface HeaderFault {
  * A graph as its author wrote it, with the stored value in place of each {@link MASK} that the node of the same id has
  * under the same header in `stored`. The faults are masks without a stored value, and those whose node calls another scheme,
  * host or port now: their values must be given again, so that nobody can have a value sent to an address of his choice who
- * does not know it. What is no text becomes null, which is refused when the graph is read.
+ * does not know it. Anything but a text becomes null, which is refused when the graph is read.
  */
 export function keepHeaders<G extends Json>(written: G, stored: Json): { graph: G; faults: HeaderFault[] } {
   const kept = headersOf(stored);
@@ -161,12 +161,12 @@ function openedOrNothing(keys: EncryptionKeys, owner: string, value: SealedValue
   }
 }
 
-/** Part of the encryption: nothing opens a value for another address, whatever a row says. */
+/** Part of the encryption: a value cannot be opened for another address, even if a row says so. */
 function ownerOf({ tenant_id, project_id }: ProjectRef, url: unknown, name: string): string {
   return `webhook header ${tenant_id} ${project_id} ${originOf(url)} ${name.toLowerCase()}`;
 }
 
-/** Scheme, host and port of a URL; empty for what is none. */
+/** Scheme, host and port of a URL; empty for any other text. */
 function originOf(url: unknown): string {
   return typeof url === 'string' && URL.canParse(url) ? new URL(url).origin : '';
 }
@@ -184,7 +184,7 @@ function keyOf({ node_id, name }: Header): string {
   return JSON.stringify([node_id, name.toLowerCase()]);
 }
 
-/** The graph with other values of headers; what is no header of a webhook node stays as it was written. */
+/** The graph with other values of headers; anything but a header of a webhook node stays as it was written. */
 function withHeaders<G extends Json>(graph: G, change: (header: Header) => unknown): G {
   const { nodes } = graph;
   if (!Array.isArray(nodes)) return graph;

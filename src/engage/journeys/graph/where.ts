@@ -34,8 +34,8 @@ export function verdictOf(
 
 /**
  * Whether every clause holds for a run's context; the property of a clause is a path such as `trigger_payload.amount`.
- * `amountAt`: what the amount at a path comes to in the base currency, null while no rate is known; undefined: it is none,
- * and its value is compared as it is. Undefined as in {@link verdictOf}.
+ * `amountAt`: what the amount at a path comes to in the base currency, null while no rate is known; undefined: it is not an
+ * amount, and its value is compared as it is. Undefined as in {@link verdictOf}.
  */
 export function matchesContext(
   where: Where,

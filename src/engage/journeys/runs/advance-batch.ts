@@ -65,7 +65,7 @@ export interface BatchResult {
   errors: readonly { run_id: string; error: unknown }[];
 }
 
-/** What a batch needs beside its transaction. */
+/** What a batch needs in addition to its transaction. */
 export interface BatchContext {
   definitions: Definitions;
   clock: Clock;
@@ -93,7 +93,7 @@ interface Writes {
   effects: RunEffect[];
 }
 
-/** What has become of the runs of a batch so far, and what is to be written. */
+/** What happened to the runs of a batch so far, and what is to be written. */
 interface Batch extends Omit<BatchResult, 'left' | 'asking' | 'unreadable' | 'errors' | 'moved'> {
   load: BatchLoad;
   left: readonly Timer[];
@@ -252,7 +252,7 @@ export async function failClaimed(
   const versions = await definitions.load(tx, runs);
   const { writes, now_ms } = newBatch(timers.length, clock.now_ms());
   for (const run of runs) fail(writes, run, versions.get(versionKey(run)), now_ms, error_code);
-  // Whatever is wrong with its data, a run can fail: otherwise it would stop its batch for ever.
+  // A run must be able to fail with any data: otherwise it would stop its batch for ever.
   await orUnwritable(Promise.all(write(tx, writes, new Date(now_ms), true)));
   return runs.length;
 }
@@ -268,7 +268,7 @@ export async function postponeClaimed(tx: Tx, timers: readonly Timer[], clock: C
   return runs.length;
 }
 
-/** A run as `advance` takes it. A claimed run is due, whatever time its row was given while it was postponed. */
+/** A run as `advance` takes it. A claimed run is due, even if its row was given a later time while it was postponed. */
 export function stateOf(run: RunningRow, now_ms: number) {
   return {
     run_id: run.run_id,
@@ -355,7 +355,7 @@ function move(
   if (wait !== undefined) writes.waits.push(wait);
 }
 
-/** A wait for a rate is none of the journey: the run keeps from where its next wait counts, and what a branch must see. */
+/** A wait for a rate is not a wait of the journey: the run keeps from where its next wait counts, and what a branch must see. */
 function keptBehind(run: RunningRow): MovedRun['woken_by'] {
   const place = placeOfWait(run);
   return place === undefined

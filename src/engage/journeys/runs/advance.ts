@@ -6,7 +6,7 @@ import { endRest, enterNode, JourneyStepError, type Turn } from './turn.ts';
 const MAX_NODES = 50;
 
 /**
- * What becomes of a run now: ends the rest of the node on which it stands (or enters the node, if that has not happened),
+ * What happens to a run now: ends the rest of the node on which it stands (or enters the node, if that has not happened),
  * then goes from node to node until the next rest or the end. The result depends on the
  * arguments only.
  *

@@ -15,7 +15,7 @@ import { amountKey } from './turn.ts';
 export type Amounts = Facts['amounts'];
 export const NO_AMOUNTS: Amounts = new Map();
 
-/** Longer texts are no code of a currency. */
+/** Longer texts are not codes of a currency. */
 const MAX_CURRENCY = 20;
 
 /**
@@ -47,7 +47,7 @@ function convert(amount: bigint, rate: ExactRate): bigint {
   return divideHalfEven(amount * numerator, denominator);
 }
 
-/** By run: what the amounts of its context come to that nodes of its version use. Runs without any are left out. */
+/** By run: what the amounts of its context come to that nodes of its version use. Runs without any are omitted. */
 export async function readAmounts(
   tx: Tx,
   runs: readonly RunningRow[],

@@ -44,8 +44,8 @@ export async function hasOccasion(
 }
 
 /**
- * Notes that an entry of the journey begins, unless it has begun before; returns whether it begins now. Of earlier
- * occurrences of a schedule, which do not come again, it forgets those that began over a week ago.
+ * Notes that an entry of the journey begins, unless it has begun before; returns whether it begins now. It
+ * also forgets occurrences of a schedule that began over a week ago: they do not come again.
  */
 export async function beginOccasion(
   tx: Tx,

@@ -4,7 +4,7 @@ const MIN_RUNS = 100;
 /** A batch that took longer makes the next ones smaller; a shorter one makes them larger. */
 const LONG_MS = 250;
 const SHORT_MS = 100;
-/** By how many runs batches grow. */
+/** How many runs a batch grows by. */
 const GROWTH = 50;
 
 /**

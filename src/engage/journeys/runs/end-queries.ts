@@ -61,9 +61,9 @@ export async function endRunning(
 }
 
 /**
- * Locks the runs that are to end, in the order of their ids. Of a journey it takes any: sorting would read all of them for
- * every page. When all that it took have ended while they were being locked, it takes others; each round is another's
- * progress.
+ * Locks the runs that are to end, in the order of their ids. For a whole journey it takes any runs: sorting would read all
+ * of them for every page. When all that it took have ended while they were being locked, it takes others. Each round means
+ * that another transaction has made progress.
  */
 async function lockRunning(tx: Tx, scope: EndScope, limit: number): Promise<{ run_id: string }[]> {
   const { tenant_id, project_id } = scope;
@@ -88,7 +88,7 @@ async function lockRunning(tx: Tx, scope: EndScope, limit: number): Promise<{ ru
   }
 }
 
-/** What becomes of runs, and of the steps on which they end. */
+/** What happens to runs, and of the steps on which they end. */
 function endOf({ cancelled_by, error_code }: Pick<Ending, 'cancelled_by' | 'error_code'>) {
   if (error_code !== undefined) {
     return { status: 'failed', outcome: null, step_status: 'failed', step: 'failed' } as const;

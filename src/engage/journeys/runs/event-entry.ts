@@ -103,7 +103,7 @@ async function fire(
   if (live === undefined) return undefined;
   const { version, definition } = live;
   const verdicts = new Map(events.map((one) => [one, satisfies(ref.journey_id, definition, one.event)]));
-  // Of a version that was published since: the next attempt leaves the event to its rate.
+  // The version was published since: the next attempt leaves the event to its rate.
   if ([...verdicts.values()].includes(undefined))
     throw new Error('the trigger depends on an amount without a rate');
   const entrants = events

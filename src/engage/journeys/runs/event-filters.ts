@@ -7,7 +7,7 @@ import { verdictOn } from './event-where.ts';
 import { selectWatchers, type EventName, type Watcher } from './match-queries.ts';
 import { versionKey, type VersionRef } from './run-row.ts';
 
-/** Of a name that more versions watch every event is looked up. */
+/** If more versions watch a name, every event of the name is looked up. */
 const MAX_WATCHERS = 200;
 /** With more filters an event costs more to judge than to look up. */
 const MAX_WHERES = 50;

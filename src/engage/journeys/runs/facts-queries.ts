@@ -76,7 +76,7 @@ export async function selectRunPlayers(tx: Tx, refs: readonly PlayerRef[]): Prom
       where p.player_id = r.player_id and p.tenant_id = r.tenant_id and p.project_id = r.project_id offset 0) p`;
 }
 
-/** Of these templates those that are not deleted. */
+/** Those of these templates that are not deleted. */
 export async function selectTemplatesOf(
   tx: Tx,
   refs: readonly (ProjectRef & { id: string })[],
@@ -91,7 +91,7 @@ export async function selectTemplatesOf(
         and t.deleted_at is null offset 0) t`;
 }
 
-/** Of these messaging providers those that are not deleted. */
+/** Those of these messaging providers that are not deleted. */
 export async function selectProvidersOf(
   tx: Tx,
   refs: readonly { tenant_id: string; id: string }[],
@@ -105,7 +105,7 @@ export async function selectProvidersOf(
       where p.tenant_id = r.tenant_id and p.provider_id = r.provider_id and p.deleted_at is null offset 0) p`;
 }
 
-/** The time zones of players without one of their own, by tenant; a tenant that has configured none is left out. */
+/** The time zones of players without one of their own, by tenant; a tenant that has configured none is omitted. */
 export async function selectDefaultZones(
   tx: Tx,
   tenant_ids: readonly string[],

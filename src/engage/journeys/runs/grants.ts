@@ -48,7 +48,7 @@ export async function decideGrants(
   for (;;) {
     const next = granting.flatMap((one) => {
       const refused = refused_of.get(one);
-      // A refused one is no effect any more, so the place of the next one stays.
+      // A refused one is not an effect any more, so the place of the next one stays.
       const effect = grantsOf(one.advanced)[(decided.get(one) ?? 0) - (refused?.size ?? 0)];
       return effect === undefined ? [] : [{ one, effect }];
     });

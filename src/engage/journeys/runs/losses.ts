@@ -64,7 +64,7 @@ export class Losses {
 
   /**
    * Answers the runs; resolves with those that were answered. The others are behind, or there was no time for them. A run
-   * that has the loss of one cashback gets that of the next, whatever time it takes: it would begin with the first again,
+   * that has the loss of one cashback gets that of the next, however long it takes: it would begin with the first again,
    * for ever. Rejects when a look-up fails or takes over five seconds.
    */
   async answer<A extends LossAsker>(asked: readonly LossQuestion<A>[]): Promise<A[]> {
@@ -127,7 +127,7 @@ export class Losses {
     const looking = lossesOf(this.#deps, this.#project, first.template_id, [...players.values()]);
     const losses = await withinTime(QUESTION_MS, looking);
     for (const one of asked) {
-      // None for a template that is no cashback any more, and for a player who does not exist.
+      // None for a template that is not a cashback any more, and for a player who does not exist.
       one.asker.answers.set(one.node_id, losses?.get(player_of(one)?.player_id ?? '') ?? 0n);
     }
   }

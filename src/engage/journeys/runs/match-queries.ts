@@ -10,7 +10,7 @@ import type { RunRef, VersionRef } from './run-row.ts';
 // Events and waits meet in one of two ways. The matcher publishes up to where it is about to look events up, and looks
 // then. A run that begins to wait becomes visible, and what was published is looked at then. One of them sees the other.
 
-// Rows of `journey_waits` whose `seq` is 0 are no waits: they are there to be looked at once, and then they go.
+// Rows of `journey_waits` whose `seq` is 0 are not waits: they are there to be looked at once, and then they go.
 
 /** Stands in `journey_waits` for the events that end a run by `exit_on` or its goal; a segment's id for leaving it. */
 export const EVENTS_THAT_END = '';
@@ -20,7 +20,7 @@ export interface EventName extends ProjectRef {
   event: string;
 }
 
-/** Of these event names those that runs of some version may wait for, or that end them. */
+/** Those of these event names that runs of some version may wait for, or that end them. */
 export async function selectWatched(sql: Tx, names: readonly EventName[]): Promise<EventName[]> {
   return sql<EventName[]>`
     select distinct w.tenant_id, w.project_id, w.event from ${rowsOf(sql, 'n', names, { ...PROJECT_KEY, event: 'text' })}
@@ -33,7 +33,7 @@ export async function selectWatched(sql: Tx, names: readonly EventName[]): Promi
 /** A version whose runs may wait for an event, or end by it: its journey and number. */
 export type Watcher = [journey_id: string, version: number];
 
-/** Of each of these names at most `limit` versions that watch it, as the elements of a JSON list of {@link Watcher}. */
+/** For each of these names, at most `limit` versions that watch it, as the elements of a JSON list of {@link Watcher}. */
 export async function selectWatchers(sql: Tx, names: readonly EventName[], limit: number): Promise<string[]> {
   const rows = await sql<{ watchers: string }[]>`
     select w.watchers from ${rowsOf(sql, 'n', names, { ...PROJECT_KEY, event: 'text', place: 'ordinality' })}
@@ -312,7 +312,7 @@ export async function selectUnchecked(sql: Tx, limit: number): Promise<Unchecked
     where not is_checked order by since limit ${limit}`;
 }
 
-/** Of runs whose players were members of a segment when they began, those whose player no longer is. */
+/** The runs whose player was a member of a segment when the run began, and no longer is. */
 export async function selectLeft(sql: Tx, waits: readonly UncheckedWait[]): Promise<RunRef[]> {
   return sql<RunRef[]>`
     select distinct g.tenant_id, g.project_id, g.run_id
@@ -324,7 +324,7 @@ export async function selectLeft(sql: Tx, waits: readonly UncheckedWait[]): Prom
     where m.is_member is null`;
 }
 
-/** Removes rows that are no waits: they were looked at. One that was moved to another player meanwhile stays. */
+/** Removes rows that are not waits: they were looked at. One that was moved to another player meanwhile stays. */
 export async function deleteChecked(sql: Tx, waits: readonly UncheckedWait[]): Promise<void> {
   await sql`
     delete from journey_waits w

@@ -88,7 +88,7 @@ export class News {
     return note;
   }
 
-  /** Of runs whose event the sink has passed: notes what has changed of their players until now. */
+  /** For runs whose event the sink has passed: notes the last change of their players until now. */
   async #passSink(project: ProjectRef, of_run: ReadonlyMap<NewsAsker, Note>): Promise<void> {
     const { service } = this.#deps.postgres;
     const open = [...of_run].filter(([, { change }]) => change === undefined);
@@ -101,7 +101,7 @@ export class News {
     for (const [{ run }, note] of passed) note.change = last ?? { changed_xid: 0n, player_id: run.player_id };
   }
 
-  /** Of runs whose change player-mirror has copied: notes how many evaluations must pass. */
+  /** For runs whose change player-mirror has copied: notes how many evaluations must pass. */
   async #passMirror(project: ProjectRef, of_run: ReadonlyMap<NewsAsker, Note>): Promise<void> {
     const { service } = this.#deps.postgres;
     const open = [...of_run].filter(

@@ -70,7 +70,7 @@ export class RatedEvents {
       event_key: `${one.ingestion_id}:${one.event_index}`,
       value: recordOf(one).value,
     }));
-    // Of what was recorded before: it counts even where its listener would not record it any more.
+    // From an event that was recorded before: it counts even if its listener would not record it any more.
     await rateTriggerEvents(this.#deps.postgres.service, project, waiting);
     const places = groupBy(rated, ({ log_id, partition }) => `${partition} ${log_id}`);
     for (const events of places.values()) {

@@ -6,9 +6,9 @@ import { TOPICS } from '../../../platform/event-log/topics.ts';
 const MAX_BACK = 20_000n;
 
 /**
- * Of these records of one partition of `player-events`, the offsets of those whose event is on the partition before, too,
- * within 20,000 records. A process that dies after it has appended events, and before it has noted that, appends them again.
- * It reads the log, so it is for the few records that may be such.
+ * Returns the offsets of those of these records of one partition of `player-events` whose event is also up to 20,000
+ * records earlier on the partition. A process that dies after it has appended events, and before it has noted that, appends
+ * them again. It reads the log, so it is for the few records that may be repeated.
  */
 export async function repeatedEvents(
   { eventLog }: { eventLog: Pick<EventLog, 'read'> },

@@ -1,7 +1,7 @@
 import type { CallWebhookNode, GrantBonusNode, SendMessageNode, UpdatePlayerNode } from '../graph/shapes.ts';
 import type { NodeType } from '../graph/shapes.ts';
 
-// What `advance` takes and returns: the state of one run, what is known about its player, and what becomes of the run.
+// What `advance` takes and returns: the state of one run, what is known about its player, and what happens to the run.
 // Times are milliseconds since the epoch.
 
 /** What a run knows; Liquid reads it as `journey.context`. At most 16 KB as JSON. */
@@ -109,7 +109,7 @@ export interface Step {
   error_code: string | undefined;
 }
 
-/** What a step does beside moving the run: one row each, in the transaction that moves the run. */
+/** What a step does in addition to moving the run: one row each, in the transaction that moves the run. */
 export type Effect =
   | { kind: 'send'; seq: number; node: SendMessageNode }
   | { kind: 'delivery'; seq: number; node: CallWebhookNode }
@@ -133,7 +133,7 @@ export type Rest =
       error_code: string | undefined;
     };
 
-/** What becomes of a run now, or the question that must be answered before. */
+/** What happens to a run now, or the question that must be answered before. */
 export type Advanced =
   | { needs: { key: string; node_id: string } }
   | { steps: readonly Step[]; effects: readonly Effect[]; rest: Rest };

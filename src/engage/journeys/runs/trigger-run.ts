@@ -26,7 +26,7 @@ export interface TriggerBody {
   context?: Record<string, unknown> | undefined;
 }
 
-/** What starting a run needs beside its transaction. */
+/** What starting a run needs in addition to its transaction. */
 export interface TriggerContext {
   definitions: Definitions;
   clock: Clock;
@@ -48,7 +48,7 @@ export async function startsOfTrigger(
 }
 
 /**
- * Starts a run for a player within the caller's transaction, whatever the journey's rules about entering are. Rejects
+ * Starts a run for a player within the caller's transaction, ignoring the journey's rules about entering. Rejects
  * with JOURNEY_NOT_FOUND, JOURNEY_INVALID_STATUS (it is not active), PLAYER_NOT_FOUND, or VALIDATION_ERROR for a context
  * that is too large or has a reserved field.
  */

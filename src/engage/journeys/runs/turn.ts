@@ -96,8 +96,8 @@ export function enterNode(node: Node, seq: number, run: RunState, facts: Facts, 
 }
 
 /**
- * What becomes of a run that stands on a node which it has entered. Undefined: the node is none to rest on (the run was
- * moved to it), so it is entered now.
+ * What happens to a run that stands on a node which it has entered. Undefined: a run cannot rest on the node (it was
+ * moved to it), so the node is entered now.
  */
 export function endRest(node: Node, run: RunState, now_ms: number): Turn | undefined {
   const { woken_by, due_at_ms } = run;
@@ -161,7 +161,7 @@ function waitUntil({ wait, next }: WaitUntilNode, run: RunState, facts: Facts, n
   }
   const at_ms = namedMomentMs(valueOf(wait.at, run, facts), facts.timezone);
   if (at_ms === 'unreadable') {
-    // Not as if it were over: what was to be sent at a time that nobody can read would be sent at once.
+    // It is not treated as over: a message for a time that nobody can read would be sent at once.
     const step = { status: 'failed', outcome: 'failed', error_code: 'WAIT_UNTIL_UNREADABLE' } as const;
     return { kind: 'end', step, ended: 'failed' };
   }

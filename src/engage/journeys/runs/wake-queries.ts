@@ -8,7 +8,7 @@ import type { WokenBy } from './shapes.ts';
 /** Where a run rests. */
 export interface RestingRun extends RunRef {
   seq: number;
-  /** Null: on whichever node, since a change of version may have moved it. */
+  /** Null: on any node, since a change of version may have moved it. */
   node_id: string | null;
 }
 
@@ -19,7 +19,7 @@ export interface Wake extends RestingRun {
   kept: { part: 'events' | 'responses'; name: string; json: string } | null;
 }
 
-/** Of the rows `g` of {@link RestingRun} and the row `r`: the run still rests there, and nothing has ended its rest. */
+/** The condition that a run `r` still rests where `g`, a row of {@link RestingRun}, says, and nothing has ended its rest. */
 function restsThere(tx: Tx) {
   return tx`r.run_id = g.run_id and r.tenant_id = g.tenant_id and r.project_id = g.project_id
     and r.seq = g.seq and r.status = 'running' and r.woken_by is null and (g.node_id is null or r.node_id = g.node_id)`;

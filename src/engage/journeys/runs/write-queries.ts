@@ -87,7 +87,7 @@ export async function updateRuns(tx: Tx, rows: readonly MovedRun[], now: Date): 
     where r.ctid = found.ctid`;
 }
 
-/** The row of the run that `m` names, looked up by its key whatever the statistics are. */
+/** The row of the run that `m` names, looked up by its key regardless of the statistics. */
 function runOf(tx: Tx) {
   return tx`
     select o.ctid from journey_runs o

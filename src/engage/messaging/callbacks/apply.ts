@@ -37,7 +37,7 @@ export async function applyAll(
 }
 
 /**
- * The addresses whose last word in the callbacks is a resubscription. Of two callbacks with the same time the one behind
+ * The addresses whose last word in the callbacks is a resubscription. If two callbacks have the same time, the one behind
  * is later. One with an earlier time than an unsubscription of other callbacks lifts nothing, because that has its time.
  */
 function liftedBy(callbacks: readonly Callback[]): Resubscription[] {

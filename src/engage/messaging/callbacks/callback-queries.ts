@@ -161,8 +161,8 @@ function mayBeReported(tx: Tx): Fragment {
 }
 
 /**
- * The columns of `found` for a message `s`. No reported time may be before `not_before`, whatever the reporter's clock
- * says: the later of the row's creation and, if recorded, its claim.
+ * The columns of `found` for a message `s`. No reported time may be before `not_before`, even if the reporter's clock
+ * says so: the later of the row's creation and, if recorded, its claim.
  */
 function itsColumns(tx: Tx): Fragment {
   return tx`s.project_id, s.send_id, s.channel, lower(s.recipient) as recipient,

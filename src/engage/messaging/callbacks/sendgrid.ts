@@ -65,7 +65,7 @@ function readKey(text: string): KeyObject | undefined {
 
 /**
  * The callbacks of a signed body, one per event; undefined for an event that cannot be read or changes nothing. Such an
- * event is no error, because SendGrid would repeat the whole batch again and again. Throws BODY_MALFORMED (not JSON) or
+ * event is not an error, because SendGrid would repeat the whole batch again and again. Throws BODY_MALFORMED (not JSON) or
  * VALIDATION_ERROR (not a list).
  */
 export function readSendgridBody(body: Buffer, now_ms: number): (Callback | undefined)[] {

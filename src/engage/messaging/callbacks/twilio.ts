@@ -92,7 +92,7 @@ const LONGEST_WORD = 40;
 
 /**
  * The reply of a player in a signed body; `nothing` when it is a reply that stops and starts nothing, and undefined when
- * the body is no reply.
+ * the body is not a reply.
  */
 export function readTwilioReply(body: Buffer): Reply | 'nothing' | undefined {
   const parameters = new URLSearchParams(body.toString());

@@ -38,7 +38,7 @@ export function selectAddressVerdict(
   return tx<{ verdict: SkipCode | null }[]>`select ${addressVerdictSql(tx, to, now)} as verdict`;
 }
 
-/** Of so many players with an address it is looked whether one is live. */
+/** At most so many players with an address are examined to find a live one. */
 const MAX_HOLDERS = 1_000;
 
 /** Whether a live player of the tenant has the address. */

@@ -1,13 +1,13 @@
 import type { Fault, Suppression } from '../../providers/message.ts';
 
-/** What the answers of one provider mean that are no success. */
+/** What the answers of one provider mean, except success. */
 export interface AnswerRules {
   /**
    * The statuses after which the message may have gone out all the same: something between us and the provider, or a
    * time-out, answered, while the provider may be working on the request. Empty where a repetition does no harm.
    */
   uncertain: ReadonlySet<number>;
-  /** The provider's code and text, from the parsed body of an answer; what is not there is left out. */
+  /** The provider's code and text, from the parsed body of an answer; what is not there is omitted. */
   faultOf(body: unknown): Said;
   /** Whether a refusal with this status and code is of the credentials: it would meet every other message too. */
   ofCredentials(status: number, code: string | null): boolean;
@@ -95,7 +95,7 @@ export function faultOf(rules: AnswerRules, status: number, text: string | null)
   return { code: bounded(code, MAX_CODE) ?? String(status), text: bounded(said, MAX_TEXT) };
 }
 
-/** A code and a text of a provider as they are stored: one line each, not too long; null for what is no text. */
+/** A code and a text of a provider as they are stored: one line each, not too long; null for anything but a text. */
 export function faultFrom(code: unknown, text: unknown): Fault {
   return { code: bounded(code, MAX_CODE), text: bounded(text, MAX_TEXT) };
 }

@@ -32,7 +32,7 @@ const MAX_HEAD = 128 * 1024;
 
 /**
  * The body with the preheader as its first, hidden text: mail programs show the beginning of the body after the subject.
- * Without an element `body` it comes after the head, `html` or the document type, whichever is last, and else first.
+ * Without an element `body` it comes after the last of the head, `html` and the document type, and else first.
  */
 export function emailHtml({ body, preheader }: Pick<Message, 'body' | 'preheader'>): string {
   if (preheader === null || preheader === '') return body;
@@ -40,7 +40,7 @@ export function emailHtml({ body, preheader }: Pick<Message, 'body' | 'preheader
   return `${body.slice(0, begin)}<div style="${HIDDEN}">${preheader}</div>${body.slice(begin)}`;
 }
 
-/** Where the content of a page begins; text in comments, styles and attributes is no tag. */
+/** Where the content of a page begins; text in comments, styles and attributes is not a tag. */
 function contentBegin(html: string): number {
   let begin = 0;
   let tag = '';

@@ -108,7 +108,7 @@ export function egressFaultOf(reason: string): { fault?: { code: string; text: n
 }
 
 /**
- * The outcome that an answer stands for. A 2xx is a success, whatever the text contains; `idOf` reads the provider's id
+ * The outcome that an answer stands for. A 2xx is a success, even if the text reports an error; `idOf` reads the provider's id
  * from it, if there is one. After a status that is uncertain by the provider's rules the outcome is unknown. Otherwise
  * 408, 429 and 5xx may be retried; any other status is a refusal: of the credentials by the provider's rules, or else of
  * the message. What the egress guard refuses was not sent and concerns the provider, so it is retried too, with that

@@ -140,7 +140,7 @@ export class ProviderBackOffs {
   }
 }
 
-/** Whether the outcome is the provider's failure; a retry that concerns one recipient is none. */
+/** Whether the outcome is the provider's failure; a retry that concerns one recipient is not. */
 function isFailure(outcome: SendOutcome): outcome is Extract<SendOutcome, { kind: 'retry' | 'unknown' }> {
   return outcome.kind === 'unknown' || (outcome.kind === 'retry' && outcome.is_of_recipient !== true);
 }

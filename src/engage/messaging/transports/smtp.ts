@@ -152,7 +152,7 @@ const SESSION_COMMANDS = new Set(['CONN', 'EHLO', 'HELO', 'LHLO', 'STARTTLS', 'A
  */
 const RECIPIENT_WAITS = new Set([450, 451, 452]);
 
-/** Replies that ask for other credentials, or for any (RFC 4954), to whichever command. */
+/** Replies to any command that ask for other credentials, or for any (RFC 4954). */
 const OF_CREDENTIALS = new Set([530, 534, 535, 538]);
 
 /** Nodemailer's error; `response`: the server's reply, such as `550 5.1.1 No such user`. */
@@ -179,7 +179,7 @@ function isDeadMailbox(code: number, response: string): boolean {
   return [550, 551, 553].includes(code) && NO_MAILBOX.test(response) && !OF_SENDER.test(response);
 }
 
-/** The outcome that nodemailer's error stands for; `reason` leaves out the error's text, which quotes addresses. */
+/** The outcome that nodemailer's error stands for; `reason` omits the error's text, which quotes addresses. */
 function failureOf(error: unknown, has_begun: boolean): SendOutcome {
   const { code, responseCode, command, response } = error as SmtpError;
   const reason = [code ?? 'ERROR', command, responseCode].filter((part) => part !== undefined).join(' ');

@@ -131,7 +131,7 @@ function nearest(name: string): string | undefined {
   return near.sort((a, b) => a.distance - b.distance)[0]?.filter;
 }
 
-/** How many characters have to be added, left out or replaced to make one name of the other. */
+/** How many characters have to be added, removed or replaced to make one name of the other. */
 function distanceOf(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let i = 0; i < a.length; i += 1) {

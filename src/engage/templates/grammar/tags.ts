@@ -107,7 +107,7 @@ function readTag(field: string, begin: number, end: number): readonly FilterUse[
   const [whole, name] = TAG_NAME.exec(field.slice(0, end)) ?? [];
   if (name !== undefined) requireMeant(field, begin + (whole?.length ?? 0) - name.length, name, end);
   const rule = RULES[name ?? ''] ?? (BARE.has(name ?? '') ? nothing : undefined);
-  // The parser says what is wrong with a tag that has no name or does not exist. What is in comments is no code.
+  // The parser says what is wrong with a tag that has no name or does not exist. Text in comments is not code.
   if (whole === undefined || name === undefined || rule === undefined) return [];
   const from = begin + whole.length;
   if (name === 'else' && /^\s+if\b/.test(field.slice(from, end))) {
