@@ -173,7 +173,7 @@ export function textsOf({ subject, preheader, body, data }: TemplateSource): str
 function tokensOf(text: string, engine: Liquid, so_far: Code): TopLevelToken[] {
   so_far.tags += numberOfTags(text);
   requireAtMost(MAX_TAGS, so_far.tags, 'tags, outputs and lines of liquid tags');
-  const tokens = new Tokenizer(text, engine.options.operators).readTopLevelTokens(engine.options);
+  const tokens = new QuickTokenizer(text, engine.options.operators).readTopLevelTokens(engine.options);
   for (const token of tokens) {
     if (TypeGuards.isHTMLToken(token)) continue;
     const length = token.end - token.begin;
@@ -193,14 +193,27 @@ function tokensOf(text: string, engine: Liquid, so_far: Code): TopLevelToken[] {
   return tokens;
 }
 
+/** As the library's, which compares each character of a text with each delimiter: 15 ms for a megabyte. */
+class QuickTokenizer extends Tokenizer {
+  override readHTMLToken(delimiters: string[]): ReturnType<Tokenizer['readHTMLToken']> {
+    const begin = this.p;
+    this.p = nextTag(this.input, begin);
+    return Object.assign(super.readHTMLToken(delimiters), { begin });
+  }
+}
+
+/** Where the next `{{` or `{%` begins, from `from` on; the length of the text if there is none. */
+function nextTag(text: string, from: number): number {
+  for (let at = text.indexOf('{', from); at !== -1; at = text.indexOf('{', at + 1)) {
+    if (text[at + 1] === '{' || text[at + 1] === '%') return at;
+  }
+  return text.length;
+}
+
 /** How often `{{` and `{%` are in the text; without a list of them, as a hostile text has hundreds of thousands. */
 function numberOfTags(text: string): number {
   let tags = 0;
-  for (let at = text.indexOf('{'); at !== -1; at = text.indexOf('{', at + 1)) {
-    if (text[at + 1] !== '{' && text[at + 1] !== '%') continue;
-    tags++;
-    at++;
-  }
+  for (let at = nextTag(text, 0); at < text.length; at = nextTag(text, at + 2)) tags++;
   return tags;
 }
 
