@@ -46,7 +46,7 @@ export class Sender {
       {
         ...GRANT_LANES,
         find: (after, limit) => selectWaitingLanes(deps.postgres.service, after, limit),
-        claim: (lanes, now) => this.#claim(lanes, now),
+        claim: (lanes) => this.#claim(lanes),
         call: (grant) => this.#call(grant),
       },
       onFree,
@@ -63,16 +63,22 @@ export class Sender {
     return this.#queue.close();
   }
 
-  async *#claim(lanes: readonly (GrantLane & { places: number })[], now: Date): AsyncGenerator<GrantRow[]> {
-    const { postgres, logger } = this.#deps;
-    const lost_at = new Date(now.getTime() + CALL_MS);
+  async *#claim(lanes: readonly (GrantLane & { places: number })[]): AsyncGenerator<GrantRow[]> {
+    const { postgres, clock, logger } = this.#deps;
+    let failure: unknown;
     for (const lane of lanes) {
+      // A claim before may have taken long.
+      const now = new Date(clock.now_ms());
+      const lost_at = new Date(now.getTime() + CALL_MS);
       yield await claimGrants(postgres.service, lane, lane.places, now, lost_at).catch((err: unknown) => {
         const { project_id, adapter_slug } = lane;
         logger.warn({ err, project_id, adapter_slug }, 'grants could not be claimed; they stay due');
+        failure ??= err;
         return [];
       });
     }
+    // Others have had their turns: the loop pauses longer each time.
+    if (failure !== undefined) throw failure;
   }
 
   /** The platform has answered: others of the campaign do not wait for their whole pauses. Never rejects. */

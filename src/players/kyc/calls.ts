@@ -79,7 +79,7 @@ export class KycCaller {
         keyOf: ({ project_id }) => project_id,
         sharesOf: ({ tenant_id }) => [tenant_id],
         find: (after, limit) => selectWaitingProjects(deps.postgres.service, after, limit),
-        claim: (projects, now) => this.#claim(projects, now),
+        claim: (projects) => this.#claim(projects),
         call: (call) => this.#attemptDue(call),
       },
       onFree,
@@ -121,21 +121,23 @@ export class KycCaller {
     await Promise.all([this.#queue.close(), ...this.#late]);
   }
 
-  async *#claim(
-    projects: readonly (ProjectRef & { places: number })[],
-    now: Date,
-  ): AsyncGenerator<ClaimedCall[]> {
-    const until = new Date(now.getTime() + CLAIM_MS);
-    const { postgres, logger } = this.#deps;
+  async *#claim(projects: readonly (ProjectRef & { places: number })[]): AsyncGenerator<ClaimedCall[]> {
+    const { postgres, clock, logger } = this.#deps;
+    let failure: unknown;
     for (const { places, ...project } of projects) {
-      yield await claimCalls(postgres.service, project, { now, until, limit: places }).catch(
-        (err: unknown) => {
-          const { project_id } = project;
-          logger.warn({ err, project_id }, 'calls about KYC could not be claimed; they stay due');
-          return [];
-        },
-      );
+      // A claim before may have taken long.
+      const now = new Date(clock.now_ms());
+      const until = new Date(now.getTime() + CLAIM_MS);
+      const terms = { now, until, limit: places };
+      yield await claimCalls(postgres.service, project, terms).catch((err: unknown) => {
+        const { project_id } = project;
+        logger.warn({ err, project_id }, 'calls about KYC could not be claimed; they stay due');
+        failure ??= err;
+        return [];
+      });
     }
+    // Others have had their turns: the loop pauses longer each time.
+    if (failure !== undefined) throw failure;
   }
 
   /** Never rejects. */
