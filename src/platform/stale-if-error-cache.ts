@@ -148,7 +148,8 @@ export class StaleIfErrorCache<V> {
   }
 
   #start(key: string, load: Load<V>): Promise<V | undefined> {
-    if (this.#loading.size >= MAX_LOADS) return Promise.reject(new TooManyLoads(this.#options.name));
+    if (this.#loading.size >= MAX_LOADS && !this.#loading.has(key))
+      return Promise.reject(new TooManyLoads(this.#options.name));
     const { clock, fresh_ms } = this.#options;
     // Counted from the start of the load: the value may be as old as that.
     const loaded_at_ms = clock.now_ms();

@@ -59,13 +59,15 @@ export async function readPipelined<Result extends Row>(
  * a statement that is cancelled before it is the connection's current one, so not before the transaction has begun.
  */
 function cancelled(
-  { rows, begun }: { rows: { cancel: () => void }; begun: Promise<unknown> },
+  { rows, begun }: { rows: object; begun: Promise<unknown> },
   signal: AbortSignal,
   over: AbortSignal,
 ): Promise<never> {
   return new Promise((_resolve, reject) => {
     const cancel = () => {
-      begun.then(() => rows.cancel(), noop);
+      // Not by `cancel`, which drops the promise of its request: when that fails, the process would end.
+      const { canceller } = rows as { canceller?: ((query: object) => Promise<void> | undefined) | null };
+      begun.then(() => canceller?.(rows)).catch(noop);
       reject(signal.reason as Error);
     };
     signal.addEventListener('abort', cancel, { once: true, signal: over });
