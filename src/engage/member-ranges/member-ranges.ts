@@ -24,7 +24,7 @@ export class MemberRanges {
 
   /**
    * Takes the next range and works through it in one transaction, so after a crash the range waits again. `none`: none
-   * waits; `failed`: nothing was committed. `prepare` runs before each attempt of the transaction.
+   * waits; `failed`: nothing is known to be committed. `prepare` runs before each attempt of the transaction.
    */
   async turn(prepare: () => Promise<WorkRange>): Promise<'none' | 'worked' | 'failed'> {
     const { postgres, logger } = this.#platform;
