@@ -119,7 +119,7 @@ const SECTIONS: Record<string, () => string> = {
   grant: () => fieldsOf(grantBody),
   cancel: () => fieldsOf(cancelBody),
   kyc: () =>
-    `Of ${code('initiate')}:\n\n${fieldsOf(kycInitiateBody)}\n\nOf ${code('update')}:\n\n${fieldsOf(kycUpdateBody)}`,
+    `For ${code('initiate')}:\n\n${fieldsOf(kycInitiateBody)}\n\nFor ${code('update')}:\n\n${fieldsOf(kycUpdateBody)}`,
   granted: () => fieldsOf(grantAnswer),
   status: () => fieldsOf(statusAnswer),
   answers,
