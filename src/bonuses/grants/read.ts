@@ -14,14 +14,13 @@ export const GRANT: RecordKind<'project', 'grant_id'> = {
 /** The last so many events are shown. */
 const MAX_HISTORY = 500;
 
-/** The grant with its history. Rejects with BONUS_GRANT_NOT_FOUND. */
+/** The grant with its history, which has every event that led to its status. Rejects with BONUS_GRANT_NOT_FOUND. */
 export async function findGrant(
   postgres: Postgres,
   ref: GrantRef,
 ): Promise<{ grant: GrantRow; history: HistoryRow[] }> {
-  const [[grant], history] = await Promise.all([
-    postgres.readAsTenant(ref.tenant_id, (tx) => selectGrant(tx, ref)),
-    postgres.readAsTenant(ref.tenant_id, (tx) => selectHistory(tx, ref, MAX_HISTORY)),
-  ]);
+  const [grant] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectGrant(tx, ref));
+  // Read afterwards: read at the same time, it might lack the last event.
+  const history = await postgres.readAsTenant(ref.tenant_id, (tx) => selectHistory(tx, ref, MAX_HISTORY));
   return { grant: requireRow(GRANT, ref, grant), history };
 }
