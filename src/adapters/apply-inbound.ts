@@ -14,7 +14,7 @@ import { retryConflicts } from '../platform/postgres/retry.ts';
 import { insertApplied, insertWebhook, selectBodyHash, selectKnown, storeResult } from './ledger-queries.ts';
 import type { AdapterRef } from './queries.ts';
 
-/** A webhook whose signature and body have been checked, and as which it is applied its novelty, too. */
+/** A webhook whose signature and body have been checked. Whether it is new is decided when it is applied. */
 export interface Inbound<Event> {
   adapter: { adapter_id: string; slug: string };
   tenant_id: string;
@@ -77,7 +77,7 @@ interface ApplyDeps {
   postgres: Postgres;
   metrics: Pick<Metrics, 'webhookConflictingReplay' | 'bonusLotsUndone'>;
   /** How many transactions run at once, and how many webhooks wait; by default as many as of any endpoint. */
-  lane?: BulkheadLimits;
+  limits?: BulkheadLimits;
 }
 
 /** A webhook of a lot. */
@@ -109,17 +109,17 @@ export class InboundApplier<Event extends { event_id: string }, Result extends o
   constructor(deps: ApplyDeps, effect: InboundEffect<Event, Result, Prepared>) {
     this.#deps = deps;
     this.#effect = effect;
-    const { lane = LIMITS } = deps;
+    const { limits = LIMITS } = deps;
     const { lot } = effect;
     if (lot === undefined) {
-      this.#alone = new EndpointBulkhead(lane);
+      this.#alone = new EndpointBulkhead(limits);
       return;
     }
-    // Together they hold as many connections as one lane.
-    const half = { ...lane, max_running: Math.ceil(lane.max_running / 2) };
+    // Together they hold as many connections as one bulkhead.
+    const half = { ...limits, max_running: Math.ceil(limits.max_running / 2) };
     this.#alone = new EndpointBulkhead(half);
     const lots = new EndpointBulkhead(half);
-    const { waiting } = lane;
+    const { waiting } = limits;
     this.#batcher = new TransactionBatcher(
       {
         kindOf: ({ adapter }) => adapter.adapter_id,
@@ -129,7 +129,7 @@ export class InboundApplier<Event extends { event_id: string }, Result extends o
           lots.run(members[0]?.adapter.tenant_id, () => this.#applyTogether(lot, members)),
         retryAlone: {
           run: async (member) => this.#applyAlone(member),
-          // An ApiError: the lane has not begun it. After another error a second run replays what was committed after all.
+          // An ApiError: the bulkhead has not begun it. After another error a second run replays what was committed after all.
           isFinal: (error) => error instanceof ApiError,
           onFailure: () => deps.metrics.bonusLotsUndone.inc({ work: effect.name }),
         },

@@ -25,7 +25,7 @@ export interface InboundDeps {
   metrics: Pick<Metrics, 'webhookConflictingReplay' | 'webhookUnknownEvents' | 'bonusLotsUndone'>;
   credentials_keys: EncryptionKeys;
   /** How many transactions of webhooks of one name run at once, and how many wait; by default as many as of any endpoint. */
-  lane?: BulkheadLimits;
+  limits?: BulkheadLimits;
 }
 
 /** The declaration of a kind of webhook. */
@@ -61,7 +61,7 @@ export function adapterWebhook<
 >(deps: InboundDeps, declared: InboundDeclaration<Event, Result, Prepared>): AnyEndpoint {
   const { name, summary, schema, response, errors } = declared;
   const signers = new Signers(deps.postgres.lookups.share(1));
-  // With lanes of its own, because the tenant is known only after the look-up of the slug.
+  // With bulkheads of its own, because the tenant is known only after the look-up of the slug.
   const applier = new InboundApplier(deps, declared);
   return endpoint({
     method: 'POST',

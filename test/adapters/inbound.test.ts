@@ -65,9 +65,9 @@ beforeAll(async () => {
   adapter = made.body.data as unknown as typeof adapter;
   const clock = { now_ms: () => now_ms };
   // The tests say how long the first ones take: those behind them wait for that, and not for a time.
-  const lane = { ...LIMITS, waiting: { ...LIMITS.waiting, max_wait_ms: 60_000 } };
+  const limits = { ...LIMITS, waiting: { ...LIMITS.waiting, max_wait_ms: 60_000 } };
   const declared = adapterWebhook(
-    { postgres, clock, metrics, credentials_keys: deps.credentials_keys, lane },
+    { postgres, clock, metrics, credentials_keys: deps.credentials_keys, limits },
     {
       name: 'test-events',
       summary: 'Events of this test',
