@@ -8,8 +8,7 @@ import {
   type MessengerDeps,
   type MessengerSettings,
 } from '../../src/engage/messaging/messenger.ts';
-import { PushReceipts, recordPushFeedback } from '../../src/engage/messaging/push-feedback.ts';
-import { receiptWork } from '../../src/engage/messaging/push-receipt-queries.ts';
+import { recordPushFeedback, writeReceipts } from '../../src/engage/messaging/push-feedback.ts';
 import { TriggerDecider } from '../../src/engage/triggers/decider.ts';
 import { recordTriggerEvents } from '../../src/engage/triggers/record.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
@@ -17,7 +16,8 @@ import { rangeWork } from '../../src/engage/member-ranges/range-queries.ts';
 import { campaignWork } from '../../src/engage/campaigns/send-queries.ts';
 import { messageWork } from '../../src/engage/messaging/queue-queries.ts';
 import { triggerWork } from '../../src/engage/triggers/trigger-queries.ts';
-import { startPolling, type PollLoop, type PollOptions } from '../../src/platform/poll-loop.ts';
+import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
+import { startTenantLoop } from '../../src/platform/tenant-loop.ts';
 import type { Notifications } from '../../src/platform/postgres/notifications.ts';
 import type { Platform } from '../../src/platform/platform.ts';
 
@@ -25,6 +25,9 @@ import type { Platform } from '../../src/platform/platform.ts';
 const MAX_EVENTS = 5_000;
 /** Ranges of members that become send rows concurrently. */
 const FAN_OUT_LOOPS = 2;
+/** Tenants whose reports on pushes are written at once, and the pause of one whose messages are locked. */
+const MAX_RECEIPT_TENANTS = 4;
+const RECEIPT_PAUSES = { first_ms: 2_000, longest_ms: 2_000 };
 
 /** The loops of a running messenger. */
 export interface RunningMessenger {
@@ -78,7 +81,13 @@ export async function startMessenger(
     { name: 'triggers', ...pauses, ...with_housekeeping, work: undecided },
     (stop) => decider.turn(stop),
   );
-  const receipts = startReceipts(platform, pauses);
+  const receipts = startTenantLoop(platform, {
+    name: 'push-receipts',
+    table: 'push_receipts',
+    max_running: MAX_RECEIPT_TENANTS,
+    failure_pauses: RECEIPT_PAUSES,
+    serve: (tenant_id) => writeReceipts(platform, tenant_id),
+  });
   const trigger = await platform.eventLog.consume({
     topic: TOPICS.playerEvents,
     group: GROUPS.trigger,
@@ -99,23 +108,6 @@ export async function startMessenger(
       messenger.wake();
       await Promise.all(closed);
       await messenger.close();
-    },
-  };
-}
-
-/** Writes what devices report on pushes to the messages. */
-function startReceipts(
-  platform: Pick<Platform, 'postgres' | 'clock' | 'logger' | 'workWatch'>,
-  pauses: Pick<PollOptions, 'logger' | 'idle_pause_ms' | 'longest_pause_ms'>,
-): PollLoop {
-  const pushes = new PushReceipts(platform);
-  const work = platform.workWatch.watch(receiptWork, platform.clock);
-  const loop = startPolling({ name: 'push-receipts', ...pauses, work }, (stop) => pushes.turn(stop));
-  return {
-    wake: () => loop.wake(),
-    async close() {
-      await loop.close();
-      await pushes.close();
     },
   };
 }

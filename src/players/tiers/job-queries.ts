@@ -1,25 +1,7 @@
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { TierRequest } from '../../ledger/tier-thresholds/queries.ts';
 import type { TenantPlayer } from './apply.ts';
-
-/** Returns a row while a player is queued. */
-export const tierWork: WorkQuery = (sql) => sql`select from tier_requests order by tenant_id limit 1`;
-
-/** The tenants with queued players, at most `limit`; one step through the index per tenant. */
-export async function selectWaitingTenants(sql: Tx, limit: number): Promise<string[]> {
-  const rows = await sql<{ tenant_id: string }[]>`
-    with recursive waiting as (
-      (select tenant_id from tier_requests order by tenant_id limit 1)
-      union all
-      select (
-        select r.tenant_id from tier_requests r where r.tenant_id > w.tenant_id order by r.tenant_id limit 1)
-      from waiting w where w.tenant_id is not null
-    )
-    select tenant_id from waiting where tenant_id is not null limit ${limit}`;
-  return rows.map(({ tenant_id }) => tenant_id);
-}
 
 /**
  * Takes the oldest queued players of a tenant, each once; a rollback puts them back. What another process has taken is

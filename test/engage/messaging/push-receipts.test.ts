@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { insertReceipts } from '../../../src/engage/messaging/push-receipt-queries.ts';
-import { PushReceipts } from '../../../src/engage/messaging/push-feedback.ts';
+import { writeReceipts } from '../../../src/engage/messaging/push-feedback.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { createLogger } from '../../../src/platform/logger.ts';
 import { connectPool } from '../../../src/platform/postgres/pool.ts';
 import type { Db } from '../../../src/platform/postgres/port.ts';
 import type { Platform } from '../../../src/platform/platform.ts';
+import { startTenantLoop } from '../../../src/platform/tenant-loop.ts';
 import type { TestPostgres } from '../../engines/shared-postgres.ts';
+import { until } from '../../engines/until.ts';
 import { openTestPostgres } from '../../engines/wiring.ts';
 
 let server: TestPostgres;
@@ -28,15 +30,29 @@ it('takes tenants in turn, whatever the busy ones among them add meanwhile', asy
     return { tenant_id, project_id, player_id, send_id, step: 'opened' as const, at_ms: 0 };
   };
   await insertReceipts(sql, TENANTS.map(report));
-  const platform = { postgres: { service: sql }, clock: systemClock, logger: createLogger('silent') };
-  const receipts = new PushReceipts(platform as unknown as Platform);
+  const platform = {
+    postgres: { service: sql },
+    clock: systemClock,
+    logger: createLogger('silent'),
+    workWatch: { watch: () => ({ untilFound: async () => undefined }) },
+  } as unknown as Platform;
   const busy = TENANTS.slice(0, 5);
-  // Each turn writes those of four tenants; the turn that has come to the end begins none.
-  for (let turn = 0; turn < 4; turn++) {
-    await receipts.turn(new AbortController().signal);
-    await receipts.close();
-    await insertReceipts(sql, busy.map(report));
-  }
+  const calm = TENANTS.slice(5);
+  const loop = startTenantLoop(platform, {
+    name: 'push-receipts',
+    table: 'push_receipts',
+    max_running: 4,
+    serve: async (tenant_id) => {
+      const worked = await writeReceipts(platform, tenant_id);
+      if (busy.includes(tenant_id)) await insertReceipts(sql, [report(tenant_id)]);
+      return worked;
+    },
+  });
+  await until(async (saw) => {
+    const waiting = await sql<{ tenant_id: string }[]>`select distinct tenant_id from push_receipts`;
+    return !saw(waiting).some(({ tenant_id }) => calm.includes(tenant_id));
+  });
+  await loop.close();
   const left = await sql<{ tenant_id: string }[]>`select distinct tenant_id from push_receipts order by 1`;
   expect(left.map(({ tenant_id }) => tenant_id)).toEqual(busy);
 });

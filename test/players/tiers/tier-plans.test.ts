@@ -2,14 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { waitUntilCaughtUp } from '../../../src/analytics/caught-up.ts';
 import { recheckDaily, readThresholds, requestTiers } from '../../../src/ledger/tier-thresholds/queries.ts';
+import { NIL_ID } from '../../../src/platform/ids.ts';
 import type { Tx } from '../../../src/platform/postgres/port.ts';
+import { selectWaitingTenants } from '../../../src/platform/tenant-loop.ts';
 import { recomputePlayers } from '../../../src/players/tiers/apply.ts';
 import {
   readTierRequests,
   selectDueTiers,
   selectProjects,
   selectSeen,
-  selectWaitingTenants,
   takeRequests,
 } from '../../../src/players/tiers/job-queries.ts';
 import { tiersOfPlayers } from '../../../src/players/tiers/merge-queries.ts';
@@ -129,7 +130,7 @@ it.each(['without statistics', 'with statistics'])(
 it.each(['without statistics', 'with statistics'])('%s the queue is read from its head', async (when) => {
   const { tenant_id } = explained.service;
   for (const work of [
-    (tx: Tx) => selectWaitingTenants(tx, 1_000),
+    (tx: Tx) => selectWaitingTenants(tx, 'tier_requests', NIL_ID, 1_000),
     (tx: Tx) => takeRequests(tx, tenant_id, 10),
     (tx: Tx) => readTierRequests(tx, 10),
   ]) {
