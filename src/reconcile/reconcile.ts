@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Platform } from '../platform/platform.ts';
 import { NotCaughtUp, waitUntilCaughtUp } from '../analytics/caught-up.ts';
 import { ApiError } from '../errors.ts';
 import type { Session } from '../platform/postgres/port.ts';
-import { LockTaken, requireLocks, takeLock } from '../platform/postgres/session-locks.ts';
+import { LockTaken, requireLocks, tryLock } from '../platform/postgres/session-locks.ts';
 import { dropLeftovers } from './replacement-queries.ts';
 import { compareCopies } from './compare-copies.ts';
 import { compareSums, type SumsRead } from './compare-sums.ts';
@@ -19,6 +20,8 @@ const RUN_LOCK = 'reconcile';
 /** A difference is reported when this many comparisons in a row find it; the processors catch up in between. */
 const MAX_COMPARISONS = 3;
 const RETRY_AFTER_S = 5;
+/** How often a run that waits looks whether the other one has ended. */
+const LOCK_PAUSE_MS = 500;
 
 /**
  * Compares the stores. With `repair` it then rebuilds the tables that differ in ClickHouse, for the projects that
@@ -28,18 +31,37 @@ const RETRY_AFTER_S = 5;
  */
 export async function reconcile(engines: Engines, options: ReconcileBody): Promise<ReconcileReport> {
   const started_ms = engines.clock.now_ms();
-  return engines.postgres.patientSession(async (session) => {
-    await lockRun(session, options.wait_ms);
-    try {
-      await dropLeftovers(engines.clickhouse);
-      return await compareAndRepair(engines, session, options, started_ms);
-    } catch (cause) {
-      if (!(cause instanceof LockTaken)) throw cause;
-      throw new ApiError('SERVICE_UNAVAILABLE', cause.message, { retry_after_s: RETRY_AFTER_S, cause });
-    } finally {
-      await dropOwn(engines, session);
-    }
-  });
+  const deadline_ms = performance.now() + options.wait_ms;
+  for (;;) {
+    const report = await engines.postgres.patientSession((session) =>
+      reconcileAlone(engines, session, options, started_ms),
+    );
+    if (report !== undefined) return report;
+    if (performance.now() >= deadline_ms) break;
+    // Jobs have few sessions: none is kept while another run works.
+    await sleep(Math.min(LOCK_PAUSE_MS, options.wait_ms));
+  }
+  const message = `another reconcile did not end within ${options.wait_ms} ms: wait for it, or call with a longer wait_ms`;
+  throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: RETRY_AFTER_S });
+}
+
+/** Undefined when another run works now. */
+async function reconcileAlone(
+  engines: Engines,
+  session: Session,
+  options: ReconcileBody,
+  started_ms: number,
+): Promise<ReconcileReport | undefined> {
+  if (!(await tryLock(session, RUN_LOCK))) return undefined;
+  try {
+    await dropLeftovers(engines.clickhouse);
+    return await compareAndRepair(engines, session, options, started_ms);
+  } catch (cause) {
+    if (!(cause instanceof LockTaken)) throw cause;
+    throw new ApiError('SERVICE_UNAVAILABLE', cause.message, { retry_after_s: RETRY_AFTER_S, cause });
+  } finally {
+    await dropOwn(engines, session);
+  }
 }
 
 async function compareAndRepair(
@@ -64,16 +86,6 @@ async function dropOwn({ clickhouse, logger }: Engines, session: Session): Promi
     await dropLeftovers(clickhouse);
   } catch (err) {
     logger.warn({ err }, 'what reconcile made in ClickHouse is left for the next run to drop');
-  }
-}
-
-async function lockRun(session: Session, wait_ms: number): Promise<void> {
-  try {
-    await takeLock(session, RUN_LOCK, wait_ms);
-  } catch (cause) {
-    if (!(cause instanceof LockTaken)) throw cause;
-    const message = `another reconcile did not end within ${wait_ms} ms: wait for it, or call with a longer wait_ms`;
-    throw new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: RETRY_AFTER_S, cause });
   }
 }
 
