@@ -37,8 +37,12 @@ export interface AttemptResult extends ProjectRef {
  */
 export async function writeResults(tx: Tx, results: readonly AttemptResult[], now: Date): Promise<void> {
   const ended = results.filter(({ status, wait_for_response }) => wait_for_response && status !== 'pending');
-  if (ended.length > 0) await lockResting(tx, ended);
-  const counted = await updateDeliveries(tx, results, now);
+  // Statements of their own lock first, so that the next one sees what other transactions have changed.
+  const [, , counted] = await Promise.all([
+    lockResting(tx, ended),
+    lockDeliveries(tx, results),
+    updateDeliveries(tx, results, now),
+  ]);
   const wakes = ended.flatMap((result) => (counted.has(result.event_id) ? [wakeOf(result)] : []));
   await wakeRuns(tx, wakes, now);
 }
@@ -72,15 +76,14 @@ export function wokenByDelivery({
 }
 
 /**
- * The event ids of the results that count. A statement of its own locks first, so that the next one sees what other
- * transactions have changed. The claim has taken the attempt for one that does not count; now it does, unless it is void.
+ * The event ids of the results that count. The claim has taken the attempt for one that does not count; now it does,
+ * unless it is void.
  */
 async function updateDeliveries(
   tx: Tx,
   results: readonly AttemptResult[],
   now: Date,
 ): Promise<ReadonlySet<string>> {
-  await lockDeliveries(tx, results);
   const rows = await tx<{ event_id: string }[]>`
     update webhook_deliveries d set
       status = r.status, next_at = 'epoch'::timestamptz + r.next_ms * interval '1 millisecond',

@@ -1,7 +1,7 @@
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { rowsOf } from '../../../platform/postgres/rows.ts';
 import { PROJECT_KEY } from '../../../tenants/project-ref.ts';
-import { notifyRunners } from './claim-queries.ts';
+import { TIMERS_CHANNEL } from './claim-queries.ts';
 import { MAX_CONTEXT_BYTES, type RunRef } from './run-row.ts';
 import type { WokenBy } from './shapes.ts';
 
@@ -27,6 +27,7 @@ function restsThere(tx: Tx) {
 
 /** Locks the runs that still rest there, in the order of their ids. */
 export async function lockResting(tx: Tx, runs: readonly RestingRun[]): Promise<void> {
+  if (runs.length === 0) return;
   await tx`
     select from (
       select * from ${rowsOf(tx, 'g', runs, { ...PROJECT_KEY, run_id: 'uuid', seq: 'integer', node_id: 'text' })} order by run_id) g
@@ -35,7 +36,7 @@ export async function lockResting(tx: Tx, runs: readonly RestingRun[]): Promise<
 
 /**
  * Ends the rests of runs that still rest there: what is to be kept becomes part of the context, and a timer is due now. The
- * timer of the time-out falls away when it is claimed. Returns how many.
+ * timer of the time-out falls away when it is claimed. The transaction has locked the runs. Returns how many.
  */
 export async function wakeRuns(tx: Tx, wakes: readonly Wake[], now: Date): Promise<number> {
   if (wakes.length === 0) return 0;
@@ -49,32 +50,27 @@ export async function wakeRuns(tx: Tx, wakes: readonly Wake[], now: Date): Promi
     name: ['text', ({ kept }) => kept?.name ?? null],
     kept: ['text', ({ kept }) => kept?.json ?? null],
   });
-  // A statement of its own locks first, so that the next one sees what other transactions have changed.
-  const [, rows] = await Promise.all([
-    lockResting(tx, wakes),
-    tx<{ run_id: string }[]>`
-      with locked as materialized (
-        select r.ctid, r.tenant_id, r.project_id, r.run_id, r.seq, g.woken_by::jsonb as woken_by,
-          case when g.kept is null then r.context else jsonb_set(
-            r.context || jsonb_build_object(g.part, coalesce(r.context -> g.part, '{}')),
-            array[g.part, g.name], g.kept::jsonb) end as context
-        from ${given}
-        cross join lateral (select r.ctid, r.* from journey_runs r where ${restsThere(tx)} offset 0) r
-      ), woken as (
-        update journey_runs r set woken_by = l.woken_by, due_at = ${now},
-          context = case when octet_length(l.context::text) <= ${MAX_CONTEXT_BYTES}::integer then l.context else r.context end
-        from locked l where r.ctid = l.ctid
-      ), unawaited as (
-        delete from journey_waits w using locked l
-        where w.run_id = l.run_id and w.tenant_id = l.tenant_id and w.project_id = l.project_id
-          and w.seq > 0
-      ), timers as (
-        insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
-        select tenant_id, project_id, ${now}, run_id, seq from locked
-        on conflict (tenant_id, project_id, due_at, run_id) do update set seq = excluded.seq
-      )
-      select run_id from locked`,
-  ]);
-  if (rows.length > 0) await notifyRunners(tx);
-  return rows.length;
+  const [row] = await tx<{ woken: number }[]>`
+    with locked as materialized (
+      select r.ctid, r.tenant_id, r.project_id, r.run_id, r.seq, g.woken_by::jsonb as woken_by,
+        case when g.kept is null then r.context else jsonb_set(
+          r.context || jsonb_build_object(g.part, coalesce(r.context -> g.part, '{}')),
+          array[g.part, g.name], g.kept::jsonb) end as context
+      from ${given}
+      cross join lateral (select r.ctid, r.* from journey_runs r where ${restsThere(tx)} offset 0) r
+    ), woken as (
+      update journey_runs r set woken_by = l.woken_by, due_at = ${now},
+        context = case when octet_length(l.context::text) <= ${MAX_CONTEXT_BYTES}::integer then l.context else r.context end
+      from locked l where r.ctid = l.ctid
+    ), unawaited as (
+      delete from journey_waits w using locked l
+      where w.run_id = l.run_id and w.tenant_id = l.tenant_id and w.project_id = l.project_id
+        and w.seq > 0
+    ), timers as (
+      insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
+      select tenant_id, project_id, ${now}, run_id, seq from locked
+      on conflict (tenant_id, project_id, due_at, run_id) do update set seq = excluded.seq
+    )
+    select count(*)::integer as woken, case when count(*) > 0 then pg_notify(${TIMERS_CHANNEL}, '') end from locked`;
+  return row?.woken ?? 0;
 }

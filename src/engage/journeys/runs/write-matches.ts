@@ -6,7 +6,7 @@ import { cancelDeliveries } from '../../webhooks/delivery-queries.ts';
 import { failClaimed } from './advance-batch.ts';
 import type { Definitions } from './definitions.ts';
 import { exitRuns, type Exit } from './match-queries.ts';
-import { wakeRuns, type Wake } from './wake-queries.ts';
+import { lockResting, wakeRuns, type Wake } from './wake-queries.ts';
 
 type Deps = Pick<Platform, 'postgres' | 'clock' | 'metrics' | 'logger'>;
 
@@ -39,7 +39,10 @@ async function wake(deps: Deps, definitions: Definitions, wakes: readonly Wake[]
   if (first === undefined) return;
   const now = new Date(clock.now_ms());
   try {
-    const woken = await retryConflicts(() => postgres.service.begin((tx) => wakeRuns(tx, wakes, now)));
+    // A statement of its own locks first, so that the next one sees what other transactions have changed.
+    const [, woken] = await retryConflicts(() =>
+      postgres.service.begin((tx) => Promise.all([lockResting(tx, wakes), wakeRuns(tx, wakes, now)])),
+    );
     metrics.journeyMatches.inc({ outcome: 'woken' }, woken);
   } catch (error) {
     if (!isDataError(error)) throw error;
