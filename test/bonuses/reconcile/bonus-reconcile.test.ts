@@ -144,7 +144,8 @@ it('a platform that does not answer stops no other, and what was stopped goes on
   await broken.fake.control({ answer: { status: 500, body: 'no' } });
   await on.sql`update adapters set is_active = false where slug = ${broken.slug}`;
   const well = await on.adapter();
-  const { data } = await on.grant(template_id, await on.player());
+  const { status, data, error } = await on.grant(template_id, await on.player());
+  expect(status, JSON.stringify(error)).toBe(201);
   await well.fake.control({ webhooks_url: null });
   await well.fake.move({ grant_id: data.id, event: 'bonus.lost' });
   const first = await reconcile();

@@ -84,9 +84,10 @@ it('a node of a run sends one message, with the context of the run; its events n
   const { eventLog } = fixture.service.platform;
   const events = await until('its event is on the log', async (saw) => {
     const read: PlayerEvent[] = [];
-    const end = (await eventLog.endOffsets(TOPICS.playerEvents)).get(0) ?? 0n;
-    for await (const { records } of eventLog.read(TOPICS.playerEvents, 0, 0n, end))
-      read.push(...records.map(({ value }) => JSON.parse(value) as PlayerEvent));
+    for (const [partition, end] of await eventLog.endOffsets(TOPICS.playerEvents)) {
+      for await (const { records } of eventLog.read(TOPICS.playerEvents, partition, 0n, end))
+        read.push(...records.map(({ value }) => JSON.parse(value) as PlayerEvent));
+    }
     const found = saw(read.filter(({ properties }) => properties['send_id'] === first?.send_id));
     return found.length > 0 && found;
   });

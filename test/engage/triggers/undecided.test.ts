@@ -239,24 +239,24 @@ it('an event of another log waits until the sink is in that log, too, and those 
   await on.event(player_id, 'custom_other_log');
   await on.event(player_id, 'custom_other_log');
   await until(async (saw) => saw((await on.waiting(campaign)).length) === 2);
-  const [one] = await sql()<{ event_key: string }[]>`
-    select event_key from trigger_events where listener_id = ${campaign.campaign_id} limit 1`;
-  const key = one?.event_key ?? '';
+  const [one] = await sql()<{ event_key: string; partition: number }[]>`
+    select event_key, partition from trigger_events where listener_id = ${campaign.campaign_id} limit 1`;
+  const { event_key: key, partition } = one ?? { event_key: '', partition: 0 };
   await sql()`update trigger_events set log_id = ${earlier}, partition = 7, log_offset = 999999 where event_key = ${key}`;
   // Another campaign is decided meanwhile: the decider has had its turns.
   const other = await on.arm('custom_other_log_too', null);
   await on.event(player_id, 'custom_other_log_too');
   expect(await on.messages(other, 1)).toHaveLength(1);
   expect(await on.waiting(campaign)).toHaveLength(2);
-  const deposits = { first: 0n, end: log.partitions.get(0)?.end ?? 0n };
+  const deposits = { first: 0n, end: log.partitions.get(partition)?.end ?? 0n };
   is_away = true;
-  await restartLog(sql(), OFFSET_STORES.sink, { id: log.id, partitions: new Map([[0, deposits]]) });
+  await restartLog(sql(), OFFSET_STORES.sink, { id: log.id, partitions: new Map([[partition, deposits]]) });
   const places = await sql()`
     select event_key = ${key} as is_earlier, partition, log_offset >= 0 as has_place from trigger_events
     where listener_id = ${campaign.campaign_id} order by is_earlier`;
   expect(places).toEqual([
-    { is_earlier: false, partition: 0, has_place: true },
-    { is_earlier: true, partition: 0, has_place: false },
+    { is_earlier: false, partition, has_place: true },
+    { is_earlier: true, partition, has_place: false },
   ]);
   is_away = false;
   expect(await on.messages(campaign, 2)).toHaveLength(2);
@@ -275,6 +275,9 @@ it('an event keeps its place when its log is adopted under another id, unless th
       select log_id, log_offset from trigger_events where listener_id = ${campaign.campaign_id}`;
     return row;
   };
+  const [event] = await sql()<{ partition: number }[]>`
+    select partition from trigger_events where listener_id = ${campaign.campaign_id}`;
+  const partition = event?.partition ?? -1;
   const { group: group_name, topic } = OFFSET_STORES.sink;
   const log = await service.platform.eventLog.describe(topic);
   const recorded = await place();
@@ -288,7 +291,7 @@ it('an event keeps its place when its log is adopted under another id, unless th
   expect(await place()).toEqual({ log_id: log.id, log_offset });
   const refuse = (handled: bigint) =>
     sql()`insert into position_refusals (group_name, topic, log_id, partition, end_offset, handled_offset)
-      values (${group_name}, ${topic}, ${log.id}, 0, ${log_offset}, ${handled})`;
+      values (${group_name}, ${topic}, ${log.id}, ${partition}, ${log_offset}, ${handled})`;
   // Another partition had lost records. This one had not, and the event was read between the look at its end and the refusal.
   await refuse(log_offset);
   await adopt(log);

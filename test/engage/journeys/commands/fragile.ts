@@ -95,22 +95,22 @@ export class Fragile {
   }
 
   async #transaction(open: Open, work: Work): Promise<unknown> {
-    let session: Session | undefined;
-    try {
-      const result = await open(async (tx) => {
-        const [row] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`;
-        session = { pid: row?.pid ?? 0, is_lost: false };
-        this.#sessions.add(session);
+    const result = await open(async (tx) => {
+      const [row] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`;
+      const session: Session = { pid: row?.pid ?? 0, is_lost: false };
+      this.#sessions.add(session);
+      try {
         const done = await work(this.#fragileSql(tx, session));
         await this.#pass(session);
         return done;
-      });
-      // The commit is done, and nobody is told.
-      await this.#pass();
-      return result;
-    } finally {
-      if (session !== undefined) this.#sessions.delete(session);
-    }
+      } finally {
+        // At its end the connection goes to another transaction, which must not be ended in place of this one.
+        this.#sessions.delete(session);
+      }
+    });
+    // The commit is done, and nobody hears of it.
+    await this.#pass();
+    return result;
   }
 
   #fragileSql<S extends Tx>(sql: S, session?: Session): S {
