@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { countConversions, type VariantConversions } from '../src/engage/campaigns/conversion-queries.ts';
+import { countConversions, type VariantConversions } from '../src/engage/campaigns/stats-queries.ts';
 import type { TestService } from '../test/engines/service.ts';
 import { askExpert, seedSends } from './conversion-seed-queries.ts';
 import { alternate, median, ratios, result, timed, type Result } from './measure.ts';

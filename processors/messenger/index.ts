@@ -13,7 +13,7 @@ import { TriggerDecider } from '../../src/engage/triggers/decider.ts';
 import { recordTriggerEvents } from '../../src/engage/triggers/record.ts';
 import { GROUPS, TOPICS } from '../../src/platform/event-log/topics.ts';
 import { rangeWork } from '../../src/engage/member-ranges/range-queries.ts';
-import { campaignWork } from '../../src/engage/campaigns/send-queries.ts';
+import { campaignWork } from '../../src/engage/campaigns/queries.ts';
 import { messageWork } from '../../src/engage/messaging/queue-queries.ts';
 import { triggerWork } from '../../src/engage/triggers/trigger-queries.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';

@@ -26,9 +26,11 @@ import { webhookDeliveryEndpoints } from '../engage/webhooks/routes.ts';
 import { countSecrets } from '../engage/webhooks/secret-queries.ts';
 import { webhookSecretEndpoints } from '../engage/webhooks/secret-routes.ts';
 import { calendarEndpoints } from '../engage/calendar/routes.ts';
-import { campaignEndpoints } from '../engage/campaigns/routes.ts';
-import { campaignSendEndpoints } from '../engage/campaigns/send-routes.ts';
-import { campaignStatsEndpoints } from '../engage/campaigns/stats-routes.ts';
+import {
+  campaignEndpoints,
+  campaignSendEndpoints,
+  campaignStatsEndpoints,
+} from '../engage/campaigns/routes.ts';
 import type { Config } from '../config.ts';
 import { consoleRoutes } from '../console/routes.ts';
 import { redirectBrowsers } from '../console/static.ts';

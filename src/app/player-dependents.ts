@@ -2,7 +2,7 @@ import { bonusCampaignsOfPlayers } from '../bonuses/campaigns/merge-queries.ts';
 import { grantsOfPlayers } from '../bonuses/grants/merge-queries.ts';
 import { contributionsOfPlayers } from '../bonuses/wagering/merge-queries.ts';
 import { journeysOfPlayers } from '../engage/journeys/runs/merge-queries.ts';
-import { messagesOfPlayers } from '../engage/messaging/merge-queries.ts';
+import { messagesOfPlayers } from '../engage/messaging/player-queries.ts';
 import { exclusionsOfPlayers } from '../protection/exclusions/merge-queries.ts';
 import { kycOfPlayers } from '../players/kyc/merge-queries.ts';
 import type { PlayerDependent } from '../players/dependents.ts';

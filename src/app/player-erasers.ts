@@ -1,6 +1,6 @@
 import { grantEraser } from '../bonuses/grants/erase-queries.ts';
 import { runEraser } from '../engage/journeys/runs/erase-queries.ts';
-import { messageEraser } from '../engage/messaging/erase-queries.ts';
+import { messageEraser } from '../engage/messaging/player-queries.ts';
 import { sandboxMessageEraser } from '../engage/providers/erase-queries.ts';
 import { triggerEventEraser } from '../engage/triggers/erase-queries.ts';
 import { deliveryEraser } from '../engage/webhooks/erase-queries.ts';

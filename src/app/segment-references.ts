@@ -1,6 +1,6 @@
 import { bonusCampaignsOfSegment } from '../bonuses/campaigns/segment-use-queries.ts';
 import { bonusTemplatesOfSegment } from '../bonuses/templates/segment-use-queries.ts';
-import { campaignsOfSegment } from '../engage/campaigns/segment-use-queries.ts';
+import { campaignsOfSegment } from '../engage/campaigns/queries.ts';
 import { journeysOfSegment } from '../engage/journeys/segment-use.ts';
 import type { FindReferences } from '../segments/references.ts';
 

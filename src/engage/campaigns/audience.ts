@@ -1,9 +1,21 @@
 import { isStatementTimeout } from '../../platform/postgres/retry.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
-import { selectSample, selectSize } from './audience-queries.ts';
-import { countByVerdict, type Verdicts } from './count-audience.ts';
-import type { Audience } from './fan-out-queries.ts';
-import type { CampaignRef, CampaignRow } from './queries.ts';
+import {
+  selectSample,
+  selectSize,
+  AS_SETS,
+  countVerdicts,
+  selectManyMembers,
+  selectMemberZones,
+  type Counting,
+  type VerdictCount,
+} from './audience-queries.ts';
+import type { Audience, Member } from './fan-out-queries.ts';
+import { type CampaignRef, type CampaignRow, selectCampaign, selectLiveVariants } from './queries.ts';
+import { gateAt, gateRulesOf } from '../messaging/gate.ts';
+import type { RuleProduct } from '../../tenants/licence/rule.ts';
+import { readOwnConfig } from '../../tenants/config/read.ts';
+import type { SkipCode } from '../messaging/send-row.ts';
 
 /** Members that are counted when nobody asks for all of them: the gate needs 60 to 170 ms for them. */
 const SAMPLE = 10_000;
@@ -64,4 +76,119 @@ function estimated(members: number, sample: Verdicts): AudienceAnswer {
     Object.entries(sample.by_code).map(([code, count]) => [code, scaled(count)]),
   );
   return { members, sendable: scaled(sample.sendable), by_code, exact: false, counted: sample.members };
+}
+
+/** The members of a campaign's segment, those that pass the gate, and those without an address on the channel. */
+export interface AudienceCounts {
+  recipients_total: number;
+  enqueued: number;
+  no_recipient: number;
+}
+
+/** Counts, and the fields of the campaign that they were made for. */
+export interface CountedAudience extends Pick<CampaignRow, 'type' | 'segment_id' | 'channel'> {
+  counts: AudienceCounts;
+}
+
+/** The counts of a triggered campaign: events find its recipients later. */
+const NOBODY_YET: AudienceCounts = { recipients_total: 0, enqueued: 0, no_recipient: 0 };
+
+/**
+ * Counts whom a campaign would reach now; undefined when it cannot be sent (the transaction that sends it says why).
+ * Counting a million members takes seconds, so it happens before that transaction, in reads of their own.
+ */
+export async function countCampaign(
+  postgres: Postgres,
+  ref: CampaignRef,
+  now: Date,
+): Promise<CountedAudience | undefined> {
+  const [campaign] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectCampaign(tx, ref));
+  if (campaign === undefined || campaign.deleted_at !== null) return undefined;
+  if (campaign.status !== 'draft' && campaign.status !== 'scheduled') return undefined;
+  const { type, segment_id, channel } = campaign;
+  const counts =
+    type === 'triggered' ? NOBODY_YET : await count(postgres, { ...ref, segment_id, channel }, now);
+  return { type, segment_id, channel, counts };
+}
+
+/**
+ * The product that asks the most consents of those of a campaign's variants: nobody is counted whom a variant does not
+ * reach. `any` asks for those of all products.
+ */
+function strictest(products: readonly (RuleProduct | null)[]): RuleProduct | null {
+  const named = [...new Set(products.filter((product) => product !== null))];
+  return named.length > 1 ? 'any' : (named[0] ?? null);
+}
+
+/** Whom a campaign would reach, by the verdicts of the gate. */
+export interface Verdicts {
+  members: number;
+  sendable: number;
+  /** Those who cannot be reached, by the first reason that the gate finds. */
+  by_code: Partial<Record<SkipCode, number>>;
+}
+
+interface CountOptions {
+  /** These of the members; absent: all. */
+  only?: readonly Member[];
+  /** Settings of Postgres for the statements that count. */
+  settings?: Readonly<Record<string, string>>;
+  signal?: AbortSignal;
+}
+
+/** Counts the members of the audience, or some of them, by the verdict that the gate would give now. */
+export async function countByVerdict(
+  postgres: Postgres,
+  audience: Audience,
+  now: Date,
+  { only, settings: asked = {}, signal }: CountOptions = {},
+): Promise<Verdicts> {
+  const { tenant_id, channel } = audience;
+  const rules = gateRulesOf(await readOwnConfig(postgres, tenant_id), channel, now);
+  const variants = await postgres.readAsTenant(tenant_id, (tx) => selectLiveVariants(tx, audience));
+  const product = strictest(variants.map(({ bonus_product }) => bonus_product));
+  const many = async () =>
+    (await postgres.readAsTenant(tenant_id, (tx) => selectManyMembers(tx, audience))).length > 0;
+  const counting: Counting =
+    only === undefined
+      ? { as_sets: await many() }
+      : { as_sets: false, player_ids: only.map(({ player_id }) => player_id) };
+  const settings = counting.as_sets ? { ...AS_SETS, ...asked } : asked;
+  const gate = await gateAt(rules, now, async () => {
+    if (only !== undefined) return only.map(({ timezone }) => timezone);
+    const rows = await postgres.countAsTenant(
+      tenant_id,
+      (tx) => selectMemberZones(tx, audience, counting.as_sets),
+      settings,
+      signal,
+    );
+    return rows.map(({ timezone }) => timezone);
+  });
+  const rows = await postgres.countAsTenant(
+    tenant_id,
+    (tx) => countVerdicts(tx, audience, gate, product, counting),
+    settings,
+    signal,
+  );
+  return verdictsOf(rows);
+}
+
+function verdictsOf(rows: readonly VerdictCount[]): Verdicts {
+  const found: Verdicts = { members: 0, sendable: 0, by_code: {} };
+  for (const { verdict, members } of rows) {
+    const count = Number(members);
+    found.members += count;
+    if (verdict === null) found.sendable = count;
+    else found.by_code[verdict] = count;
+  }
+  return found;
+}
+
+async function count(postgres: Postgres, audience: Audience, now: Date): Promise<AudienceCounts> {
+  const { members, sendable, by_code } = await countByVerdict(postgres, audience, now);
+  return {
+    recipients_total: members,
+    enqueued: sendable,
+    no_recipient: by_code.SKIPPED_NO_RECIPIENT ?? 0,
+  };
 }

@@ -4,7 +4,7 @@ import { requireRow } from '../../http/record.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Postgres, Tx } from '../../platform/postgres/port.ts';
-import { campaignResourceOf, variantResourceOf } from './campaign-json.ts';
+import { campaignResourceOf, variantResourceOf, CAMPAIGN, VARIANT } from './read.ts';
 import {
   insertCampaign,
   lockCampaign,
@@ -19,7 +19,6 @@ import {
   type VariantRow,
 } from './queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { CAMPAIGN, VARIANT } from './read.ts';
 import type { CampaignStatus, CreateCampaignBody, PatchCampaignBody } from './schema.ts';
 import { insertVariant, selectMismatchedVariants } from './variant-queries.ts';
 

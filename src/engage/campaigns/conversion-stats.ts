@@ -1,8 +1,8 @@
 import type { Platform } from '../../platform/platform.ts';
-import { countConversions, countRecipients } from './conversion-queries.ts';
+import { countConversions, countRecipients } from './stats-queries.ts';
 import { selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
+import { rate } from './read.ts';
 import { compareVariants } from './significance.ts';
-import { rate } from './campaign-json.ts';
 import { jsonDigits, exactJson } from '../../platform/exact-json.ts';
 
 const DAY_MS = 24 * 3_600_000;

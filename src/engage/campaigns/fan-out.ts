@@ -1,5 +1,4 @@
 import { tenantGateAt } from '../messaging/gate.ts';
-import { variantChooser } from './variant-choice.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { MemberRanges } from '../member-ranges/member-ranges.ts';
@@ -13,6 +12,7 @@ import {
 import { commitLater, insertRows, selectMembers } from './fan-out-queries.ts';
 import { notifyMessengers } from '../messaging/wake-queries.ts';
 import { selectLiveCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
+import { bucketOf } from '../../platform/bucket.ts';
 
 /** Members who become send rows of a campaign. */
 export const CAMPAIGN_RANGES: RangeKind = { work: 'campaign' };
@@ -64,4 +64,37 @@ async function fanOut(tx: Tx, campaign: CampaignRow, taken: MemberRange, now: Da
   const choices = new Map(members.map(({ player_id }) => [player_id, variantOf(player_id)]));
   await insertRows(tx, { audience, provider_id, choices }, gate);
   await notifyMessengers(tx, audience.campaign_id);
+}
+
+/** A variant with the fields that the choice needs. `weight` is a positive integer below 2^31. */
+export interface WeightedVariant {
+  variant_id: string;
+  weight: number;
+  sort_order: number;
+}
+
+/**
+ * The variant that each player gets in a campaign: variants in order of `sort_order`, then id, share the buckets by
+ * weight. The same player and variants give the same one. Throws a RangeError for no variants.
+ */
+export function variantChooser<T extends WeightedVariant>(
+  campaign_id: string,
+  variants: readonly T[],
+): (player_id: string) => T {
+  const inOrder = variants.toSorted(byOrder);
+  const total = variants.reduce((sum, { weight }) => sum + weight, 0);
+  return (player_id) => {
+    const bucket = bucketOf(`${campaign_id}:${player_id}`.toLowerCase(), total);
+    let below = 0;
+    for (const variant of inOrder) {
+      below += variant.weight;
+      if (bucket < below) return variant;
+    }
+    throw new RangeError('a campaign without a variant of some weight');
+  };
+}
+
+function byOrder(a: WeightedVariant, b: WeightedVariant): number {
+  if (a.sort_order !== b.sort_order) return a.sort_order - b.sort_order;
+  return a.variant_id < b.variant_id ? -1 : 1;
 }

@@ -1,16 +1,20 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
-import { envelope } from '../../http/envelope.ts';
+import { envelope, envelopeOfText } from '../../http/envelope.ts';
 import { refuseUnwritable } from '../../http/json-body.ts';
 import { refOf } from '../../http/record.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { campaignAudienceEndpoints } from './audience-routes.ts';
-import { campaignResourceOf, variantResourceOf } from './campaign-json.ts';
+import {
+  campaignResourceOf,
+  variantResourceOf,
+  statsOf,
+  CAMPAIGN,
+  findCampaign,
+  requireCampaign,
+} from './read.ts';
 import { changeCampaign, createCampaign, deleteCampaign } from './change.ts';
-import { listCampaigns, selectLiveVariants } from './queries.ts';
-import { CAMPAIGN, findCampaign } from './read.ts';
-import { campaignReportEndpoints } from './report-routes.ts';
+import { listCampaigns, selectLiveVariants, type CampaignRef } from './queries.ts';
 import {
   CAMPAIGN_FILTERS,
   campaignResource,
@@ -24,6 +28,29 @@ import {
 } from './schema.ts';
 import type { VariantRef } from './variant-queries.ts';
 import { changeVariant, createVariant, deleteVariant } from './variants.ts';
+import { nameSchemas } from '../../http/field-schemas.ts';
+import { retryFailed } from './retry-failed.ts';
+import { countUnavailable } from './retry-failed-queries.ts';
+import { cancelCampaign, sendCampaign } from './send.ts';
+import { ApiError } from '../../errors.ts';
+import { SKIP_CODES, sendResourceOf } from '../messaging/send-row.ts';
+import { audienceOf } from './audience.ts';
+import { listOf } from '../../http/keyset-page.ts';
+import { sendResource } from '../messaging/schema.ts';
+import { isUuid } from '../../platform/ids.ts';
+import { conversionStatsOf } from './conversion-stats.ts';
+import { countSends, listRecipients, countCodes } from './stats-queries.ts';
+import {
+  campaignStats,
+  conversionStats,
+  filterOf,
+  recipientsQuery,
+  type RecipientsQuery,
+  campaignFailures,
+  campaignSeries,
+  seriesQuery,
+} from './stats-schema.ts';
+import { seriesOf } from './series.ts';
 
 const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
 const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
@@ -140,4 +167,247 @@ function variantEndpoints(deps: Platform): AnyEndpoint[] {
 
 function variantRefOf(caller: ProjectSession, params: Readonly<Record<string, string>>): VariantRef {
   return { ...refOf(CAMPAIGN, caller, params['id']), variant_id: params['variantId'] ?? '' };
+}
+
+const sendResult = z.object({
+  campaign_id: z.uuid(),
+  recipients_total: z.int(),
+  enqueued: z.int(),
+  no_recipient: z.int(),
+  enqueued_at: z.iso.datetime(),
+});
+
+const retryResult = z.object({
+  campaign_id: z.uuid(),
+  queued: z.int(),
+  enqueued_at: z.iso.datetime(),
+});
+nameSchemas({ CampaignSendResult: sendResult, CampaignRetryResult: retryResult });
+
+/** Sending and cancelling campaigns (spec part 4). */
+export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/v1/campaigns/:id/send',
+      load: 'slow',
+      audit: { resource: 'campaign', action: 'send' },
+      summary:
+        'Sends the campaign to the members of its segment; a large segment continues in the background',
+      access: write,
+      response: sendResult,
+      idempotent: true,
+      errors: [
+        'CAMPAIGN_NOT_FOUND',
+        'CAMPAIGN_INVALID_STATUS',
+        'TEMPLATE_NOT_ACTIVE',
+        'PROVIDER_NOT_CONFIGURED',
+        'VALIDATION_ERROR',
+      ],
+      handle: ({ caller, params, once, audit }) => {
+        const ref = refOf(CAMPAIGN, caller, params['id']);
+        return sendCampaign({ ...deps, audit }, ref, (start) =>
+          once(ref.tenant_id, async (tx) => envelope(await start(tx))),
+        );
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/v1/campaigns/:id/retry-failed',
+      load: 'slow',
+      audit: { resource: 'campaign', action: 'retry_failed' },
+      summary:
+        'Queues the messages with PROVIDER_UNAVAILABLE again; the campaign is sending until they are decided',
+      access: write,
+      response: retryResult,
+      idempotent: true,
+      errors: ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_INVALID_STATUS', 'PROVIDER_NOT_CONFIGURED'],
+      handle: async ({ caller, params, once, audit }) => {
+        const ref = refOf(CAMPAIGN, caller, params['id']);
+        const now = new Date(deps.clock.now_ms());
+        const unavailable = await countUnavailable(deps.postgres, ref);
+        return once(ref.tenant_id, async (tx) =>
+          envelope(await retryFailed(tx, ref, unavailable, now, { ...deps, audit })),
+        );
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/v1/campaigns/:id/cancel',
+      audit: { resource: 'campaign', action: 'cancel' },
+      summary:
+        'Cancels the campaign: messages that a provider already has are delivered, all others are skipped',
+      access: write,
+      response: campaignResource,
+      errors: ['CAMPAIGN_NOT_FOUND', 'CAMPAIGN_INVALID_STATUS'],
+      handle: async ({ caller, params, audit }) => {
+        const ref = refOf(CAMPAIGN, caller, params['id']);
+        await cancelCampaign({ ...deps, audit }, ref);
+        return envelope(campaignResourceOf(await requireCampaign(deps.postgres, ref), ref));
+      },
+    }),
+  ];
+}
+
+/** `POST /v1/campaigns/:id/audience`. */
+const audienceBody = z
+  .strictObject({
+    exact: z
+      .boolean()
+      .default(false)
+      .describe('Ask the gate about every member, which takes seconds for a million; else about 10,000'),
+  })
+  .optional();
+
+const counter = z.int().min(0);
+
+/** Whom a campaign would reach now. */
+const audienceResult = z.object({
+  members: counter.describe('Of the segment; 0 for a triggered campaign, whose recipients events find later'),
+  sendable: counter.describe('Those to whom a message may go out now'),
+  by_code: z
+    .partialRecord(z.enum(SKIP_CODES), counter)
+    .describe('The others, by the first reason that the gate finds'),
+  exact: z.boolean().describe('False: estimated from `counted` members'),
+  counted: counter,
+});
+
+nameSchemas({ CampaignAudience: audienceResult, CampaignAudienceBody: audienceBody });
+
+/** Whom a campaign would reach, as the gate sees it before anything is sent. */
+export function campaignAudienceEndpoints(deps: Platform): AnyEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/v1/campaigns/:id/audience',
+      load: 'slow',
+      audit: { none: 'it changes nothing' },
+      summary:
+        'Counts whom the campaign would reach now, and why it would not reach the others; sends nothing',
+      access: { mode: 'session', role: 'viewer', scope: 'project' },
+      body: audienceBody,
+      response: audienceResult,
+      errors: ['CAMPAIGN_NOT_FOUND'],
+      handle: async ({ caller, params, body, leaves }) => {
+        const left = leaves();
+        const ref = refOf(CAMPAIGN, caller, params['id']);
+        const campaign = await requireCampaign(deps.postgres, ref);
+        const now = new Date(deps.clock.now_ms());
+        const exact = body?.exact === true;
+        return audienceOf(deps.postgres, ref, campaign, { now, exact, leaves: left }).then(
+          envelope,
+          (cause: unknown) => {
+            // A count that is cancelled because nobody waits for it is not a fault of the service.
+            throw left.aborted
+              ? new ApiError('SERVICE_UNAVAILABLE', 'the caller has left', { cause })
+              : cause;
+          },
+        );
+      },
+    }),
+  ];
+}
+
+/** The statistics and recipients of campaigns (spec part 4). */
+export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
+  const shared = {
+    method: 'GET',
+    access: { mode: 'session', role: 'viewer', scope: 'project' },
+    errors: ['CAMPAIGN_NOT_FOUND'],
+  } as const;
+  return [
+    endpoint({
+      ...shared,
+      path: '/v1/campaigns/:id/stats',
+      load: 'slow',
+      summary: 'Counts the messages by stage; a message counts in every stage that it reached',
+      response: campaignStats,
+      handle: async ({ caller, params }) => {
+        const ref = refOf(CAMPAIGN, caller, params['id']);
+        const campaign = await findCampaign(deps.postgres, ref);
+        const [counted] = await deps.postgres.countAsTenant(ref.tenant_id, (tx) => countSends(tx, ref));
+        if (counted === undefined) throw new Error('an aggregate gave no row');
+        return envelope(statsOf(campaign, counted));
+      },
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/campaigns/:id/recipients',
+      summary: 'The messages of a campaign, including skipped ones, by player',
+      query: recipientsQuery,
+      response: z.array(sendResource),
+      shape: 'list',
+      handle: ({ caller, params, query }) =>
+        recipientsPage(deps, refOf(CAMPAIGN, caller, params['id']), query),
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/campaigns/:id/conversion-stats',
+      load: 'elsewhere',
+      summary:
+        'Counts per variant the players who got a message, and those of them who converted within the attribution window',
+      response: conversionStats,
+      handle: async ({ caller, params }) => {
+        const ref = refOf(CAMPAIGN, caller, params['id']);
+        const campaign = await findCampaign(deps.postgres, ref);
+        return envelopeOfText(await conversionStatsOf(deps, ref, campaign));
+      },
+    }),
+  ];
+}
+
+async function recipientsPage(
+  { postgres }: Platform,
+  ref: CampaignRef,
+  query: RecipientsQuery,
+): Promise<string> {
+  await findCampaign(postgres, ref);
+  return listOf(postgres, ref, query, {
+    kind: 'recipients',
+    bound: { campaign_id: ref.campaign_id },
+    shape: [isUuid, isUuid],
+    select: (tx, after, limit, { status }) => listRecipients(tx, ref, filterOf(status), after, limit),
+    positionOf: (row) => [row.player_id, row.send_id],
+    show: sendResourceOf,
+  });
+}
+
+/** What a report of a campaign shows besides its statistics: what happened when, and why messages were not sent. */
+export function campaignReportEndpoints(deps: Platform): AnyEndpoint[] {
+  const shared = {
+    method: 'GET',
+    access: { mode: 'session', role: 'viewer', scope: 'project' },
+    errors: ['CAMPAIGN_NOT_FOUND'],
+  } as const;
+  return [
+    endpoint({
+      ...shared,
+      path: '/v1/campaigns/:id/failures',
+      load: 'slow',
+      summary: 'Counts the skipped and failed messages by code',
+      response: campaignFailures,
+      handle: async ({ caller, params }) => {
+        const ref = refOf(CAMPAIGN, caller, params['id']);
+        await findCampaign(deps.postgres, ref);
+        const rows = await deps.postgres.countAsTenant(ref.tenant_id, (tx) => countCodes(tx, ref));
+        const by_code = Object.fromEntries(
+          rows.map(({ error_code, messages }) => [error_code, Number(messages)]),
+        );
+        return envelope({ by_code });
+      },
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/campaigns/:id/series',
+      load: 'elsewhere',
+      summary: 'The outcomes of the messages over time, by hour or day',
+      query: seriesQuery,
+      response: campaignSeries,
+      handle: async ({ caller, params, query }) => {
+        const ref = refOf(CAMPAIGN, caller, params['id']);
+        const campaign = await findCampaign(deps.postgres, ref);
+        return envelope(await seriesOf(deps, ref, campaign, query.interval));
+      },
+    }),
+  ];
 }

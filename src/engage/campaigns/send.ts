@@ -7,18 +7,21 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { BackOff } from '../../platform/back-off.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { auditCampaign, type ChangeDeps } from './change.ts';
-import { countCampaign, type AudienceCounts, type CountedAudience } from './count-audience.ts';
+import { countCampaign, type AudienceCounts, type CountedAudience } from './audience.ts';
 import { beginFanOut } from './fan-out.ts';
-import { lockCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
-import { CAMPAIGN } from './read.ts';
 import {
+  lockCampaign,
+  selectLiveVariants,
+  type CampaignRef,
+  type CampaignRow,
   finishCampaigns,
   markCancelled,
   markSending,
   markUnsendable,
   selectDueCampaigns,
   selectTemplateStates,
-} from './send-queries.ts';
+} from './queries.ts';
+import { CAMPAIGN } from './read.ts';
 
 /**
  * The answer to sending a campaign (spec part 4): how many members it has, and how many pass the gate at that moment.

@@ -1,7 +1,6 @@
 import type { Platform } from '../../platform/platform.ts';
-import { countConversionsByTime } from './conversion-queries.ts';
+import { countConversionsByTime, countStagesByTime, STAGES } from './stats-queries.ts';
 import type { CampaignRef, CampaignRow } from './queries.ts';
-import { countStagesByTime, STAGES } from './series-queries.ts';
 
 /** How long an interval lasts. */
 export const INTERVALS = { hour: 3_600, day: 86_400 } as const;

@@ -1,4 +1,4 @@
-import { rate } from './campaign-json.ts';
+import { rate } from './read.ts';
 
 /** Recipients that a variant needs to be compared (spec part 8). */
 const MINIMUM_SAMPLE = 30;

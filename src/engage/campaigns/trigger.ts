@@ -10,8 +10,8 @@ import {
   noteTriggerFailure,
   selectArmedCampaigns,
   selectPlayerZones,
-} from './trigger-queries.ts';
-import { variantChooser } from './variant-choice.ts';
+} from './fan-out-queries.ts';
+import { variantChooser } from './fan-out.ts';
 
 type TriggerDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'>;
 

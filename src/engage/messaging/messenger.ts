@@ -26,7 +26,7 @@ import {
   type SendResultRow,
 } from './messenger-queries.ts';
 import { giveUpLate, MAX_QUEUES, selectQueues, type SendQueue } from './queue-queries.ts';
-import type { HeldPlaces } from './transports/places.ts';
+import type { HeldPlaces } from './transports/provider-state.ts';
 import { Transports, type OpenedTransport } from './transports/transports.ts';
 
 /** The keys and the URL that making messages needs. */

@@ -3,8 +3,7 @@ import type { LogRecord } from '../../platform/event-log/port.ts';
 import { isUuid } from '../../platform/ids.ts';
 import { limitTransaction } from '../../platform/postgres/limits.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { applyReceipts } from './callbacks/callback-queries.ts';
-import type { Receipt } from './callbacks/callback.ts';
+import { applyReceipts, type Receipt } from './callbacks/callback-queries.ts';
 import { insertReceipts, takeReceipts } from './push-receipt-queries.ts';
 
 /** Receipts per statement and per transaction. */

@@ -1,7 +1,7 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { PROJECT_KEY } from '../../tenants/project-ref.ts';
-import type { Receipt } from './callbacks/callback.ts';
+import type { Receipt } from './callbacks/callback-queries.ts';
 
 /** Records reports on pushes. A report that is recorded twice is written twice, which changes nothing. */
 export async function insertReceipts(

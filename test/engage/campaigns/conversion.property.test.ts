@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { countConversions, countRecipients } from '../../../src/engage/campaigns/conversion-queries.ts';
+import { countConversions, countRecipients } from '../../../src/engage/campaigns/stats-queries.ts';
 import type { CampaignRef } from '../../../src/engage/campaigns/queries.ts';
 import { compareVariants, erfc, twoProportionP } from '../../../src/engage/campaigns/significance.ts';
 import { openTestClickHouse } from '../../engines/wiring.ts';

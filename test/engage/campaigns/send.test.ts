@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { variantChooser } from '../../../src/engage/campaigns/variant-choice.ts';
+import { variantChooser } from '../../../src/engage/campaigns/fan-out.ts';
 import type { TestService } from '../../engines/service.ts';
 import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { variantChooser } from '../../../src/engage/campaigns/variant-choice.ts';
+import { variantChooser } from '../../../src/engage/campaigns/fan-out.ts';
 import { bucketOf, fmix32 } from '../../../src/platform/bucket.ts';
 
 /** Ids of the form that the service generates, the same in every run. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { applyAll } from '../../../src/engage/messaging/callbacks/apply.ts';
-import type { Callback } from '../../../src/engage/messaging/callbacks/callback.ts';
+import type { Callback } from '../../../src/engage/messaging/callbacks/callback-queries.ts';
 import { encodePlayerEvent, type PlayerEvent } from '../../../src/ingest/events/envelope.ts';
 import { withoutErased } from '../../../src/ledger/fold/erased-queries.ts';
 import { insertTriggerEvents } from '../../../src/engage/triggers/trigger-queries.ts';

@@ -1,8 +1,7 @@
 import type { Postgres } from '../../../platform/postgres/port.ts';
 import { retryConflicts } from '../../../platform/postgres/retry.ts';
 import { liftUnsubscriptions, suppress, type Resubscription } from '../suppression-queries.ts';
-import type { Callback, Reply } from './callback.ts';
-import { applyCallbacks, insertReply } from './callback-queries.ts';
+import { applyCallbacks, insertReply, type Callback, type Reply } from './callback-queries.ts';
 
 const AT_ONCE = 1_000;
 

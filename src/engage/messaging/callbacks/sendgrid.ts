@@ -4,7 +4,7 @@ import type { SignedRequest } from '../../../http/endpoint.ts';
 import { isUuid } from '../../../platform/ids.ts';
 import type { Fault } from '../../providers/message.ts';
 import { enhancedCodeOf, faultFrom } from '../transports/answers.ts';
-import type { Callback, Step, SuppressionReason } from './callback.ts';
+import type { Callback, Step, SuppressionReason } from './callback-queries.ts';
 
 /** The largest difference between a signature's time and ours, in either direction (spec part 8). */
 const WINDOW_S = 300;

@@ -4,7 +4,7 @@ import type { SignedRequest } from '../../../http/endpoint.ts';
 import { isUuid } from '../../../platform/ids.ts';
 import { trimEnd } from '../../../platform/trim-end.ts';
 import { faultFrom, twilioSuppression } from '../transports/answers.ts';
-import type { Callback, Reply, Step } from './callback.ts';
+import type { Callback, Reply, Step } from './callback-queries.ts';
 
 /** Many times the size of a status callback; a larger body is refused. */
 const MAX_BODY_BYTES = 65_536;

@@ -4,8 +4,7 @@ import type { Platform } from '../../../platform/platform.ts';
 import type { Message, SendOutcome, Transport } from '../../providers/message.ts';
 import { noteOutcomes } from '../../providers/note-credentials.ts';
 import { openTransport } from './open.ts';
-import { ProviderPlaces, type HeldPlaces } from './places.ts';
-import { ProviderBackOffs } from './provider-back-offs.ts';
+import { ProviderBackOffs, ProviderPlaces, type HeldPlaces } from './provider-state.ts';
 
 const MAX_OPEN = 200;
 
