@@ -67,17 +67,17 @@ async function bareTransactions(service: TestService, label: string) {
   const start = (await readPosition(sql, BARE_TOPIC, 0)) ?? 0n;
   const events = records.map((record, i) => toEvent({ ...record, offset: start + BigInt(i) }));
   // One snapshot for all batches, updated after each: the next batch sees what it would have read from Postgres.
-  const baseCurrencies = new Map([[tenant_id, 'EUR']]);
-  const snapshot = await readSnapshot(sql, requestFor(events, baseCurrencies));
+  const base_currencies = new Map([[tenant_id, 'EUR']]);
+  const snapshot = await readSnapshot(sql, requestFor(events, base_currencies));
   let read: bigint | undefined = start === 0n ? undefined : start;
   const prepared = chunks(events, BATCH).map((part) => {
     const { effects } = decide(part, snapshot, { newId, partition: 1 });
-    for (const player of effects.newPlayers)
+    for (const player of effects.new_players)
       snapshot.players.set(anonymousIdentityKey(project_id, player.anonymous_id), player.player_id);
     const next = (part.at(-1)?.record.offset ?? 0n) + 1n;
     const position = { topic: BARE_TOPIC, partition: 0, read, next, emitted: read ?? 0n };
     read = position.next;
-    return { effects, request: requestFor(part, baseCurrencies), position };
+    return { effects, request: requestFor(part, base_currencies), position };
   });
   return timed(async () => {
     for (const { effects, request, position } of prepared) {

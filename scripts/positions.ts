@@ -73,7 +73,7 @@ async function show(log: EventLog, sql: Db): Promise<string> {
   for (const store of Object.values(OFFSET_STORES)) {
     const { stored, log: state, refusal } = await look(log, sql, store);
     const lines = [...state.partitions].map(([partition, { first, end }]) => {
-      const next = stored.nextOffset.get(partition);
+      const next = stored.next_offsets.get(partition);
       return `  partition ${partition}: position ${next ?? 'none'}, records ${first} to ${end}`;
     });
     parts.push(

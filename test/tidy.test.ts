@@ -312,7 +312,7 @@ describe('which code may use what', () => {
   it('no outside access where money and events are decided', () => {
     const pure = (file: SourceFile) =>
       isIn('src/ledger/money', 'src/ingest/events')(file) ||
-      /(\/decide|fold\/(replay|rejections|snapshot|effects)|\/status-events)\.ts$/.test(file.path);
+      /(\/decide|fold\/(fold-event|snapshot)|\/status-events)\.ts$/.test(file.path);
     const outside = ({ imports }: SourceFile) =>
       imports.some(
         ({ from, types_only }) =>

@@ -1,8 +1,7 @@
 import { playerEventRecord, type DeadLetter } from '../../src/ingest/events/envelope.ts';
-import type { Emission } from '../../src/ledger/fold/effects.ts';
+import type { Emission } from '../../src/ledger/fold/snapshot.ts';
 import type { Thresholds } from '../../src/ledger/tier-thresholds/threshold-cache.ts';
-import { startFolding } from '../../src/ledger/fold/speculative-fold.ts';
-import type { FoldContext, PrecedingPart } from '../../src/ledger/fold/fold-batch.ts';
+import { startFolding, type FoldContext, type PrecedingPart } from '../../src/ledger/fold/fold-batch.ts';
 import { consumeWithStoredOffsets } from '../../src/platform/event-log/stored-offsets.ts';
 import { OFFSET_STORES } from '../../src/platform/event-log/position-queries.ts';
 import { TOPICS } from '../../src/platform/event-log/topics.ts';
@@ -42,7 +41,7 @@ export async function startPlayerFold(platform: Platform, thresholds: Thresholds
     metrics,
     newId,
     positions: new Map(),
-    baseCurrencies: new Map(),
+    base_currencies: new Map(),
     thresholds,
   };
   let speculative = 0;

@@ -1,5 +1,5 @@
 import { changeLine, headOf, type EventChange, type EventHead } from '../ingest/events/envelope.ts';
-import { withoutErased } from '../ledger/fold/erased-queries.ts';
+import { withoutErased } from '../players/erasure/events-queries.ts';
 import { TOPICS } from '../platform/event-log/topics.ts';
 import type { LogRecord } from '../platform/event-log/port.ts';
 import type { Tx } from '../platform/postgres/port.ts';

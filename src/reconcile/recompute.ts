@@ -1,6 +1,6 @@
 import { betEffect } from '../ledger/money/bets.ts';
-import { betKindOf, type BetKind, type LedgerRow } from '../ledger/money/ledger.ts';
 import { SUMS, transactionEffect, type TotalsDelta } from '../ledger/money/totals.ts';
+import { betKindOf, type BetKind, type LedgerRow } from '../ledger/money/ledger.ts';
 import type { Sum } from './sums-queries.ts';
 
 /**

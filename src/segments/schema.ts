@@ -193,7 +193,6 @@ export const recomputeBody = z.strictObject({
   player_ids: z.array(z.uuid()).min(1).max(MAX_MARKED),
   events: z.array(z.string().max(200)).min(1).max(200).optional(),
 });
-export type RecomputeBody = z.infer<typeof recomputeBody>;
 
 export const recomputeResult = z.object({ queued: z.int() });
 

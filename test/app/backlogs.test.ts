@@ -155,7 +155,7 @@ it('amounts without a rate, changed rates and restated events wait one after the
   const sql = postgres.service;
   const read = watch(['fx-restater', 'event-rewriter']);
   const thresholds = new ThresholdCache({ sql, clock });
-  const caches = { positions: new Map(), baseCurrencies: new Map(), thresholds };
+  const caches = { positions: new Map(), base_currencies: new Map(), thresholds };
   const stores = { sql, clock, logger, metrics, newId, ...caches };
   const properties = { amount: 100, currency: 'SEK', transaction_id: 't', payment_method: 'card' };
   const deposit = { event: 'deposit_confirmed', anonymous_id: 'a', properties };

@@ -114,7 +114,7 @@ it('goes on in a log without its first records, and in one with fewer partitions
   // Kafka removes records by time or size; the embedded log never does.
   const log = { ...whole, partitions: new Map([[0, { first: 2n, end }]]) };
   const refusal = async () => refusalOf(store, await readPositions(sql, store), log);
-  const { nextOffset } = await readPositions(sql, store);
+  const { next_offsets } = await readPositions(sql, store);
 
   await sql`update consumed_logs set log_id = 'another' where group_name = ${store.group}`;
   expect(await refusal()).toMatch(/belong to the log another/);
@@ -136,7 +136,7 @@ it('goes on in a log without its first records, and in one with fewer partitions
   await becomesRefused(false);
   await sql`update fold_positions set next_offset = 100`;
   await becomesRefused(true);
-  await sql`update fold_positions set next_offset = ${nextOffset.get(0) ?? 0n}`;
+  await sql`update fold_positions set next_offset = ${next_offsets.get(0) ?? 0n}`;
   expect(await refusal()).toContain('npm run positions -- resume player-fold');
   await resumeLog(sql, store, log);
   await becomesRefused(false);
@@ -202,7 +202,7 @@ it.each(['fold_positions', 'sink_positions'] as const)(
       const stored = await readPositions(sql, store);
       expect(refusalOf(store, stored, log)).toContain('(partition 0 ended at 400, before the position 500)');
       await adoptLog(sql, store, log, stored);
-      expect((await readPositions(sql, store)).nextOffset).toEqual(
+      expect((await readPositions(sql, store)).next_offsets).toEqual(
         new Map([
           [0, 400n],
           [1, 1_100n],
@@ -217,7 +217,7 @@ it.each(['fold_positions', 'sink_positions'] as const)(
       const before = await readPositions(sql, store);
       await move(1, 1_300);
       await adoptLog(sql, store, log, before);
-      expect((await readPositions(sql, store)).nextOffset.get(1)).toBe(1_300n);
+      expect((await readPositions(sql, store)).next_offsets.get(1)).toBe(1_300n);
     } finally {
       await consumer.close();
     }

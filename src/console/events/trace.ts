@@ -4,7 +4,7 @@ import { findOwnLetter } from '../../ingest/dead-letters/own-letters.ts';
 import { isOfProject, type AcceptedEvent, type DeadLetter } from '../../ingest/events/envelope.ts';
 import { parseRecord } from '../../ledger/fold/fold-event.ts';
 import { claimOf, type Claim } from '../../ledger/money/ledger.ts';
-import { findClaimHolder, findRowOfEvent, type TracedRow } from '../../ledger/money/trace-queries.ts';
+import { findClaimHolder, findRowOfEvent, type TracedRow } from '../../ledger/money/ledger-queries.ts';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import { isUuid } from '../../platform/ids.ts';
 import { selectPlayerIds } from '../../players/profile/queries.ts';

@@ -3,17 +3,32 @@ import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import { moneyOnly } from '../../ingest/events/money-only.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { betEffect, stakesDiffer } from '../money/bets.ts';
+import { TotalsAccumulator, transactionEffect, type TotalsDelta } from '../money/totals.ts';
 import { exceeds64Bits, inBase, type BaseMoney, type Conversions } from '../money/conversion.ts';
 import { betKindOf, isRestatable, judgeClaim, type BetKind, type LedgerRow } from '../money/ledger.ts';
-import { TotalsAccumulator, transactionEffect, type TotalsDelta } from '../money/totals.ts';
 import { addChange, statusChangeOf, type StatusChange } from './status-events.ts';
-import type { Decision, NewPlayer, PlayerEffect, PlayerStatusChange } from './effects.ts';
+import {
+  type Decision,
+  type NewPlayer,
+  type PlayerEffect,
+  type PlayerStatusChange,
+  type Emission,
+  conversionKey,
+  type Snapshot,
+} from './snapshot.ts';
 import { KycOfBatch } from './kyc-events.ts';
-import type { FoldClaim, FoldEvent, Rejection } from './fold-event.ts';
-import { amountOutOfRange, conflictingDuplicate, unknownPlayer, unknownProject } from './rejections.ts';
-import { conversionKey, type Snapshot } from './snapshot.ts';
+import {
+  type FoldClaim,
+  type FoldEvent,
+  type Rejection,
+  amountOutOfRange,
+  conflictingDuplicate,
+  unknownPlayer,
+  unknownProject,
+  poisonRecord,
+} from './fold-event.ts';
 
-export interface DecideOptions {
+interface DecideOptions {
   /** Makes the id of a player that the batch creates. */
   newId: () => string;
   partition: number;
@@ -44,9 +59,9 @@ export function decide(events: readonly FoldEvent[], snapshot: Snapshot, options
 class Decider {
   #snapshot: Snapshot;
   #options: DecideOptions;
-  #newPlayers = new Map<string, NewPlayer>();
-  #ledgerRows: LedgerRow[] = [];
-  #touchedBets = new Map<string, TouchedBet>();
+  #new_players = new Map<string, NewPlayer>();
+  #ledger_rows: LedgerRow[] = [];
+  #touched_bets = new Map<string, TouchedBet>();
   #totals = new TotalsAccumulator();
   /** player_id → first and last event times, and the last of own activity; has every player whose totals row the batch writes. */
   #seen = new Map<string, ProjectRef & Seen>();
@@ -64,12 +79,12 @@ class Decider {
 
   decide(events: readonly FoldEvent[]): Decision {
     for (const event of events) this.#take(event);
-    const { reliedOn, stake_mismatches } = this.#settleBets();
+    const { relied_on, stake_mismatches } = this.#settleBets();
     return {
       effects: {
-        newPlayers: [...this.#newPlayers.values()],
-        ledgerRows: this.#ledgerRows,
-        reliedOn,
+        new_players: [...this.#new_players.values()],
+        ledger_rows: this.#ledger_rows,
+        relied_on,
         players: this.#playerEffects(),
         statuses: this.#statusRounds(),
         kyc: this.#kyc.changes(),
@@ -87,7 +102,7 @@ class Decider {
     }
     const { base_currency } = owner;
     const { identity, claim } = accepted;
-    const known = this.#snapshot.players.get(identity.key) ?? this.#newPlayers.get(identity.key)?.player_id;
+    const known = this.#snapshot.players.get(identity.key) ?? this.#new_players.get(identity.key)?.player_id;
     if (known === undefined && identity.kind === 'player') {
       return void this.#rejections.push(unknownPlayer(accepted));
     }
@@ -162,16 +177,16 @@ class Decider {
 
   /** Adds a new ledger row. A transaction changes the totals at once, a bet at the end of the batch. */
   #book({ reference_key, bet: betOfClaim }: FoldClaim, row: LedgerRow): void {
-    this.#ledgerRows.push(row);
+    this.#ledger_rows.push(row);
     const rows = this.#rowsOf(reference_key);
     if (betOfClaim !== undefined) {
       const { kind, key } = betOfClaim;
-      let bet = this.#touchedBets.get(key);
+      let bet = this.#touched_bets.get(key);
       if (bet === undefined) {
         const before = rows.filter((other) => betKindOf(other.event) === kind);
         const { tenant_id, project_id } = row;
         bet = { tenant_id, project_id, kind, rows: before, rows_before: before.length };
-        this.#touchedBets.set(key, bet);
+        this.#touched_bets.set(key, bet);
       }
       bet.rows.push(row);
     } else {
@@ -182,19 +197,19 @@ class Decider {
   }
 
   /** For each touched bet, adds what it contributes now and subtracts what it contributed before the batch. */
-  #settleBets(): { reliedOn: LedgerRow[]; stake_mismatches: number } {
+  #settleBets(): { relied_on: LedgerRow[]; stake_mismatches: number } {
     let stake_mismatches = 0;
-    const reliedOn: LedgerRow[] = [];
-    for (const bet of this.#touchedBets.values()) {
+    const relied_on: LedgerRow[] = [];
+    for (const bet of this.#touched_bets.values()) {
       const before = bet.rows.slice(0, bet.rows_before);
       if (before.length > 0) {
         for (const delta of betEffect(bet.kind, before).deltas) this.#addFor(bet, delta, -1n);
-        for (const row of before) if (isRestatable(row)) reliedOn.push(row);
+        for (const row of before) if (isRestatable(row)) relied_on.push(row);
       }
       for (const delta of betEffect(bet.kind, bet.rows).deltas) this.#addFor(bet, delta, 1n);
       if (stakesDiffer(bet.rows) && !stakesDiffer(before)) stake_mismatches++;
     }
-    return { reliedOn, stake_mismatches };
+    return { relied_on, stake_mismatches };
   }
 
   /**
@@ -220,7 +235,7 @@ class Decider {
     default_currency_code: string,
   ): void {
     const { tenant_id, project_id } = event.accepted;
-    this.#newPlayers.set(key, {
+    this.#new_players.set(key, {
       tenant_id,
       project_id,
       player_id,
@@ -300,7 +315,7 @@ type Worth = Pick<BaseMoney, 'base_amount' | 'base_payout'>;
  * What the amounts of an event that is not in the ledger are worth in the base currency, by the rate that is known now.
  * No later rate changes it. Undefined for an event without such amounts; null for those that cannot be converted.
  */
-export function worthOf(
+function worthOf(
   event: FoldEvent,
   base_currency: string,
   snapshot: Pick<Snapshot, 'conversions'>,
@@ -341,4 +356,45 @@ export function toPlayerEvent(event: FoldEvent, player_id: string, worth: Worth 
     base_payout: worth?.base_payout ?? null,
     properties: event.properties,
   };
+}
+
+/**
+ * Emits again what events applied before a crash emitted, without applying anything. Each ledger row has the log
+ * position of the event that claimed it, so each event gets the same verdict as the first time.
+ */
+export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partition: number): Emission {
+  const emission: Emission = { events: [], rejections: [] };
+  for (const event of events) {
+    const { claim, record } = event;
+    const owner = snapshot.projects.get(event.accepted.project_id);
+    const player_id = snapshot.players.get(event.identity.key);
+    const rows = claim === undefined ? [] : (snapshot.ledger.get(claim.reference_key) ?? []);
+    const own = rows.find((row) => row.log_partition === partition && row.log_offset === record.offset);
+    if (owner?.tenant_id !== event.accepted.tenant_id) {
+      emission.rejections.push(unknownProject(event));
+    } else if (player_id === undefined && event.identity.kind === 'player') {
+      emission.rejections.push(unknownPlayer(event));
+    } else if (claim !== undefined && own === undefined) {
+      const earlier = rows.filter((row) => row.log_partition !== partition || row.log_offset < record.offset);
+      const verdict = judgeClaim(claim, player_id, earlier);
+      if (verdict === 'duplicate') continue;
+      emission.rejections.push(
+        verdict === 'conflict'
+          ? conflictingDuplicate(event, claim)
+          : refusedAmount(event, claim, owner.base_currency),
+      );
+    } else if (player_id === undefined) {
+      // An event without a claim creates its player when there is none, unless Postgres refuses the event's data.
+      emission.rejections.push(poisonRecord(record));
+    } else {
+      const worth = own ?? worthOf(event, owner.base_currency, snapshot);
+      emission.events.push(toPlayerEvent(knownOf(event, player_id, snapshot), player_id, worth));
+    }
+  }
+  return emission;
+}
+
+/** The rejection of a new claim that has no ledger row: its amount is too large, or the player's total would be. */
+function refusedAmount(event: FoldEvent, claim: FoldClaim, base_currency: string): Rejection {
+  return exceeds64Bits(claim, base_currency) ? amountOutOfRange(event) : poisonRecord(event.record);
 }

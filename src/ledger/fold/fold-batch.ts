@@ -7,13 +7,10 @@ import type { Metrics } from '../../platform/metrics.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import { isDataError, isWriteConflict } from '../../platform/postgres/retry.ts';
 import { retryPauseMs } from '../../platform/retry-pause.ts';
-import { decide } from './decide.ts';
-import type { Decision, Effects, Emission } from './effects.ts';
-import { parseRecord, type FoldEvent, type Rejection } from './fold-event.ts';
+import { decide, replay } from './decide.ts';
+import { type Decision, type Effects, type Emission, addEffects, requestFor } from './snapshot.ts';
+import { parseRecord, type FoldEvent, type Rejection, poisonRecord } from './fold-event.ts';
 import { readPosition, readSnapshot } from './read-queries.ts';
-import { poisonRecord } from './rejections.ts';
-import { replay } from './replay.ts';
-import { addEffects, requestFor } from './snapshot.ts';
 import { prepareWrite } from './write-queries.ts';
 
 export interface FoldContext {
@@ -25,7 +22,7 @@ export interface FoldContext {
   /** Partition → the next offset to apply, as last read; the compare-and-set in Postgres decides. */
   positions: Map<number, bigint>;
   /** tenant_id → base currency of the tenants seen so far: saves look-ups of rates that are not needed. */
-  baseCurrencies: Map<string, string>;
+  base_currencies: Map<string, string>;
   /** What tiers require: players whose totals newly fit one are queued with the batch. */
   thresholds: Thresholds;
 }
@@ -92,7 +89,7 @@ async function replayRecords(
     // One database snapshot for all reads: an identity and its ledger rows must name the same player.
     const snapshot = await context.sql.begin('isolation level repeatable read read only', (tx) =>
       // A replay needs no KYC: nothing is decided again.
-      readSnapshot(tx, { ...requestFor(events, context.baseCurrencies), kyc: [] }),
+      readSnapshot(tx, { ...requestFor(events, context.base_currencies), kyc: [] }),
     );
     const emission = orPoison(() => replay(events, snapshot, batch.partition));
     return { events: emission.events, rejections: [...rejections, ...emission.rejections] };
@@ -160,7 +157,7 @@ async function isolating(
 }
 
 /** A part of a batch: its records, and the position at which they were chosen. */
-export interface Part {
+interface Part {
   topic: string;
   partition: number;
   records: readonly LogRecord[];
@@ -178,7 +175,7 @@ export interface PrecedingPart {
 }
 
 /** The part before was not applied as it was decided. */
-export class SpeculationInvalidated extends Error {
+class SpeculationInvalidated extends Error {
   override readonly name = 'SpeculationInvalidated';
 }
 
@@ -187,25 +184,25 @@ export class SpeculationInvalidated extends Error {
  * being written, and writes once that is committed; rejects with {@link SpeculationInvalidated} when it is not.
  * `onDecided` gets the effects before they are written.
  */
-export async function applyPart(
+async function applyPart(
   context: FoldContext,
   part: Part,
   { events, rejections }: Parsed,
   preceding?: PrecedingPart,
   onDecided?: (effects: Effects) => void,
 ): Promise<Emission> {
-  const { sql, clock, metrics, newId, positions, baseCurrencies } = context;
+  const { sql, clock, metrics, newId, positions, base_currencies } = context;
   const thresholds = await context.thresholds.of(tenantsOf(events));
   const { partition } = part;
   const started_ms = performance.now();
-  const request = requestFor(events, baseCurrencies);
+  const request = requestFor(events, base_currencies);
   const decision = await sql.begin(async (tx): Promise<Decision> => {
     // What is known of a player's KYC is not among the effects of a part.
     if (request.kyc.length > 0) await committed(preceding);
     const snapshot = await readSnapshot(tx, request);
     if (preceding !== undefined) addEffects(snapshot, preceding.effects);
     for (const { tenant_id, base_currency } of snapshot.projects.values())
-      baseCurrencies.set(tenant_id, base_currency);
+      base_currencies.set(tenant_id, base_currency);
     const decided = orPoison(() => decide(events, snapshot, { newId, partition }));
     onDecided?.(decided.effects);
     const write = prepareWrite(tx, decided.effects, part, clock.now_ms(), thresholds);
@@ -234,12 +231,12 @@ function tenantsOf(events: readonly FoldEvent[]): string[] {
 }
 
 /** What the records say, and those that are not events. */
-export interface Parsed {
+interface Parsed {
   events: readonly FoldEvent[];
   rejections: readonly Rejection[];
 }
 
-export function parseAll(records: readonly LogRecord[]): Parsed {
+function parseAll(records: readonly LogRecord[]): Parsed {
   const events: FoldEvent[] = [];
   const rejections: Rejection[] = [];
   for (const record of records) {
@@ -260,5 +257,67 @@ function orPoison<T>(decision: () => T): T {
     return decision();
   } catch (cause) {
     throw new PoisonRecordError(`it cannot be decided: ${String(cause)}`, { cause });
+  }
+}
+
+/** A part of a batch that is being folded. */
+export interface Folding {
+  /** What it does, before that is written; undefined: the part has to be applied before the next one can be started. */
+  decided: Promise<PrecedingPart | undefined>;
+  /** What is to be emitted, once all of the part is applied. */
+  applied: Promise<Emission>;
+}
+
+/**
+ * Starts to fold a part. With `preceding` it is read and decided while the part before is being written: Node works
+ * while Postgres does. That is an attempt: when it fails, or the one before does, {@link foldBatch} folds the part, with its
+ * retries and errors, after `applied_preceding`. `emitted` gives the offset below which everything was emitted.
+ */
+export function startFolding(
+  context: FoldContext,
+  part: LogBatch,
+  emitted: () => bigint,
+  {
+    preceding,
+    applied_preceding,
+  }: { preceding: PrecedingPart | undefined; applied_preceding: Promise<unknown> },
+): Folding {
+  let onDecided: (preceding: PrecedingPart | undefined) => void = () => undefined;
+  let onCommitted: (is_committed: boolean) => void = () => undefined;
+  const decided = new Promise<PrecedingPart | undefined>((resolve) => (onDecided = resolve));
+  const committed = new Promise<boolean>((resolve) => (onCommitted = resolve));
+  const fold = async (): Promise<Emission> => {
+    const emission = await attempt(context, part, emitted, preceding, (effects) =>
+      onDecided({ effects, committed }),
+    ).catch((error: unknown) => {
+      context.logger.debug({ err: error }, 'a part is folded again, after the part before it');
+      return undefined;
+    });
+    onCommitted(emission !== undefined);
+    // Changes nothing where it was decided.
+    onDecided(undefined);
+    if (emission !== undefined) return emission;
+    await applied_preceding;
+    return foldBatch(context, part, emitted());
+  };
+  return { decided, applied: fold() };
+}
+
+/** Undefined: the position is not known, so that it has to be read first. */
+async function attempt(
+  context: FoldContext,
+  { topic, partition, from, records }: LogBatch,
+  emitted: () => bigint,
+  preceding: PrecedingPart | undefined,
+  onDecided: (effects: Effects) => void,
+): Promise<Emission | undefined> {
+  if (preceding === undefined && context.positions.get(partition) !== from) return undefined;
+  const next = (records.at(-1)?.offset ?? from) + 1n;
+  try {
+    const part = { topic, partition, records, read: from, next, emitted: emitted() };
+    return await applyPart(context, part, parseAll(records), preceding, onDecided);
+  } catch (error) {
+    context.positions.delete(partition);
+    throw error;
   }
 }

@@ -51,7 +51,7 @@ export interface Rejection {
   message: string;
 }
 
-export type ParsedRecord = { event: FoldEvent } | { rejection: Rejection };
+type ParsedRecord = { event: FoldEvent } | { rejection: Rejection };
 
 /**
  * Reads a record of the topic `events`. Intake has validated its own records, but other producers can write to the
@@ -143,7 +143,7 @@ export function referenceKey(project_id: string, reference: string): string {
   return `${project_id}:${reference}`;
 }
 
-export function betKey(project_id: string, kind: BetKind, bet_id: string): string {
+function betKey(project_id: string, kind: BetKind, bet_id: string): string {
   return `${kind}:${project_id}:${bet_id}`;
 }
 
@@ -158,4 +158,31 @@ const KYC_KINDS: Partial<Record<EventName, KycKind>> = {
 /** What an event says about its player's KYC; undefined for events that say nothing about it. */
 export function kycKindOf(event: string): KycKind | undefined {
   return KYC_KINDS[event as EventName];
+}
+
+// The fold's rejections. `decide` and `replay` share them, so a replay emits the same reason and message again.
+
+export function unknownProject({ record }: FoldEvent): Rejection {
+  return { record, reason: 'MALFORMED_RECORD', message: 'its tenant has no such project' };
+}
+
+export function unknownPlayer({ record, identity }: FoldEvent): Rejection {
+  const message = `player ${identity.id} does not exist in this project`;
+  return { record, reason: 'UNKNOWN_PLAYER', message };
+}
+
+export function conflictingDuplicate({ record }: FoldEvent, { event, reference }: Claim): Rejection {
+  const message = `${event} ${reference} came before with another content`;
+  return { record, reason: 'CONFLICTING_DUPLICATE', message };
+}
+
+export function amountOutOfRange({ record }: FoldEvent): Rejection {
+  const message = 'the amount in the base currency exceeds 64 bits';
+  return { record, reason: 'AMOUNT_OUT_OF_RANGE', message };
+}
+
+/** `cause` is the error of the attempt to apply the record; a replay does not know it any more. */
+export function poisonRecord(record: LogRecord, cause?: Error): Rejection {
+  const message = `it could not be applied${cause === undefined ? '' : `: ${cause.message}`}`;
+  return { record, reason: 'POISON_RECORD', message };
 }

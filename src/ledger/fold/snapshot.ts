@@ -1,15 +1,19 @@
 import { needsRate, type Conversion } from '../money/conversion.ts';
 import type { LedgerRow } from '../money/ledger.ts';
-import type { KnownKyc } from '../../protection/kyc/decision-queries.ts';
+import type { KnownKyc, KycChange } from '../../protection/kyc/decision-queries.ts';
 import type { KycModel } from '../../tenants/config/catalogue.ts';
-import type { Effects } from './effects.ts';
 import {
   anonymousIdentityKey,
   kycKindOf,
   playerIdentityKey,
   referenceKey,
   type FoldEvent,
+  type Rejection,
 } from './fold-event.ts';
+import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+import type { Sum } from '../money/totals.ts';
+import type { StatusChange } from './status-events.ts';
 
 /** The players, ledger rows, projects and rates of a batch, as the transaction read them from Postgres. */
 export interface Snapshot {
@@ -36,20 +40,20 @@ export interface ProjectOwner {
 
 /** The keys to read from Postgres to decide a batch, each once. */
 export interface SnapshotRequest {
-  anonymous: { tenant_id: string; project_id: string; id: string }[];
-  players: { tenant_id: string; project_id: string; id: string }[];
-  references: { tenant_id: string; project_id: string; reference: string }[];
-  projects: { tenant_id: string; project_id: string }[];
+  anonymous: (ProjectRef & { id: string })[];
+  players: (ProjectRef & { id: string })[];
+  references: (ProjectRef & { reference: string })[];
+  projects: ProjectRef[];
   conversions: { tenant_id: string; currency: string; occurred_at_ms: number }[];
   /** The identities of which the batch has kyc_* events. */
-  kyc: { tenant_id: string; project_id: string; identity_key: string }[];
+  kyc: (ProjectRef & { identity_key: string })[];
 }
 
 /** tenant_id → base currency, which never changes. A missing tenant costs unneeded look-ups of rates, nothing else. */
-export type BaseCurrencies = ReadonlyMap<string, string>;
+type BaseCurrencies = ReadonlyMap<string, string>;
 
 /** Lists the keys that a batch needs, each once. */
-export function requestFor(events: readonly FoldEvent[], baseCurrencies: BaseCurrencies): SnapshotRequest {
+export function requestFor(events: readonly FoldEvent[], base_currencies: BaseCurrencies): SnapshotRequest {
   // Kept per tenant. A record with a wrong tenant_id must not take the entry of its project's other records: their keys
   // would then be read under the wrong tenant.
   const seenByTenant = new Map<string, { keys: Set<string>; references: Set<string> }>();
@@ -76,7 +80,7 @@ export function requestFor(events: readonly FoldEvent[], baseCurrencies: BaseCur
       request.references.push({ tenant_id, project_id, reference: claim.reference });
     if (money === undefined) continue;
     const { currency } = money;
-    if (currency === null || !needsRate(money, baseCurrencies.get(tenant_id))) continue;
+    if (currency === null || !needsRate(money, base_currencies.get(tenant_id))) continue;
     if (isFirst(seen.keys, conversionKey(tenant_id, currency, occurred_at_ms)))
       request.conversions.push({ tenant_id, currency, occurred_at_ms });
   }
@@ -87,8 +91,8 @@ export function requestFor(events: readonly FoldEvent[], baseCurrencies: BaseCur
  * Adds to a snapshot what the part before does, whose transaction may not have been committed when the snapshot was read.
  * What was committed by then is in the snapshot, and stays as it was read: it may have changed since.
  */
-export function addEffects({ players, ledger }: Snapshot, { newPlayers, ledgerRows }: Effects): void {
-  for (const { project_id, anonymous_id, player_id } of newPlayers) {
+export function addEffects({ players, ledger }: Snapshot, { new_players, ledger_rows }: Effects): void {
+  for (const { project_id, anonymous_id, player_id } of new_players) {
     for (const key of [
       anonymousIdentityKey(project_id, anonymous_id),
       playerIdentityKey(project_id, player_id),
@@ -96,7 +100,7 @@ export function addEffects({ players, ledger }: Snapshot, { newPlayers, ledgerRo
       if (!players.has(key)) players.set(key, player_id);
     }
   }
-  for (const row of ledgerRows) {
+  for (const row of ledger_rows) {
     const key = referenceKey(row.project_id, row.reference);
     const rows = ledger.get(key);
     if (rows === undefined) ledger.set(key, [row]);
@@ -111,4 +115,54 @@ function isFirst(seen: Set<string>, key: string): boolean {
 
 export function conversionKey(tenant_id: string, currency: string, occurred_at_ms: number): string {
   return `c:${tenant_id}:${occurred_at_ms}:${currency}`;
+}
+
+/** What a batch adds to the totals row of one player. */
+export interface PlayerEffect extends ProjectRef {
+  player_id: string;
+  /** Null when no event of the batch is the player's: a bet changed the totals, or a verdict depends on the player. */
+  first_seen_at_ms: number | null;
+  last_seen_at_ms: number | null;
+  /** Null when none of these events is the player's own activity. */
+  last_active_at_ms: number | null;
+  sums: Record<Sum, bigint>;
+}
+
+export interface NewPlayer extends ProjectRef {
+  player_id: string;
+  anonymous_id: string;
+  default_currency_code: string;
+  first_seen_at_ms: number;
+}
+
+export interface PlayerStatusChange extends StatusChange, ProjectRef {
+  player_id: string;
+}
+
+/** What a batch does to Postgres, decided before anything is written. */
+export interface Effects {
+  new_players: NewPlayer[];
+  ledger_rows: LedgerRow[];
+  /**
+   * Rows of the ledger that a change of rates may restate, and that the totals of this batch depend on: they must still
+   * have these base amounts.
+   */
+  relied_on: LedgerRow[];
+  players: PlayerEffect[];
+  /** Rounds, to be written one after the other; a player is in each at most once. */
+  statuses: PlayerStatusChange[][];
+  kyc: KycChange[];
+}
+
+/** What the fold appends to the log after the transaction of a batch. */
+export interface Emission {
+  events: PlayerEvent[];
+  rejections: Rejection[];
+}
+
+export interface Decision {
+  effects: Effects;
+  emission: Emission;
+  duplicates: number;
+  stake_mismatches: number;
 }

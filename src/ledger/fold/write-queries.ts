@@ -1,5 +1,12 @@
-import { recheckDaily, requestTiers, type TierRequest } from '../tier-thresholds/queries.ts';
-import { crossed, fits, NO_TOTALS, type TenantThresholds } from '../tier-thresholds/thresholds.ts';
+import {
+  recheckDaily,
+  requestTiers,
+  type TierRequest,
+  crossed,
+  fits,
+  NO_TOTALS,
+  type TenantThresholds,
+} from '../tier-thresholds/queries.ts';
 import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
@@ -8,7 +15,7 @@ import { recordExclusions, type ExclusionCause } from '../../protection/exclusio
 import { writeKyc } from '../../protection/kyc/decision-queries.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
-import type { Effects, NewPlayer, PlayerEffect, PlayerStatusChange } from './effects.ts';
+import type { Effects, PlayerEffect, PlayerStatusChange, NewPlayer } from './snapshot.ts';
 
 interface Position {
   topic: string;
@@ -37,11 +44,11 @@ export function prepareWrite(
   now_ms: number,
   thresholds: ReadonlyMap<string, TenantThresholds>,
 ): Write {
-  const new_ids = new Set(effects.newPlayers.map((p) => p.player_id));
-  const players = insertPlayers(tx, effects.newPlayers, now_ms);
+  const new_ids = new Set(effects.new_players.map((p) => p.player_id));
+  const players = insertPlayers(tx, effects.new_players, now_ms);
   const totals = addToTotals(tx, effects.players, { new_ids, thresholds }, now_ms);
-  const reliedOn = lockReliedOn(tx, effects.reliedOn);
-  const ledger = insertLedger(tx, effects.ledgerRows, position.partition);
+  const relied_on = lockReliedOn(tx, effects.relied_on);
+  const ledger = insertLedger(tx, effects.ledger_rows, position.partition);
   return async () => {
     const [, , , , rechecks] = await Promise.all([
       movePosition(tx, position),
@@ -49,7 +56,7 @@ export function prepareWrite(
       changeStatuses(tx, effects.statuses, now_ms),
       writeKyc(tx, effects.kyc, now_ms),
       totals(),
-      reliedOn(),
+      relied_on(),
       ledger(),
     ]);
     await Promise.all([

@@ -1,5 +1,4 @@
-import { requestTiers } from '../tier-thresholds/queries.ts';
-import { crossed, type TenantThresholds } from '../tier-thresholds/thresholds.ts';
+import { requestTiers, crossed, type TenantThresholds } from '../tier-thresholds/queries.ts';
 import type { BaseMoney, Conversion } from '../money/conversion.ts';
 import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
 import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';

@@ -1,8 +1,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Db } from '../../platform/postgres/port.ts';
-import { readThresholds } from './queries.ts';
-import type { TenantThresholds } from './thresholds.ts';
+import { readThresholds, type TenantThresholds } from './queries.ts';
 
 /** NOTIFY channel; the payload is the id of a tenant whose tiers changed. */
 export const TIERS_CHANNEL = 'vip_tiers';

@@ -20,11 +20,11 @@ export async function captureHighWatermark(
   store: OffsetStore,
 ): Promise<HighWatermark> {
   // Positions first: read later they could be ahead of the ends.
-  const { nextOffset } = await readPositions(sql, store);
+  const { next_offsets } = await readPositions(sql, store);
   const ends = await eventLog.endOffsets(store.topic);
   return {
     ends,
-    is_log_short: [...nextOffset].some(([partition, offset]) => offset > (ends.get(partition) ?? 0n)),
+    is_log_short: [...next_offsets].some(([partition, offset]) => offset > (ends.get(partition) ?? 0n)),
   };
 }
 
@@ -41,12 +41,12 @@ export interface Lag {
  * a batch and proves nothing beyond the position, and `emitted_offset` comes with the parts of a batch.
  */
 export function emittedTo(
-  { nextOffset, emittedOffset }: Pick<StoredPositions, 'nextOffset' | 'emittedOffset'>,
+  { next_offsets, emitted_offsets }: Pick<StoredPositions, 'next_offsets' | 'emitted_offsets'>,
   partition: number,
   committed: ReadonlyMap<number, bigint>,
 ): bigint {
-  const proven = smaller(committed.get(partition) ?? 0n, nextOffset.get(partition) ?? 0n);
-  const emitted = emittedOffset.get(partition) ?? 0n;
+  const proven = smaller(committed.get(partition) ?? 0n, next_offsets.get(partition) ?? 0n);
+  const emitted = emitted_offsets.get(partition) ?? 0n;
   return proven > emitted ? proven : emitted;
 }
 
@@ -66,12 +66,12 @@ export async function lagTo(
 ): Promise<Lag> {
   const { group, topic } = store;
   const stored = await readPositions(sql, store);
-  const { nextOffset, log_id, refusals } = stored;
+  const { next_offsets, log_id, refusals } = stored;
   const present_id = await eventLog.idOf(topic);
   const records = new Map<number, bigint>();
   for (const [partition, end] of ends) {
     const reached =
-      committed === undefined ? (nextOffset.get(partition) ?? 0n) : emittedTo(stored, partition, committed);
+      committed === undefined ? (next_offsets.get(partition) ?? 0n) : emittedTo(stored, partition, committed);
     if (reached < end) records.set(partition, end - reached);
   }
   const reason = () => {

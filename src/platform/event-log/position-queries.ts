@@ -24,14 +24,14 @@ export interface StoredPositions {
   /** Since when they do; it changes whenever an operator decides anew. */
   since: string | undefined;
   /** Partition → the next offset to handle. */
-  nextOffset: Map<number, bigint>;
-  /** Partition → the offset up to which everything was emitted, at most `nextOffset`. For the sink they are equal. */
-  emittedOffset: Map<number, bigint>;
+  next_offsets: Map<number, bigint>;
+  /** Partition → the offset up to which everything was emitted, at most `next_offsets`. For the sink they are equal. */
+  emitted_offsets: Map<number, bigint>;
   /**
-   * Partition → the offset up to which records may have been handled: `nextOffset`, and for the sink the end of the open
+   * Partition → the offset up to which records may have been handled: `next_offsets`, and for the sink the end of the open
    * block.
    */
-  maxTouchedOffset: Map<number, bigint>;
+  max_touched_offsets: Map<number, bigint>;
   /** The id of each log that they did not fit → partition → what was found when that was first seen. */
   refusals: Map<string, Map<number, RefusedPartition>>;
 }
@@ -50,23 +50,23 @@ export interface RefusedPartition {
 export async function readPositions(sql: Tx, { group, topic, table }: OffsetStore): Promise<StoredPositions> {
   const is_fold = table === 'fold_positions';
   const emitted = is_fold ? sql`coalesce(emitted_offset, 0)` : sql`next_offset`;
-  const maxTouched = is_fold ? sql`next_offset` : sql`greatest(next_offset, block_end)`;
+  const max_touched = is_fold ? sql`next_offset` : sql`greatest(next_offset, block_end)`;
   // One statement: what an operator decides between two would make positions of one log pass for those of another.
   const rows = await sql<(LogRow | PositionRow | RefusalRow)[]>`
     select 'log' as kind, log_id, since::text as since, null::integer as partition, null::bigint as at,
       null::bigint as emitted_offset, null::bigint as max_touched_offset
     from consumed_logs where group_name = ${group} and topic = ${topic}
     union all
-    select 'position', null, null, partition, next_offset, ${emitted}, ${maxTouched} from ${sql(table)} where topic = ${topic}
+    select 'position', null, null, partition, next_offset, ${emitted}, ${max_touched} from ${sql(table)} where topic = ${topic}
     union all
     select 'refusal', log_id, null, partition, end_offset, null, handled_offset
     from position_refusals where group_name = ${group} and topic = ${topic}`;
   const stored: StoredPositions = {
     log_id: undefined,
     since: undefined,
-    nextOffset: new Map(),
-    emittedOffset: new Map(),
-    maxTouchedOffset: new Map(),
+    next_offsets: new Map(),
+    emitted_offsets: new Map(),
+    max_touched_offsets: new Map(),
     refusals: new Map(),
   };
   const refused: RefusalRow[] = [];
@@ -75,9 +75,9 @@ export async function readPositions(sql: Tx, { group, topic, table }: OffsetStor
       stored.log_id = row.log_id;
       stored.since = row.since;
     } else if (row.kind === 'position') {
-      stored.nextOffset.set(row.partition, row.at);
-      stored.emittedOffset.set(row.partition, row.emitted_offset);
-      stored.maxTouchedOffset.set(row.partition, row.max_touched_offset);
+      stored.next_offsets.set(row.partition, row.at);
+      stored.emitted_offsets.set(row.partition, row.emitted_offset);
+      stored.max_touched_offsets.set(row.partition, row.max_touched_offset);
     } else refused.push(row);
   }
   for (const { log_id, partition, at: end, max_touched_offset } of refused) {
@@ -118,7 +118,7 @@ export async function recordRefusal(
   sql: Tx,
   { group, topic }: OffsetStore,
   log: TopicState,
-  { since, maxTouchedOffset }: StoredPositions,
+  { since, max_touched_offsets }: StoredPositions,
 ): Promise<void> {
   await sql`
     with known as materialized (
@@ -129,7 +129,7 @@ export async function recordRefusal(
     from ${rowsOf(sql, 'r', [...log.partitions], {
       partition: ['integer', ([partition]) => partition],
       end_offset: ['bigint', ([, { end }]) => end],
-      handled_offset: ['bigint', ([partition]) => maxTouchedOffset.get(partition) ?? 0n],
+      handled_offset: ['bigint', ([partition]) => max_touched_offsets.get(partition) ?? 0n],
     })}
     where (select since from known) is not distinct from ${since ?? null}::text
       and not exists (select from position_refusals
@@ -262,7 +262,7 @@ export async function adoptLog(
 /** The partitions that did not have all records that were handled → the lowest end that they were seen with. */
 function endsOfLost(
   { partitions }: TopicState,
-  { maxTouchedOffset }: StoredPositions,
+  { max_touched_offsets }: StoredPositions,
   refused: ReadonlyMap<number, RefusedPartition> = new Map(),
 ): Map<number, bigint> {
   const lost = new Map<number, bigint>();
@@ -270,7 +270,7 @@ function endsOfLost(
     const then = refused.get(partition);
     const is_lost =
       (then !== undefined && then.max_touched_offset > then.end) ||
-      (maxTouchedOffset.get(partition) ?? 0n) > end;
+      (max_touched_offsets.get(partition) ?? 0n) > end;
     if (is_lost) lost.set(partition, then !== undefined && then.end < end ? then.end : end);
   }
   return lost;

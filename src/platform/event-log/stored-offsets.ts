@@ -67,8 +67,8 @@ function misfitsAtFirst({ refusals }: StoredPositions, log: TopicState): string[
 export function misfitsNow(stored: StoredPositions, log: TopicState): string[] {
   const is_new = isNew(stored);
   const misfits: string[] = [];
-  for (const partition of new Set([...stored.nextOffset.keys(), ...log.partitions.keys()])) {
-    const next = stored.nextOffset.get(partition) ?? 0n;
+  for (const partition of new Set([...stored.next_offsets.keys(), ...log.partitions.keys()])) {
+    const next = stored.next_offsets.get(partition) ?? 0n;
     const found = log.partitions.get(partition);
     if (found === undefined) misfits.push(`partition ${partition} is missing`);
     else if (next > found.end)
@@ -84,7 +84,7 @@ export function misfitsNow(stored: StoredPositions, log: TopicState): string[] {
 }
 
 /** The consumer has never used a log: it starts at the first records, even if others were removed before them. */
-const isNew = ({ log_id, nextOffset }: StoredPositions) => log_id === undefined && nextOffset.size === 0;
+const isNew = ({ log_id, next_offsets }: StoredPositions) => log_id === undefined && next_offsets.size === 0;
 
 interface Engines {
   eventLog: Pick<EventLog, 'describe' | 'lag'>;

@@ -94,11 +94,6 @@ export function setAll(sql: Tx, settings: [name: string, value: string][], is_lo
     from unnest(${textArray(names)}::text::text[], ${textArray(values)}::text::text[]) s (name, value)`;
 }
 
-/** Lets the statements of this transaction take up to `statement_ms`, regardless of the limit of its connection. */
-export async function allowStatements(tx: Tx, statement_ms: number): Promise<void> {
-  await tx`select set_config('statement_timeout', ${String(statement_ms)}, true)`;
-}
-
 /**
  * Lets no statement of this transaction take longer than `limit_ms`, waits for locks included, and none wait for one lock
  * longer than `lock_ms`.

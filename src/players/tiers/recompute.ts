@@ -1,4 +1,4 @@
-import { fits, type LifetimeTotals } from '../../ledger/tier-thresholds/thresholds.ts';
+import { fits, type LifetimeTotals } from '../../ledger/tier-thresholds/queries.ts';
 
 const DAY_MS = 86_400_000;
 

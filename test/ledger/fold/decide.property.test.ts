@@ -1,9 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { FoldEvent } from '../../../src/ledger/fold/fold-event.ts';
-import type { Effects } from '../../../src/ledger/fold/effects.ts';
-import { replay } from '../../../src/ledger/fold/replay.ts';
-import { addEffects, type Snapshot } from '../../../src/ledger/fold/snapshot.ts';
+import { type Effects, addEffects, type Snapshot } from '../../../src/ledger/fold/snapshot.ts';
+import { replay } from '../../../src/ledger/fold/decide.ts';
 import { betEffect, stakesDiffer } from '../../../src/ledger/money/bets.ts';
 import { betKindOf, type LedgerRow } from '../../../src/ledger/money/ledger.ts';
 import { streamOf, toEvents, type Sender, type Step } from '../../oracle/streams.ts';

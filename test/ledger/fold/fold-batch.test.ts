@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Emission } from '../../../src/ledger/fold/effects.ts';
+import type { Emission } from '../../../src/ledger/fold/snapshot.ts';
 import { foldBatch } from '../../../src/ledger/fold/fold-batch.ts';
 import { newId } from '../../../src/platform/ids.ts';
 import { batchOf, deposit, openFoldFixture, totalsOf, type FoldFixture, type Given } from './fold-fixture.ts';

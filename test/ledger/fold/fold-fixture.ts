@@ -65,7 +65,7 @@ export async function openFoldFixture({ own_postgres = false } = {}): Promise<Fo
         metrics,
         newId,
         positions: new Map(),
-        baseCurrencies: new Map(),
+        base_currencies: new Map(),
         thresholds: new ThresholdCache({ sql: postgres.service, clock: systemClock }),
         conflicts,
       };

@@ -1,5 +1,5 @@
 import { decide } from '../../../src/ledger/fold/decide.ts';
-import type { Decision } from '../../../src/ledger/fold/effects.ts';
+import { type Decision, conversionKey, type Snapshot } from '../../../src/ledger/fold/snapshot.ts';
 import {
   anonymousIdentityKey,
   parseRecord,
@@ -7,7 +7,6 @@ import {
   referenceKey,
   type FoldEvent,
 } from '../../../src/ledger/fold/fold-event.ts';
-import { conversionKey, type Snapshot } from '../../../src/ledger/fold/snapshot.ts';
 import type { Conversion } from '../../../src/ledger/money/conversion.ts';
 import type { LedgerRow } from '../../../src/ledger/money/ledger.ts';
 import { SUMS, type Sum } from '../../../src/ledger/money/totals.ts';
@@ -91,9 +90,9 @@ export class MemoryStore {
     const newId = () => `01900000-0000-7000-9000-${String(++this.#ids).padStart(12, '0')}`;
     const snapshot = { ...read, conversions: conversionsOf(events) };
     const decision = decide(events, snapshot, { newId, partition });
-    const { newPlayers, ledgerRows, players } = decision.effects;
-    for (const { anonymous_id, player_id } of newPlayers) this.identify(anonymous_id, player_id);
-    for (const row of ledgerRows) {
+    const { new_players, ledger_rows, players } = decision.effects;
+    for (const { anonymous_id, player_id } of new_players) this.identify(anonymous_id, player_id);
+    for (const row of ledger_rows) {
       const key = referenceKey(PROJECT_ID, row.reference);
       const known = this.ledger.get(key) ?? [];
       if (row.ordinal !== known.length) throw new Error(`${row.reference} has a row ${row.ordinal} already`);

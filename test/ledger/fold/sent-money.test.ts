@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../src/ledger/fold/decide.ts';
-import { replay } from '../../../src/ledger/fold/replay.ts';
+import { decide, replay } from '../../../src/ledger/fold/decide.ts';
 import { referenceKey } from '../../../src/ledger/fold/fold-event.ts';
-import type { Snapshot } from '../../../src/ledger/fold/snapshot.ts';
-import { conversionKey, requestFor } from '../../../src/ledger/fold/snapshot.ts';
+import { type Snapshot, conversionKey, requestFor } from '../../../src/ledger/fold/snapshot.ts';
 import { eventAt, MemoryStore, PROJECT_ID, TENANT_ID } from './model.ts';
 
 const PLAYER = '01900000-0000-7000-a000-000000000001';
@@ -27,7 +25,7 @@ function worth(event: string, properties: Record<string, unknown>): (bigint | nu
   const { events } = emission;
   // After a crash the same is emitted again.
   const ledger: Snapshot['ledger'] = new Map();
-  for (const row of effects.ledgerRows) ledger.set(referenceKey(PROJECT_ID, row.reference), [row]);
+  for (const row of effects.ledger_rows) ledger.set(referenceKey(PROJECT_ID, row.reference), [row]);
   expect(replay([folded], { ...snapshot, ledger }, 0).events).toEqual(events);
   return [events[0]?.base_amount ?? null, events[0]?.base_payout ?? null];
 }

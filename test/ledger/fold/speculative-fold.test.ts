@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { startFolding, type Folding } from '../../../src/ledger/fold/speculative-fold.ts';
-import { foldBatch, type FoldContext } from '../../../src/ledger/fold/fold-batch.ts';
+import {
+  startFolding,
+  type Folding,
+  foldBatch,
+  type FoldContext,
+} from '../../../src/ledger/fold/fold-batch.ts';
 import type { LogBatch } from '../../../src/platform/event-log/port.ts';
 import type { ProjectRef } from '../../../src/tenants/project-ref.ts';
 import { openTransaction } from '../fx/restate-fixture.ts';
@@ -57,7 +61,7 @@ it('decides a part on the effects of the part before, whose transaction is still
   const [one, two] = await startBoth(fold, first, second);
   await fixture.someoneWaits();
   const decided = await two.decided;
-  expect(decided?.effects.ledgerRows.map(({ reference, ordinal }) => [reference, ordinal])).toEqual([
+  expect(decided?.effects.ledger_rows.map(({ reference, ordinal }) => [reference, ordinal])).toEqual([
     ['b', 1],
     ['second', 0],
   ]);

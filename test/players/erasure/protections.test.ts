@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { applyAll } from '../../../src/engage/messaging/callbacks/apply.ts';
 import type { Callback } from '../../../src/engage/messaging/callbacks/callback-queries.ts';
 import { encodePlayerEvent, type PlayerEvent } from '../../../src/ingest/events/envelope.ts';
-import { withoutErased } from '../../../src/ledger/fold/erased-queries.ts';
+import { withoutErased } from '../../../src/players/erasure/events-queries.ts';
 import { insertTriggerEvents } from '../../../src/engage/triggers/trigger-queries.ts';
 import { keepUnrated } from '../../../src/engage/triggers/unrated.ts';
 import { runEraseJob } from '../../../src/players/erasure/job.ts';

@@ -7,7 +7,7 @@ import {
   playerKey,
   type PlayerEvent,
 } from '../../../src/ingest/events/envelope.ts';
-import type { Emission } from '../../../src/ledger/fold/effects.ts';
+import type { Emission } from '../../../src/ledger/fold/snapshot.ts';
 import { ThresholdCache } from '../../../src/ledger/tier-thresholds/threshold-cache.ts';
 import { foldBatch, type FoldContext } from '../../../src/ledger/fold/fold-batch.ts';
 import type { MoneyEvent } from '../../../src/ledger/money/ledger.ts';
@@ -134,7 +134,7 @@ function newFold(): FoldContext {
     metrics: platform.metrics,
     newId,
     positions: new Map(),
-    baseCurrencies: new Map(),
+    base_currencies: new Map(),
     thresholds: new ThresholdCache({ sql: platform.postgres.service, clock: platform.clock }),
   };
 }

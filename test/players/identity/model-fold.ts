@@ -1,13 +1,18 @@
-import { decide } from '../../../src/ledger/fold/decide.ts';
-import type { Decision, Effects, Emission } from '../../../src/ledger/fold/effects.ts';
-import type { FoldEvent } from '../../../src/ledger/fold/fold-event.ts';
+import { decide, replay } from '../../../src/ledger/fold/decide.ts';
 import {
+  type Decision,
+  type Effects,
+  type Emission,
+  requestFor,
+  type Snapshot,
+  type SnapshotRequest,
+} from '../../../src/ledger/fold/snapshot.ts';
+import {
+  type FoldEvent,
   playerIdentityKey,
   anonymousIdentityKey,
   referenceKey,
 } from '../../../src/ledger/fold/fold-event.ts';
-import { replay } from '../../../src/ledger/fold/replay.ts';
-import { requestFor, type Snapshot, type SnapshotRequest } from '../../../src/ledger/fold/snapshot.ts';
 import { byLedgerKey, type LedgerRow } from '../../../src/ledger/money/ledger.ts';
 import { addSums } from './model-identify.ts';
 import type { Steps, Transaction } from './read-committed.ts';
@@ -191,8 +196,8 @@ function* writeEffects(
   yield* insertPlayers(world, tx, effects);
   yield* changeStatuses(world, tx, effects);
   if (!(yield* addToTotals(world, tx, effects))) isLost = true;
-  if (effects.ledgerRows.length > 0) yield* tx.writing();
-  for (const row of effects.ledgerRows.toSorted(byLedgerKey)) {
+  if (effects.ledger_rows.length > 0) yield* tx.writing();
+  for (const row of effects.ledger_rows.toSorted(byLedgerKey)) {
     const key = (ordinal: number) => `${row.reference} ${ordinal}`;
     let { ordinal } = row;
     if (world.faults.ordinals_are_not_claimed === true)
@@ -216,9 +221,9 @@ function* movePosition(
   return (yield* positions.update(tx, key, (at) => (isHere(at) ? next : undefined))) !== undefined;
 }
 
-function* insertPlayers(world: World, tx: Transaction, { newPlayers }: Effects): Steps {
-  if (newPlayers.length === 0) return;
-  const sorted = newPlayers.toSorted((a, b) => (a.anonymous_id < b.anonymous_id ? -1 : 1));
+function* insertPlayers(world: World, tx: Transaction, { new_players }: Effects): Steps {
+  if (new_players.length === 0) return;
+  const sorted = new_players.toSorted((a, b) => (a.anonymous_id < b.anonymous_id ? -1 : 1));
   yield* tx.writing();
   for (const { anonymous_id, player_id } of sorted)
     yield* world.identities.insert(tx, anonymous_id, player_id);
@@ -248,9 +253,9 @@ function* changeStatuses(world: World, tx: Transaction, { statuses }: Effects): 
 }
 
 /** Returns false when a known player has no totals. */
-function* addToTotals(world: World, tx: Transaction, { players, newPlayers }: Effects): Steps<boolean> {
+function* addToTotals(world: World, tx: Transaction, { players, new_players }: Effects): Steps<boolean> {
   const { faults, totals } = world;
-  const newIds = new Set(newPlayers.map((player) => player.player_id));
+  const newIds = new Set(new_players.map((player) => player.player_id));
   const sorted = players
     .filter(
       (effect) =>

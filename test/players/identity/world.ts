@@ -1,4 +1,4 @@
-import type { Emission } from '../../../src/ledger/fold/effects.ts';
+import type { Emission } from '../../../src/ledger/fold/snapshot.ts';
 import type { FoldEvent } from '../../../src/ledger/fold/fold-event.ts';
 import type { LedgerRow } from '../../../src/ledger/money/ledger.ts';
 import { Dice } from './few-ids.ts';

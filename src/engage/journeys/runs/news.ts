@@ -163,13 +163,13 @@ function placeOf(run: RunningRow) {
 
 /** Positions in another log than the run's can never pass its event: nothing is known of that log any more. */
 function hasPassed(
-  { log_id, nextOffset, refusals }: StoredPositions,
+  { log_id, next_offsets, refusals }: StoredPositions,
   place: ReturnType<typeof placeOf>,
 ): boolean {
   if (place === undefined || (log_id !== undefined && log_id !== place.log_id)) return true;
   if (log_id === undefined || refusals.has(log_id)) return false;
   const partition = place.partition < 0 ? mergedPartition(place.partition) : place.partition;
-  return (nextOffset.get(partition) ?? 0n) >= place.from_offset;
+  return (next_offsets.get(partition) ?? 0n) >= place.from_offset;
 }
 
 function isAfter(one: PlayerChange, other: PlayerChange): boolean {
