@@ -104,8 +104,10 @@ export class Fragile {
         await this.#pass(session);
         return done;
       } finally {
-        // At its end the connection goes to another transaction, which must not be ended in place of this one.
+        // At its end the connection goes to another transaction, which must not be ended in place of this one. If this one
+        // is being ended already, its connection is not used again, whatever `work` made of that.
         this.#sessions.delete(session);
+        if (session.is_lost) await this.#pass(session);
       }
     });
     // The commit is done, and nobody hears of it.
