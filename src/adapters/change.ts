@@ -10,6 +10,7 @@ import type { Postgres, Tx } from '../platform/postgres/port.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { adapterResourceOf } from './adapter-json.ts';
 import { SANDBOX_SLUG } from './platform.ts';
+import type { Platforms } from './platforms.ts';
 import {
   countAdapters,
   insertAdapter,
@@ -31,6 +32,8 @@ export interface ChangeDeps {
   clock: Clock;
   egress: Egress;
   credentials_keys: EncryptionKeys;
+  /** Those of this process. */
+  platforms: Pick<Platforms, 'evict'>;
 }
 
 /** How long the secret before a rotation stays valid. */
@@ -68,7 +71,7 @@ export async function createAdapter(
   project: ProjectRef,
   { auth, base_url = null, capabilities, ...body }: CreateAdapterBody,
 ): Promise<WithSecret> {
-  const { postgres, clock, credentials_keys } = deps;
+  const { clock, credentials_keys } = deps;
   await requireUsableUrl(deps, body.kind, base_url);
   if (body.slug === SANDBOX_SLUG) throw slugTaken(body.slug);
   const now = new Date(clock.now_ms());
@@ -83,7 +86,7 @@ export async function createAdapter(
     updated_at: now,
   };
   return withConflicts(body.slug, () =>
-    postgres.asTenant(ref.tenant_id, async (tx) => {
+    change(deps, ref.tenant_id, async (tx) => {
       if ((await countAdapters(tx, ref, MAX_ADAPTERS)) >= MAX_ADAPTERS) {
         throw new ApiError(
           'CONFLICT',
@@ -92,7 +95,7 @@ export async function createAdapter(
       }
       await insertAdapter(tx, row);
       const { secret } = await addSecret(tx, ref, { credentials_keys, now });
-      await Promise.all([auditAdapter(audit, tx, ref, null, row), notifyAdaptersChanged(tx, ref.tenant_id)]);
+      await auditAdapter(audit, tx, ref, null, row);
       return { row, secret };
     }),
   );
@@ -114,7 +117,7 @@ export async function changeAdapter(
   }
   const now = new Date(clock.now_ms());
   return withConflicts('', () =>
-    postgres.asTenant(ref.tenant_id, async (tx) => {
+    change(deps, ref.tenant_id, async (tx) => {
       const before = requireRow(ADAPTER, ref, await lockAdapter(tx, ref));
       requireToken(before, { ...patch, auth });
       const changed: AdapterRow = {
@@ -128,7 +131,6 @@ export async function changeAdapter(
       await Promise.all([
         updateAdapter(tx, changed),
         auditAdapter(audit, tx, ref, before, { ...changed, token_changed }),
-        notifyAdaptersChanged(tx, ref.tenant_id),
       ]);
       return changed;
     }),
@@ -140,11 +142,12 @@ export async function changeAdapter(
  * ADAPTER_NOT_FOUND, or with CONFLICT when 10 secrets are valid.
  */
 export async function rotateSecret(
-  { postgres, clock, credentials_keys, audit }: ChangeDeps & Auditing,
+  { audit, ...deps }: ChangeDeps & Auditing,
   ref: AdapterRef,
 ): Promise<WithSecret> {
+  const { clock, credentials_keys } = deps;
   const now = new Date(clock.now_ms());
-  return postgres.asTenant(ref.tenant_id, async (tx) => {
+  return change(deps, ref.tenant_id, async (tx) => {
     const row = requireRow(ADAPTER, ref, await lockAdapter(tx, ref));
     const valid = await selectSecrets(tx, ref, now);
     if (valid.length >= MAX_SECRETS) {
@@ -160,7 +163,6 @@ export async function rotateSecret(
     await Promise.all([
       updateAdapter(tx, rotated),
       auditAdapter(audit, tx, ref, audited_before, { ...rotated, secret_id }),
-      notifyAdaptersChanged(tx, ref.tenant_id),
     ]);
     return { row: rotated, secret };
   });
@@ -226,6 +228,26 @@ async function requireUsableUrl(
   } catch (error) {
     if (!(error instanceof EgressRefused)) throw error;
     throw refuse(error.message);
+  }
+}
+
+/**
+ * Changes adapters of a tenant in a transaction. Its commit notifies the other processes; this one reads them again at their next
+ * use, also when it is not known whether the commit was done.
+ */
+async function change<T>(
+  { postgres, platforms }: Pick<ChangeDeps, 'postgres' | 'platforms'>,
+  tenant_id: string,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  try {
+    return await postgres.asTenant(tenant_id, async (tx) => {
+      const changed = await work(tx);
+      await notifyAdaptersChanged(tx, tenant_id);
+      return changed;
+    });
+  } finally {
+    platforms.evict(tenant_id);
   }
 }
 

@@ -179,7 +179,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     }),
     ...webhookSecretEndpoints(messaging),
     ...webhookDeliveryEndpoints(platform),
-    ...adapterEndpoints(messaging),
+    ...adapterEndpoints({ ...messaging, platforms: deps.platforms }),
     ...callbackEndpoints(messaging),
     ...unsubscribeEndpoints(messaging),
     ...fxEndpoints(platform, config.fx),

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openPlatforms, type Platforms } from '../../src/adapters/platforms.ts';
+import { openPlatforms, Platforms } from '../../src/adapters/platforms.ts';
+import { buildApiApp } from '../../src/app/api-app.ts';
 import { cleanUpAdapters } from '../../src/adapters/clean-up.ts';
 import { reencryptAdapterSecrets } from '../../src/adapters/secrets.ts';
+import { callApp } from '../engines/http-client.ts';
 import { openFixture, type Fixture, type Tenant } from '../http/api-fixture.ts';
 import { FakePlatformClient, startFakePlatform, type FakePlatform } from '../bonuses/fake-platform.ts';
 import { orderOf } from './orders.ts';
@@ -214,6 +216,29 @@ describe('the registry', () => {
 });
 
 describe('platforms', () => {
+  it('is changed at once for the process that changes it, before any notification arrives', async () => {
+    const { platform, config, deps } = fixture;
+    const alone = new Platforms({ ...platform, credentials_keys: deps.credentials_keys });
+    const app = buildApiApp(platform, config, { ...deps, platforms: alone });
+    const tenant = await fixture.makeTenant();
+    const send = async (method: string, path: string, body: unknown) => {
+      const { status, text, body: answer } = await callApp(app, path, tenant.session, { method, body });
+      expect(status, text).toBeLessThan(300);
+      return answer.data;
+    };
+    expect((await alone.of(tenant)).slug).toBe('sandbox');
+    const first = await send('POST', '/v1/adapters', { slug: newSlug(), kind: 'sandbox' });
+    expect((await alone.of(tenant)).slug).toBe(first['slug']);
+    await send('PATCH', `/v1/adapters/${String(first['id'])}`, { is_active: false });
+    await expect(alone.of(tenant)).rejects.toMatchObject({ code: 'ADAPTER_UNAVAILABLE' });
+    const second = await send('POST', '/v1/adapters', { slug: newSlug(), kind: 'sandbox' });
+    const found = await alone.of(tenant);
+    expect(found.slug).toBe(second['slug']);
+    await send('POST', `/v1/adapters/${String(second['id'])}/rotate-secret`, {});
+    expect(await alone.of(tenant)).not.toBe(found);
+    await app.close();
+  });
+
   it('are the built-in sandbox without an adapter, the active adapter, or nothing while none is active', async () => {
     const tenant = await fixture.makeTenant();
     const api = client(tenant);
