@@ -241,7 +241,7 @@ it('an event of another log waits until the sink is in that log, too, and those 
   await until(async (saw) => saw((await on.waiting(campaign)).length) === 2);
   const [one] = await sql()<{ event_key: string; partition: number }[]>`
     select event_key, partition from trigger_events where listener_id = ${campaign.campaign_id} limit 1`;
-  const { event_key: key, partition } = one ?? { event_key: '', partition: 0 };
+  const { event_key: key, partition } = one ?? { event_key: '', partition: -1 };
   await sql()`update trigger_events set log_id = ${earlier}, partition = 7, log_offset = 999999 where event_key = ${key}`;
   // Another campaign is decided meanwhile: the decider has had its turns.
   const other = await on.arm('custom_other_log_too', null);
