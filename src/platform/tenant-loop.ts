@@ -5,7 +5,7 @@ import { startPolling, type PollLoop } from './poll-loop.ts';
 import type { RetrySchedule } from './retry-pause.ts';
 import { RoundRobin } from './round-robin.ts';
 
-/** Tenants that are read at once; while there are more, those after them follow once these have begun. */
+/** Tenants that are read at once; while there are more, the next look reads those after them. */
 const MAX_TENANTS = 1_000;
 
 /** Rows of a table that wait for their tenants to have a turn. */
@@ -47,10 +47,10 @@ export function startTenantLoop(
   const loop = startPolling({ name, logger, ...pauses, work }, async () => {
     const tenants = await selectWaitingTenants(postgres.service, table, after, MAX_TENANTS);
     void queue.offer(tenants, serve);
-    if (queue.isFull) return false;
-    // Each of these has begun, or pauses.
+    // The next look reads the tenants after these, also while all places are taken: of a page that comes again those that
+    // have not begun are first.
     after = tenants.length < MAX_TENANTS ? NIL_ID : (tenants.at(-1) ?? NIL_ID);
-    return after !== NIL_ID;
+    return after !== NIL_ID && !queue.isFull;
   });
   return {
     wake: () => loop.wake(),
