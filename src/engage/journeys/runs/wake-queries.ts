@@ -51,7 +51,7 @@ export async function wakeRuns(tx: Tx, wakes: readonly Wake[], now: Date): Promi
     kept: ['text', ({ kept }) => kept?.json ?? null],
   });
   const [row] = await tx<{ woken: number }[]>`
-    with locked as materialized (
+    with resting as materialized (
       select r.ctid, r.tenant_id, r.project_id, r.run_id, r.seq, g.woken_by::jsonb as woken_by,
         case when g.kept is null then r.context else jsonb_set(
           r.context || jsonb_build_object(g.part, coalesce(r.context -> g.part, '{}')),
@@ -61,16 +61,17 @@ export async function wakeRuns(tx: Tx, wakes: readonly Wake[], now: Date): Promi
     ), woken as (
       update journey_runs r set woken_by = l.woken_by, due_at = ${now},
         context = case when octet_length(l.context::text) <= ${MAX_CONTEXT_BYTES}::integer then l.context else r.context end
-      from locked l where r.ctid = l.ctid
+      from resting l where r.ctid = l.ctid
+      returning r.tenant_id, r.project_id, r.run_id, r.seq
     ), unawaited as (
-      delete from journey_waits w using locked l
+      delete from journey_waits w using woken l
       where w.run_id = l.run_id and w.tenant_id = l.tenant_id and w.project_id = l.project_id
         and w.seq > 0
     ), timers as (
       insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
-      select tenant_id, project_id, ${now}, run_id, seq from locked
+      select tenant_id, project_id, ${now}, run_id, seq from woken
       on conflict (tenant_id, project_id, due_at, run_id) do update set seq = excluded.seq
     )
-    select count(*)::integer as woken, case when count(*) > 0 then pg_notify(${TIMERS_CHANNEL}, '') end from locked`;
+    select count(*)::integer as woken, case when count(*) > 0 then pg_notify(${TIMERS_CHANNEL}, '') end from woken`;
   return row?.woken ?? 0;
 }
