@@ -3,20 +3,42 @@ import type { TotalsDelta } from './totals.ts';
 
 export type BetStatus = 'placed' | 'settled' | 'voided' | 'cashed_out';
 
-/** The status of one bet, and what the bet adds to the totals of its players. */
-export interface BetEffect {
-  status: BetStatus;
-  /** The stake counts for the player that placed it, the payout for the player that was paid: usually the same. */
+/** Why a row of the ledger that has money of its own counts nothing (`feeds.md` 2 and 8). */
+export type NotCountedReason =
+  | 'voided'
+  /** The same movement came with a movement_id. */
+  | 'twin'
+  /** Another row says it: a later outcome, the movements, the placed stake. */
+  | 'superseded'
+  | 'in_no_total'
+  | 'other_currency'
+  | 'no_original';
+
+/** What the rows of one reference count, and what they add to the totals of their players. */
+export interface ReferenceEffect {
   deltas: TotalsDelta[];
+  /** The rows with money of their own of which nothing counts. A row that counts in part is not among them. */
+  not_counted: Map<LedgerRow, NotCountedReason>;
 }
 
-/** At equal times a void takes precedence over a cash-out, and a cash-out over a settlement. */
+export interface BetEffect extends ReferenceEffect {
+  status: BetStatus;
+}
+
+/** What counts of one bet. A row may be both a stake and a payout. */
+interface Counted {
+  stakes: readonly LedgerRow[];
+  payouts: readonly LedgerRow[];
+}
+
+/** At equal times a void takes precedence over a cash-out, a cash-out over a settlement, and that over a reopened bet. */
 const OUTCOME_RANK: Partial<Record<MoneyEvent, number>> = {
-  sport_bet_settled: 0,
-  sport_cashout: 1,
-  sport_bet_voided: 2,
+  sport_bet_reopened: 0,
+  sport_bet_settled: 1,
+  sport_cashout: 2,
+  sport_bet_voided: 3,
 };
-/** All casino settlements of one bet have the same payout; the one with the most fields is taken. */
+/** Casino settlements without movement_id have the same payout; the one with the most fields is taken. */
 const SETTLEMENT_RANK: Partial<Record<MoneyEvent, number>> = { bet_lost: 0, bet_won: 1, bet_settled: 2 };
 
 /**
@@ -24,82 +46,181 @@ const SETTLEMENT_RANK: Partial<Record<MoneyEvent, number>> = { bet_lost: 0, bet_
  * least one.
  */
 export function betEffect(kind: BetKind, rows: readonly LedgerRow[]): BetEffect {
-  const placed = rows.find((row) => row.event === 'bet_placed' || row.event === 'sport_bet_placed');
-  const outcome = kind === 'casino' ? bestBy(rows, SETTLEMENT_RANK) : latestBy(rows, OUTCOME_RANK);
-  if (outcome?.event === 'sport_bet_voided') return { status: 'voided', deltas: [] };
-  const stake = placed ?? settledStake(rows);
+  return kind === 'casino' ? casinoEffect(rows) : sportEffect(rows);
+}
+
+function casinoEffect(rows: readonly LedgerRow[]): BetEffect {
+  const twins = twinsOf(rows);
+  const voids = rows.filter((row) => row.event === 'bet_voided');
+  // A void of the whole bet is final, whatever comes before or after it.
+  if (voids.some((row) => row.movement_id === null)) return nothingOf('voided', rows, twins, 'voided');
+  const voided = new Set(voids.map((row) => row.movement_id));
+  const isLive = (row: LedgerRow) =>
+    !twins.has(row) && (row.movement_id === null || !voided.has(row.movement_id));
+
+  const placed = rows.filter((row) => row.event === 'bet_placed');
+  const settled = rows.find((row) => row.event === 'bet_settled');
+  const stakes = placed.length > 0 ? placed.filter(isLive) : settled === undefined ? [] : [settled];
+  const payouts = hasMovement(rows, 'bet_won')
+    ? rows.filter((row) => (row.event === 'bet_won' || row.event === 'bet_lost') && isLive(row))
+    : listOf(greatest(rows, SETTLEMENT_RANK));
+  const is_counted =
+    stakes.length > 0 ||
+    payouts.some((row) => row.payout !== null && row.payout > 0n) ||
+    (payouts.length > 0 && placed.length === 0);
+  const status = payouts.length > 0 ? 'settled' : stakes.length > 0 || placed.length === 0 ? 'placed' : 'voided';
+  return {
+    status,
+    deltas: deltasOf({ stakes, payouts }, is_counted),
+    not_counted: notCounted(rows, { stakes, payouts }, (row) =>
+      twins.has(row) ? 'twin' : isLive(row) ? 'superseded' : 'voided',
+    ),
+  };
+}
+
+function sportEffect(rows: readonly LedgerRow[]): BetEffect {
+  const twins = twinsOf(rows);
+  const voided = new Set(
+    rows.flatMap((row) => (row.event === 'sport_bet_voided' ? listOf(row.movement_id ?? undefined) : [])),
+  );
+  const outcome = greatest(
+    rows.filter((row) => row.movement_id === null && !twins.has(row)),
+    OUTCOME_RANK,
+  );
+  if (outcome?.event === 'sport_bet_voided') return nothingOf('voided', rows, twins, 'voided');
+  const stakes = listOf(rows.find((row) => row.event === 'sport_bet_placed') ?? settledStake(rows));
+  const cashed_out = rows.filter(
+    (row) => row.event === 'sport_cashout' && row.movement_id !== null && !voided.has(row.movement_id),
+  );
+  const payouts = [
+    ...listOf(outcome?.event === 'sport_bet_reopened' ? undefined : outcome),
+    ...cashed_out,
+  ];
+  return {
+    status: sportStatus(outcome, cashed_out.length > 0),
+    deltas: deltasOf({ stakes, payouts }, stakes.length > 0 || payouts.length > 0),
+    not_counted: notCounted(rows, { stakes, payouts }, (row) =>
+      twins.has(row) ? 'twin' : row.movement_id !== null ? 'voided' : 'superseded',
+    ),
+  };
+}
+
+/** A bet with a partial cash-out stays open until an outcome ends it. */
+function sportStatus(outcome: LedgerRow | undefined, has_cash_outs: boolean): BetStatus {
+  if (outcome?.event === 'sport_cashout') return 'cashed_out';
+  if (outcome?.event === 'sport_bet_settled') return 'settled';
+  return has_cash_outs && outcome === undefined ? 'cashed_out' : 'placed';
+}
+
+/** A bet of which nothing counts. */
+function nothingOf(
+  status: BetStatus,
+  rows: readonly LedgerRow[],
+  twins: ReadonlySet<LedgerRow>,
+  reason: NotCountedReason,
+): BetEffect {
+  const not_counted = notCounted(rows, { stakes: [], payouts: [] }, (row) =>
+    twins.has(row) ? 'twin' : reason,
+  );
+  return { status, deltas: [], not_counted };
+}
+
+function hasMovement(rows: readonly LedgerRow[], event: MoneyEvent): boolean {
+  return rows.some((row) => row.event === event && row.movement_id !== null);
+}
+
+/**
+ * Rows without movement_id that repeat one with it: the same event, time and money. A caller that begins to send
+ * movement_id and sends its history again doubles nothing.
+ */
+function twinsOf(rows: readonly LedgerRow[]): ReadonlySet<LedgerRow> {
+  const twins = new Set<LedgerRow>();
+  const keyOf = ({ event, occurred_at_ms, amount, payout, currency }: LedgerRow) =>
+    `${event} ${occurred_at_ms} ${amount} ${payout} ${currency}`;
+  const moved = new Set(
+    rows.flatMap((row) => (row.movement_id !== null && !isVoid(row) ? [keyOf(row)] : [])),
+  );
+  if (moved.size === 0) return twins;
+  for (const row of rows) {
+    if (row.movement_id === null && !isVoid(row) && moved.has(keyOf(row))) twins.add(row);
+  }
+  return twins;
+}
+
+function isVoid({ event }: LedgerRow): boolean {
+  return event === 'bet_voided' || event === 'sport_bet_voided';
+}
+
+function deltasOf({ stakes, payouts }: Counted, is_counted: boolean): TotalsDelta[] {
   const deltas: TotalsDelta[] = [];
-  const counted = stake ?? outcome;
-  if (counted !== undefined) deltas.push({ player_id: counted.player_id, bet_count: 1n });
+  const owner = first(stakes) ?? first(payouts);
+  if (is_counted && owner !== undefined) deltas.push({ player_id: owner.player_id, bet_count: 1n });
   // A row without a rate is one pending conversion, even when both its stake and its payout would count.
   const pending = new Set<LedgerRow>();
-  if (stake !== undefined) {
-    const { player_id, base_amount } = stake;
-    if (base_amount === null) pending.add(stake);
-    else deltas.push({ player_id, total_wagered: base_amount });
+  for (const row of stakes) {
+    if (row.amount === null) continue;
+    const { player_id, base_amount, base_bonus_stake } = row;
+    if (base_amount === null) pending.add(row);
+    else
+      deltas.push({ player_id, total_wagered: base_amount, total_bonus_wagered: base_bonus_stake ?? 0n });
   }
-  if (outcome !== undefined && outcome.payout !== null) {
-    const { player_id, base_payout } = outcome;
-    if (base_payout === null) pending.add(outcome);
-    else deltas.push({ player_id, total_won: base_payout });
+  for (const row of payouts) {
+    if (row.payout === null) continue;
+    const { player_id, base_payout, base_bonus_payout } = row;
+    if (base_payout === null) pending.add(row);
+    else deltas.push({ player_id, total_won: base_payout, total_bonus_won: base_bonus_payout ?? 0n });
   }
   for (const { player_id } of pending) deltas.push({ player_id, pending_conversions: 1n });
-  return { status: statusOf(outcome), deltas };
+  return deltas;
 }
 
-/** Whether the placed and the settled stake of a bet are known and differ. The placed one counts; a metric shows it. */
-export function stakesDiffer(rows: readonly LedgerRow[]): boolean {
-  const placed = rows.find((row) => row.event === 'bet_placed' || row.event === 'sport_bet_placed');
-  const settled = settledStake(rows);
-  return (
-    placed !== undefined &&
-    settled !== undefined &&
-    (placed.amount !== settled.amount || placed.currency !== settled.currency)
-  );
-}
-
-function settledStake(rows: readonly LedgerRow[]): LedgerRow | undefined {
-  const withStake = rows.filter(
-    (row) => row.amount !== null && (row.event === 'bet_settled' || row.event === 'sport_bet_settled'),
-  );
-  return withStake.reduce<LedgerRow | undefined>(
-    (last, row) => (last === undefined || row.occurrence > last.occurrence ? row : last),
+/** The first by event time, then by movement_id, one without it before. */
+function first(rows: readonly LedgerRow[]): LedgerRow | undefined {
+  return rows.reduce<LedgerRow | undefined>(
+    (best, row) => (best === undefined || isBefore(row, best) ? row : best),
     undefined,
   );
 }
 
-function statusOf(outcome: LedgerRow | undefined): BetStatus {
-  if (outcome === undefined) return 'placed';
-  return outcome.event === 'sport_cashout' ? 'cashed_out' : 'settled';
+function isBefore(a: LedgerRow, b: LedgerRow): boolean {
+  if (a.occurred_at_ms !== b.occurred_at_ms) return a.occurred_at_ms < b.occurred_at_ms;
+  return (a.movement_id ?? '') < (b.movement_id ?? '');
 }
 
-function bestBy(
+function notCounted(
   rows: readonly LedgerRow[],
-  rank: Partial<Record<MoneyEvent, number>>,
-): LedgerRow | undefined {
-  return pick(rows, rank, (a, b) => (rank[a.event] ?? 0) - (rank[b.event] ?? 0));
+  { stakes, payouts }: Counted,
+  why: (row: LedgerRow) => NotCountedReason,
+): Map<LedgerRow, NotCountedReason> {
+  const counted = new Set([...stakes, ...payouts]);
+  const of_money = rows.filter((row) => (row.amount !== null || row.payout !== null) && !counted.has(row));
+  return new Map(of_money.map((row) => [row, why(row)]));
 }
 
-function latestBy(
-  rows: readonly LedgerRow[],
-  rank: Partial<Record<MoneyEvent, number>>,
-): LedgerRow | undefined {
-  return pick(
-    rows,
-    rank,
-    (a, b) => a.occurrence - b.occurrence || (rank[a.event] ?? 0) - (rank[b.event] ?? 0),
-  );
+/** The settlement with a stake that is the latest by event time. */
+function settledStake(rows: readonly LedgerRow[]): LedgerRow | undefined {
+  return rows
+    .filter((row) => row.amount !== null && row.event === 'sport_bet_settled')
+    .reduce<LedgerRow | undefined>(
+      (last, row) => (last === undefined || row.occurrence > last.occurrence ? row : last),
+      undefined,
+    );
 }
 
-/** The greatest of the ranked rows. */
-function pick(
+/** The greatest of the ranked rows by time, then by rank. Casino events happen once: their time is 0. */
+function greatest(
   rows: readonly LedgerRow[],
   rank: Partial<Record<MoneyEvent, number>>,
-  compare: (a: LedgerRow, b: LedgerRow) => number,
 ): LedgerRow | undefined {
   let best: LedgerRow | undefined;
   for (const row of rows) {
-    if (rank[row.event] !== undefined && (best === undefined || compare(row, best) > 0)) best = row;
+    if (rank[row.event] === undefined) continue;
+    if (best === undefined || row.occurrence > best.occurrence) best = row;
+    else if (row.occurrence === best.occurrence && (rank[row.event] ?? 0) > (rank[best.event] ?? 0)) best = row;
   }
   return best;
+}
+
+function listOf<T>(one: T | undefined): T[] {
+  return one === undefined ? [] : [one];
 }
