@@ -52,14 +52,42 @@ const breakEnd: PropertySchema = {
 };
 const oneOf = (...values: string[]): PropertySchema => ({ enum: values });
 
-const gameCategory = oneOf('slots', 'live', 'table', 'crash', 'dice', 'other');
+const gameCategory = oneOf(
+  'slots',
+  'live',
+  'table',
+  'crash',
+  'dice',
+  'bingo',
+  'poker',
+  'virtual',
+  'lottery',
+  'instant',
+  'other',
+);
 export const MAX_KYC_LEVEL = 100;
 const kycLevel: PropertySchema = { type: 'integer', minimum: 0, maximum: MAX_KYC_LEVEL };
 
 /** The day or the moment at which an approval is over; null: it has no end. */
 const kycEnd: PropertySchema = { type: ['string', 'null'], format: 'date-or-time' };
 
+/** The provider's id of one debit or credit of a bet. */
+const movement = { movement_id: id };
+/** The part of the amount that is bonus money, at most the amount. */
+const bonusStake = { bonus_stake: money };
+const bonusPayout = { bonus_payout: money };
 const transaction = { amount: money, currency, transaction_id: id };
+const reversal = [{ ...transaction, reversal_id: id }, { reason: text }] as const;
+const BALANCE_REASONS = oneOf(
+  'cashback',
+  'prize',
+  'bonus_release',
+  'goodwill',
+  'fee',
+  'tip',
+  'correction',
+  'other',
+);
 const casinoBet = { amount: money, currency, bet_id: id, game_id: text, game_category: gameCategory };
 const sportOutcome = { bet_id: id, payout: money, currency };
 
@@ -111,25 +139,47 @@ export const EVENTS = {
   deposit_initiated: define('Deposits', { ...transaction, payment_method: text }),
   deposit_confirmed: define('Deposits', { ...transaction, payment_method: text }),
   deposit_failed: define('Deposits', {}, transaction),
+  deposit_reversed: define('Deposits', ...reversal),
   withdrawal_requested: define('Withdrawals', transaction),
   withdrawal_confirmed: define('Withdrawals', transaction),
   withdrawal_failed: define('Withdrawals', {}, transaction),
-  bet_placed: define('Casino wagering', casinoBet),
-  bet_won: define('Casino wagering', { bet_id: id, payout: money, currency }),
+  withdrawal_reversed: define('Withdrawals', ...reversal),
+  balance_credited: define('Balance', { ...transaction, reason: BALANCE_REASONS }),
+  balance_debited: define('Balance', { ...transaction, reason: BALANCE_REASONS }),
+  bet_placed: define('Casino wagering', casinoBet, { ...movement, ...bonusStake }),
+  bet_won: define(
+    'Casino wagering',
+    { bet_id: id, payout: money, currency },
+    { ...movement, ...bonusPayout },
+  ),
   bet_lost: define('Casino wagering', { bet_id: id }),
-  bet_settled: define('Casino wagering', { ...casinoBet, payout: money, outcome: oneOf('won', 'lost') }),
-  sport_bet_placed: define('Sportsbook (two-phase)', {
+  bet_settled: define(
+    'Casino wagering',
+    { ...casinoBet, payout: money, outcome: oneOf('won', 'lost', 'push') },
+    { ...bonusStake, ...bonusPayout },
+  ),
+  bet_voided: define('Casino wagering', { bet_id: id }, movement),
+  sport_bet_placed: define(
+    'Sportsbook (two-phase)',
+    {
+      amount: money,
+      currency,
+      bet_id: id,
+      sport: text,
+      bet_type: oneOf('single', 'accumulator', 'system', 'bet_builder', 'each_way', 'other'),
+      odds: text,
+      event_ref: text,
+    },
+    bonusStake,
+  ),
+  sport_bet_settled: define('Sportsbook (two-phase)', sportOutcome, {
     amount: money,
-    currency,
-    bet_id: id,
-    sport: text,
-    bet_type: oneOf('single', 'accumulator', 'system'),
-    odds: text,
-    event_ref: text,
+    ...bonusStake,
+    ...bonusPayout,
   }),
-  sport_bet_settled: define('Sportsbook (two-phase)', sportOutcome, { amount: money }),
-  sport_bet_voided: define('Sportsbook (two-phase)', { bet_id: id }),
-  sport_cashout: define('Sportsbook (two-phase)', sportOutcome),
+  sport_bet_voided: define('Sportsbook (two-phase)', { bet_id: id }, movement),
+  sport_bet_reopened: define('Sportsbook (two-phase)', { bet_id: id }),
+  sport_cashout: define('Sportsbook (two-phase)', sportOutcome, { ...movement, ...bonusPayout }),
   ...plain('Bonuses', 'bonus_claimed', 'bonus_wagered', 'bonus_completed', 'bonus_expired'),
   ...plain(
     'Messaging feedback',

@@ -68,7 +68,8 @@ function casinoEffect(rows: readonly LedgerRow[]): BetEffect {
     stakes.length > 0 ||
     payouts.some((row) => row.payout !== null && row.payout > 0n) ||
     (payouts.length > 0 && placed.length === 0);
-  const status = payouts.length > 0 ? 'settled' : stakes.length > 0 || placed.length === 0 ? 'placed' : 'voided';
+  const status =
+    payouts.length > 0 ? 'settled' : stakes.length > 0 || placed.length === 0 ? 'placed' : 'voided';
   return {
     status,
     deltas: deltasOf({ stakes, payouts }, is_counted),
@@ -92,10 +93,7 @@ function sportEffect(rows: readonly LedgerRow[]): BetEffect {
   const cashed_out = rows.filter(
     (row) => row.event === 'sport_cashout' && row.movement_id !== null && !voided.has(row.movement_id),
   );
-  const payouts = [
-    ...listOf(outcome?.event === 'sport_bet_reopened' ? undefined : outcome),
-    ...cashed_out,
-  ];
+  const payouts = [...listOf(outcome?.event === 'sport_bet_reopened' ? undefined : outcome), ...cashed_out];
   return {
     status: sportStatus(outcome, cashed_out.length > 0),
     deltas: deltasOf({ stakes, payouts }, stakes.length > 0 || payouts.length > 0),
@@ -161,8 +159,7 @@ function deltasOf({ stakes, payouts }: Counted, is_counted: boolean): TotalsDelt
     if (row.amount === null) continue;
     const { player_id, base_amount, base_bonus_stake } = row;
     if (base_amount === null) pending.add(row);
-    else
-      deltas.push({ player_id, total_wagered: base_amount, total_bonus_wagered: base_bonus_stake ?? 0n });
+    else deltas.push({ player_id, total_wagered: base_amount, total_bonus_wagered: base_bonus_stake ?? 0n });
   }
   for (const row of payouts) {
     if (row.payout === null) continue;
@@ -216,7 +213,8 @@ function greatest(
   for (const row of rows) {
     if (rank[row.event] === undefined) continue;
     if (best === undefined || row.occurrence > best.occurrence) best = row;
-    else if (row.occurrence === best.occurrence && (rank[row.event] ?? 0) > (rank[best.event] ?? 0)) best = row;
+    else if (row.occurrence === best.occurrence && (rank[row.event] ?? 0) > (rank[best.event] ?? 0))
+      best = row;
   }
   return best;
 }

@@ -36,6 +36,8 @@ export function toBase(amount: bigint | null, conversion: Conversions): bigint |
 interface Money {
   amount: bigint | null;
   payout: bigint | null;
+  bonus_stake?: bigint | null;
+  bonus_payout?: bigint | null;
   currency: string | null;
 }
 
@@ -43,21 +45,30 @@ interface Money {
 export interface BaseMoney {
   base_amount: bigint | null;
   base_payout: bigint | null;
+  base_bonus_stake: bigint | null;
+  base_bonus_payout: bigint | null;
   /** Null when no rate was needed or none is known. */
   rate: Rate | null;
 }
 
-/** Converts both amounts of a money event to the base currency. */
-export function inBase({ amount, payout }: Omit<Money, 'currency'>, conversion: Conversions): BaseMoney {
+/** Converts the amounts of a money event and their bonus parts to the base currency. */
+export function inBase(
+  { amount, payout, bonus_stake = null, bonus_payout = null }: Omit<Money, 'currency'>,
+  conversion: Conversions,
+): BaseMoney {
   const base_amount = toBase(amount, conversion);
   const base_payout = toBase(payout, conversion);
-  const isConverted = (sent: bigint | null, base: bigint | null) =>
-    sent !== null && sent > 0n && base !== null;
+  const base = {
+    base_amount,
+    base_payout,
+    base_bonus_stake: base_amount === null ? null : toBase(bonus_stake, conversion),
+    base_bonus_payout: base_payout === null ? null : toBase(bonus_payout, conversion),
+  };
+  const isConverted = (sent: bigint | null, to: bigint | null) => sent !== null && sent > 0n && to !== null;
   const used = isConverted(amount, base_amount) || isConverted(payout, base_payout);
-  if (!used || conversion === undefined || conversion === 'same')
-    return { base_amount, base_payout, rate: null };
+  if (!used || conversion === undefined || conversion === 'same') return { ...base, rate: null };
   const { rate, ts_ms, is_inverse } = conversion;
-  return { base_amount, base_payout, rate: { rate, ts_ms, is_inverse } };
+  return { ...base, rate: { rate, ts_ms, is_inverse } };
 }
 
 /** Whether an amount sent in the base currency is too large for the columns of base amounts. */

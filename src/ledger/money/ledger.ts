@@ -18,11 +18,24 @@ export interface LedgerRow {
   player_id: string;
   occurred_at_ms: number;
   currency: string | null;
+  /** The provider's id of one debit or credit of a bet; of a reversal its reversal_id; null: not sent. */
+  movement_id: string | null;
   amount: bigint | null;
   payout: bigint | null;
+  /** The parts of amount and payout that are bonus money; null: not sent. */
+  bonus_stake: bigint | null;
+  bonus_payout: bigint | null;
+  /** Why a balance changed; null on all other events. */
+  reason: string | null;
+  /** 64 bits of the details that do not count, such as the game: a duplicate with others is reported. */
+  detail_hash: bigint;
   /** In the smallest unit of the base currency; null while no rate is known, or when no amount was sent. */
   base_amount: bigint | null;
   base_payout: bigint | null;
+  base_bonus_stake: bigint | null;
+  base_bonus_payout: bigint | null;
+  /** The decimal places of both currencies, of a deposit or a withdrawal with a rate: what is left of it is converted anew. */
+  scales: { from_scale: number; to_scale: number } | null;
   /** The rate that converted the row; null when none was needed or none is known. */
   rate: Rate | null;
   ingestion_id: string;
@@ -32,35 +45,32 @@ export interface LedgerRow {
 }
 
 /** The key and the content of a money event: they decide whether it is a duplicate of another. */
-export interface Claim {
-  reference: string;
-  event: MoneyEvent;
-  occurrence: number;
-  currency: string | null;
-  amount: bigint | null;
-  payout: bigint | null;
-}
+export type Claim = Pick<
+  LedgerRow,
+  | 'reference'
+  | 'event'
+  | 'occurrence'
+  | 'currency'
+  | 'movement_id'
+  | 'amount'
+  | 'payout'
+  | 'bonus_stake'
+  | 'bonus_payout'
+  | 'reason'
+>;
 
-const TRANSACTIONS = [
-  'deposit_initiated',
-  'deposit_confirmed',
-  'deposit_failed',
-  'withdrawal_requested',
-  'withdrawal_confirmed',
-  'withdrawal_failed',
-] as const satisfies readonly EventName[];
-const CASINO = ['bet_placed', 'bet_settled', 'bet_won', 'bet_lost'] as const satisfies readonly EventName[];
-const SPORT = [
-  'sport_bet_placed',
-  'sport_bet_settled',
-  'sport_cashout',
-  'sport_bet_voided',
-] as const satisfies readonly EventName[];
+/** The money events of each kind. The rows of one kind and one reference decide together what they count. */
+const KINDS = {
+  deposit: ['deposit_initiated', 'deposit_confirmed', 'deposit_failed', 'deposit_reversed'],
+  withdrawal: ['withdrawal_requested', 'withdrawal_confirmed', 'withdrawal_failed', 'withdrawal_reversed'],
+  balance: ['balance_credited', 'balance_debited'],
+  casino: ['bet_placed', 'bet_settled', 'bet_won', 'bet_lost', 'bet_voided'],
+  sport: ['sport_bet_placed', 'sport_bet_settled', 'sport_cashout', 'sport_bet_voided', 'sport_bet_reopened'],
+} as const satisfies Record<string, readonly EventName[]>;
 
-export type CasinoEvent = (typeof CASINO)[number];
-export type SportEvent = (typeof SPORT)[number];
-export type MoneyEvent = (typeof TRANSACTIONS)[number] | CasinoEvent | SportEvent;
+export type MoneyKind = keyof typeof KINDS;
 export type BetKind = 'casino' | 'sport';
+export type MoneyEvent = (typeof KINDS)[MoneyKind][number];
 
 /** The order of the ledger's keys, in which all writers lock rows. */
 export function byLedgerKey(a: LedgerRow, b: LedgerRow): number {
@@ -68,12 +78,19 @@ export function byLedgerKey(a: LedgerRow, b: LedgerRow): number {
   return a.reference === b.reference ? a.ordinal - b.ordinal : a.reference < b.reference ? -1 : 1;
 }
 
-/** Every event that can have a ledger row. */
-export const MONEY_EVENTS: readonly MoneyEvent[] = [...TRANSACTIONS, ...CASINO, ...SPORT];
+const kinds = new Map<string, MoneyKind>(
+  Object.entries(KINDS).flatMap(([kind, events]) =>
+    events.map((event) => [event, kind as MoneyKind] as const),
+  ),
+);
 
-const transactionEvents = new Set<string>(TRANSACTIONS);
-const casinoEvents = new Set<string>(CASINO);
-const sportEvents = new Set<string>(SPORT);
+/** Every event that can have a ledger row. */
+export const MONEY_EVENTS = [...kinds.keys()] as readonly MoneyEvent[];
+
+/** The kind of money event; undefined for other events. */
+export function moneyKindOf(event: string): MoneyKind | undefined {
+  return kinds.get(event);
+}
 
 /** Whether a change of rates may change the base amounts of the row: those converted by a rate, and those without a known one. */
 export function isRestatable(
@@ -88,8 +105,8 @@ export function isRestatable(
 
 /** The kind of bet to which the event belongs; undefined for other events. */
 export function betKindOf(event: string): BetKind | undefined {
-  if (casinoEvents.has(event)) return 'casino';
-  return sportEvents.has(event) ? 'sport' : undefined;
+  const kind = moneyKindOf(event);
+  return kind === 'casino' || kind === 'sport' ? kind : undefined;
 }
 
 /**
@@ -102,21 +119,28 @@ export function claimOf(
   properties: Record<string, unknown>,
   occurred_at_ms: number,
 ): Claim | undefined {
-  const isBet = betKindOf(event) !== undefined;
-  if (!isBet && !transactionEvents.has(event)) return undefined;
-  const reference = properties[isBet ? 'bet_id' : 'transaction_id'];
+  if (moneyKindOf(event) === undefined) return undefined;
+  const reference = properties[betKindOf(event) === undefined ? 'transaction_id' : 'bet_id'];
   if (typeof reference !== 'string') return undefined;
   const known = definitionOf(event)?.properties ?? {};
   const read = (name: string) => (Object.hasOwn(known, name) ? properties[name] : undefined);
-  const currency = read('currency');
+  const readText = (name: string) => {
+    const value = read(name);
+    return typeof value === 'string' ? value : null;
+  };
+  const movement_id = readText(isReversal(event) ? 'reversal_id' : 'movement_id');
   return {
     reference,
     event: event as MoneyEvent,
-    occurrence: occurrenceOf(event, occurred_at_ms),
-    currency: typeof currency === 'string' ? currency : null,
+    occurrence: occurrenceOf(event, movement_id, occurred_at_ms),
+    movement_id,
+    currency: readText('currency'),
     amount: moneyOf(read('amount')),
     // The event of a lost bet has no payout: it is 0.
     payout: event === 'bet_lost' ? 0n : moneyOf(read('payout')),
+    bonus_stake: moneyOf(read('bonus_stake')),
+    bonus_payout: moneyOf(read('bonus_payout')),
+    reason: moneyKindOf(event) === 'balance' ? readText('reason') : null,
   };
 }
 
@@ -126,17 +150,24 @@ export function claimOf(
  */
 export function isAlwaysInLedger(event: string, property: 'amount' | 'payout'): boolean {
   const { required = [], properties = {} } = definitionOf(event) ?? {};
-  if (betKindOf(event) === undefined && !transactionEvents.has(event)) return false;
+  if (moneyKindOf(event) === undefined) return false;
   if (event === 'bet_lost') return property === 'payout';
   return Object.hasOwn(properties, property) && required.includes('currency');
 }
 
 /**
- * What tells money events of one name and reference apart. The outcome of a sport bet may be corrected: each correction,
- * by its event time in milliseconds, is an event of its own. All others happen once: 0.
+ * What tells money events of one name, reference and movement apart. The outcome of a sport bet and a reversal may be
+ * corrected: each correction, by its event time in milliseconds, is an event of its own. All others happen once: 0.
  */
-export function occurrenceOf(event: string, occurred_at_ms: number): number {
-  return sportEvents.has(event) && event !== 'sport_bet_placed' ? occurred_at_ms : 0;
+export function occurrenceOf(event: string, movement_id: string | null, occurred_at_ms: number): number {
+  if (isReversal(event)) return occurred_at_ms;
+  const is_outcome = moneyKindOf(event) === 'sport' && event !== 'sport_bet_placed' && movement_id === null;
+  return is_outcome ? occurred_at_ms : 0;
+}
+
+/** Whether the event takes back a part of a deposit or a withdrawal. */
+function isReversal(event: string): boolean {
+  return event === 'deposit_reversed' || event === 'withdrawal_reversed';
 }
 
 const DIGITS = /^[0-9]{1,38}$/;
@@ -172,38 +203,67 @@ export function sentMoneyOf({ currency, amount, payout }: Record<string, unknown
 
 export type ClaimVerdict = 'new' | 'duplicate' | 'conflict';
 
+/** Events that say nothing but their key. */
+const WITHOUT_CONTENT: ReadonlySet<string> = new Set<MoneyEvent>([
+  'bet_voided',
+  'sport_bet_voided',
+  'sport_bet_reopened',
+]);
+
 /**
- * Judges a claim against all rows of the same reference. The first row of a key counts. A claim with the same key,
- * content and player is a duplicate; with the same key and another content or player it is a conflict. So is a
- * settlement of a casino bet whose payout differs from an earlier settlement's.
+ * Judges a claim against all rows of the same reference (`feeds.md` 2). The first row of a key counts. A claim with the
+ * same key, content and player is a duplicate; with the same key and another content or player it is a conflict. So is a
+ * settlement of a casino bet whose payout differs from an earlier one's, and a reversal in another currency than its
+ * original.
  */
 export function judgeClaim(
   claim: Claim,
   player_id: string | undefined,
   rows: readonly LedgerRow[],
 ): ClaimVerdict {
+  const original = isReversal(claim.event) ? rows.find((row) => isOriginalOf(row, claim)) : undefined;
+  if (original !== undefined && original.currency !== claim.currency) return 'conflict';
   for (const row of rows) {
-    if (row.event === claim.event && row.occurrence === claim.occurrence) {
-      return sameContent(row, claim) && row.player_id === player_id ? 'duplicate' : 'conflict';
-    }
+    if (!hasSameKey(row, claim)) continue;
+    if (WITHOUT_CONTENT.has(claim.event)) return 'duplicate';
+    return sameContent(row, claim) && row.player_id === player_id ? 'duplicate' : 'conflict';
   }
-  if (!isCasinoSettlement(claim.event)) return 'new';
+  if (!isSettlement(claim)) return 'new';
   // A transaction may have the same reference: only settlements can contradict a settlement.
-  const contradicted = rows.some((row) => isCasinoSettlement(row.event) && !samePayout(row, claim));
-  return contradicted ? 'conflict' : 'new';
+  return rows.some((row) => isSettlement(row) && !samePayout(row, claim)) ? 'conflict' : 'new';
 }
 
-type Content = Pick<Claim, 'amount' | 'payout' | 'currency'>;
+function isOriginalOf({ event }: Pick<Claim, 'event'>, reversal: Pick<Claim, 'event'>): boolean {
+  return event === (reversal.event === 'deposit_reversed' ? 'deposit_confirmed' : 'withdrawal_confirmed');
+}
 
-function sameContent(a: Content, b: Content): boolean {
-  return a.amount === b.amount && a.payout === b.payout && a.currency === b.currency;
+/** The currency of a reversal is a part of its key: one in another currency, which came first, is no earlier one of it. */
+function hasSameKey(a: Claim, b: Claim): boolean {
+  return (
+    a.event === b.event &&
+    a.movement_id === b.movement_id &&
+    a.occurrence === b.occurrence &&
+    (!isReversal(a.event) || a.currency === b.currency)
+  );
+}
+
+function sameContent(a: Claim, b: Claim): boolean {
+  return (
+    a.amount === b.amount &&
+    a.payout === b.payout &&
+    a.currency === b.currency &&
+    a.bonus_stake === b.bonus_stake &&
+    a.bonus_payout === b.bonus_payout &&
+    a.reason === b.reason
+  );
 }
 
 /** Payouts of 0 are the same in every currency. */
-function samePayout(a: Content, b: Content): boolean {
+function samePayout(a: Claim, b: Claim): boolean {
   return a.payout === b.payout && (a.payout === 0n || a.currency === b.currency);
 }
 
-function isCasinoSettlement(event: MoneyEvent): boolean {
-  return casinoEvents.has(event) && event !== 'bet_placed';
+/** A statement about the payout of a whole casino bet. */
+function isSettlement({ event, movement_id }: Pick<Claim, 'event' | 'movement_id'>): boolean {
+  return (event === 'bet_settled' || event === 'bet_won' || event === 'bet_lost') && movement_id === null;
 }

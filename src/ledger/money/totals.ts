@@ -1,11 +1,13 @@
-import type { LedgerRow } from './ledger.ts';
-
 /** The columns of `player_totals` that are sums; GGR is always total_wagered − total_won and not stored. */
 export const SUMS = [
   'total_deposited',
   'total_withdrawn',
   'total_wagered',
   'total_won',
+  'total_bonus_wagered',
+  'total_bonus_won',
+  'total_credited',
+  'total_debited',
   'bet_count',
   'session_count',
   'pending_conversions',
@@ -37,6 +39,10 @@ export class TotalsAccumulator {
         total_withdrawn: 0n,
         total_wagered: 0n,
         total_won: 0n,
+        total_bonus_wagered: 0n,
+        total_bonus_won: 0n,
+        total_credited: 0n,
+        total_debited: 0n,
         bet_count: 0n,
         session_count: 0n,
         pending_conversions: 0n,
@@ -45,13 +51,4 @@ export class TotalsAccumulator {
     }
     return sums;
   }
-}
-
-/** What a deposit or withdrawal adds to its player's totals: only confirmed ones count. */
-export function transactionEffect({ event, player_id, base_amount }: LedgerRow): TotalsDelta | undefined {
-  if (event !== 'deposit_confirmed' && event !== 'withdrawal_confirmed') return undefined;
-  if (base_amount === null) return { player_id, pending_conversions: 1n };
-  return event === 'deposit_confirmed'
-    ? { player_id, total_deposited: base_amount }
-    : { player_id, total_withdrawn: base_amount };
 }
