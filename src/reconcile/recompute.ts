@@ -1,6 +1,6 @@
-import { betEffect } from '../ledger/money/bets.ts';
-import { SUMS, transactionEffect, type TotalsDelta } from '../ledger/money/totals.ts';
-import { betKindOf, type BetKind, type LedgerRow } from '../ledger/money/ledger.ts';
+import { byKind, effectOf } from '../ledger/money/counting.ts';
+import { SUMS, type TotalsDelta } from '../ledger/money/totals.ts';
+import type { LedgerRow } from '../ledger/money/ledger.ts';
 import type { Sum } from './sums-queries.ts';
 
 /**
@@ -32,18 +32,12 @@ export class LedgerRecomputation {
     this.#add(row, row.player_id, row.event, 'sum_payout', row.base_payout ?? 0n);
   }
 
-  /** Adds the contribution of the rows of the last reference: a bet is computed from all its rows, of all players. */
+  /** Adds the contribution of the rows of the last reference: a reference is computed from all its rows, of all players. */
   finish(): void {
-    const bets: Record<BetKind, LedgerRow[]> = { casino: [], sport: [] };
-    for (const row of this.#reference) {
-      const kind = betKindOf(row.event);
-      if (kind === undefined) this.#addDelta(row, transactionEffect(row));
-      else bets[kind].push(row);
-    }
-    for (const kind of ['casino', 'sport'] as const) {
-      const [first] = bets[kind];
+    for (const [kind, rows] of byKind(this.#reference)) {
+      const [first] = rows;
       if (first === undefined) continue;
-      for (const delta of betEffect(kind, bets[kind]).deltas) this.#addDelta(first, delta);
+      for (const delta of effectOf(kind, rows).deltas) this.#addDelta(first, delta);
     }
     this.#reference = [];
   }
@@ -55,8 +49,7 @@ export class LedgerRecomputation {
     return sums;
   }
 
-  #addDelta(of: LedgerRow, delta: TotalsDelta | undefined): void {
-    if (delta === undefined) return;
+  #addDelta(of: LedgerRow, delta: TotalsDelta): void {
     for (const sum of SUMS) this.#add(of, delta.player_id, '', sum, delta[sum] ?? 0n);
   }
 

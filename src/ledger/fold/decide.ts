@@ -2,10 +2,18 @@ import { isActivity } from '../../ingest/events/catalogue.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import { moneyOnly } from '../../ingest/events/money-only.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { betEffect, stakesDiffer } from '../money/bets.ts';
-import { TotalsAccumulator, transactionEffect, type TotalsDelta } from '../money/totals.ts';
-import { exceeds64Bits, inBase, type BaseMoney, type Conversions } from '../money/conversion.ts';
-import { betKindOf, isRestatable, judgeClaim, type BetKind, type LedgerRow } from '../money/ledger.ts';
+import { stakesDiffer } from '../money/bets.ts';
+import { effectOf } from '../money/counting.ts';
+import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
+import { exceeds64Bits, inBase, scalesOf, type BaseMoney, type Conversions } from '../money/conversion.ts';
+import {
+  contentOf,
+  isRestatable,
+  judgeClaim,
+  moneyKindOf,
+  type LedgerRow,
+  type MoneyKind,
+} from '../money/ledger.ts';
 import { addChange, statusChangeOf, type StatusChange } from './status-events.ts';
 import {
   type Decision,
@@ -34,8 +42,8 @@ interface DecideOptions {
   partition: number;
 }
 
-interface TouchedBet extends ProjectRef {
-  kind: BetKind;
+interface TouchedReference extends ProjectRef {
+  kind: MoneyKind;
   rows: LedgerRow[];
   /** How many of the rows were in the ledger before this batch. */
   rows_before: number;
@@ -61,7 +69,7 @@ class Decider {
   #options: DecideOptions;
   #new_players = new Map<string, NewPlayer>();
   #ledger_rows: LedgerRow[] = [];
-  #touched_bets = new Map<string, TouchedBet>();
+  #touched = new Map<string, TouchedReference>();
   #totals = new TotalsAccumulator();
   /** player_id → first and last event times, and the last of own activity; has every player whose totals row the batch writes. */
   #seen = new Map<string, ProjectRef & Seen>();
@@ -79,7 +87,7 @@ class Decider {
 
   decide(events: readonly FoldEvent[]): Decision {
     for (const event of events) this.#take(event);
-    const { relied_on, stake_mismatches } = this.#settleBets();
+    const { relied_on, stake_mismatches } = this.#settle();
     return {
       effects: {
         new_players: [...this.#new_players.values()],
@@ -148,16 +156,13 @@ class Decider {
     return {
       tenant_id,
       project_id,
-      reference: claim.reference,
+      ...contentOf(claim),
       ordinal: this.#rowsOf(claim.reference_key).length,
-      event: claim.event,
-      occurrence: claim.occurrence,
       player_id,
       occurred_at_ms: event.occurred_at_ms,
-      currency: claim.currency,
-      amount: claim.amount,
-      payout: claim.payout,
+      detail_hash: 0n,
       ...inBase(claim, conversion),
+      scales: scalesOf(conversion),
       ingestion_id,
       event_index: index,
       log_partition: this.#options.partition,
@@ -175,49 +180,44 @@ class Decider {
     return rows;
   }
 
-  /** Adds a new ledger row. A transaction changes the totals at once, a bet at the end of the batch. */
-  #book({ reference_key, bet: betOfClaim }: FoldClaim, row: LedgerRow): void {
+  /** Adds a new ledger row. It changes the totals at the end of the batch. */
+  #book({ reference_key, kind, kind_key }: FoldClaim, row: LedgerRow): void {
     this.#ledger_rows.push(row);
     const rows = this.#rowsOf(reference_key);
-    if (betOfClaim !== undefined) {
-      const { kind, key } = betOfClaim;
-      let bet = this.#touched_bets.get(key);
-      if (bet === undefined) {
-        const before = rows.filter((other) => betKindOf(other.event) === kind);
-        const { tenant_id, project_id } = row;
-        bet = { tenant_id, project_id, kind, rows: before, rows_before: before.length };
-        this.#touched_bets.set(key, bet);
-      }
-      bet.rows.push(row);
-    } else {
-      const delta = transactionEffect(row);
-      if (delta !== undefined) this.#totals.add(delta);
+    let touched = this.#touched.get(kind_key);
+    if (touched === undefined) {
+      const before = rows.filter((other) => moneyKindOf(other.event) === kind);
+      const { tenant_id, project_id } = row;
+      touched = { tenant_id, project_id, kind, rows: before, rows_before: before.length };
+      this.#touched.set(kind_key, touched);
     }
+    touched.rows.push(row);
     rows.push(row);
   }
 
-  /** For each touched bet, adds what it contributes now and subtracts what it contributed before the batch. */
-  #settleBets(): { relied_on: LedgerRow[]; stake_mismatches: number } {
+  /** For each touched reference, adds what it counts now and subtracts what it counted before the batch. */
+  #settle(): { relied_on: LedgerRow[]; stake_mismatches: number } {
     let stake_mismatches = 0;
     const relied_on: LedgerRow[] = [];
-    for (const bet of this.#touched_bets.values()) {
-      const before = bet.rows.slice(0, bet.rows_before);
+    for (const touched of this.#touched.values()) {
+      const { kind, rows, rows_before } = touched;
+      const before = rows.slice(0, rows_before);
       if (before.length > 0) {
-        for (const delta of betEffect(bet.kind, before).deltas) this.#addFor(bet, delta, -1n);
+        for (const delta of effectOf(kind, before).deltas) this.#addFor(touched, delta, -1n);
         for (const row of before) if (isRestatable(row)) relied_on.push(row);
       }
-      for (const delta of betEffect(bet.kind, bet.rows).deltas) this.#addFor(bet, delta, 1n);
-      if (stakesDiffer(bet.rows) && !stakesDiffer(before)) stake_mismatches++;
+      for (const delta of effectOf(kind, rows).deltas) this.#addFor(touched, delta, 1n);
+      if (stakesDiffer(rows) && !stakesDiffer(before)) stake_mismatches++;
     }
     return { relied_on, stake_mismatches };
   }
 
   /**
-   * Adds a bet's delta and touches its player: a bet can change totals of a player that no event of this batch names.
+   * Adds a delta and touches its player: a reference can change totals of a player that no event of this batch names.
    */
-  #addFor(bet: TouchedBet, delta: TotalsDelta, sign: 1n | -1n): void {
+  #addFor(of: TouchedReference, delta: TotalsDelta, sign: 1n | -1n): void {
     this.#totals.add(delta, sign);
-    this.#touch(bet, delta.player_id);
+    this.#touch(of, delta.player_id);
   }
 
   /** Has the player's totals row updated, even by nothing: the update finds no row when the player was merged away. */

@@ -1,10 +1,10 @@
 import type { AcceptedEvent, DeadLetterReason } from '../../ingest/events/envelope.ts';
 import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../platform/timestamp.ts';
 import {
-  betKindOf,
+  moneyKindOf,
   claimOf,
   sentMoneyOf,
-  type BetKind,
+  type MoneyKind,
   type Claim,
   type SentMoney,
 } from '../money/ledger.ts';
@@ -40,8 +40,9 @@ export interface Identity {
 /** A claim with the keys under which the snapshot has its rows. */
 export interface FoldClaim extends Claim {
   reference_key: string;
-  /** Undefined for deposits and withdrawals. */
-  bet: { kind: BetKind; key: string } | undefined;
+  kind: MoneyKind;
+  /** The rows of one kind and one reference count together. */
+  kind_key: string;
 }
 
 /** A record that the fold rejects, with the reason. */
@@ -125,9 +126,11 @@ function foldClaimOf(
 ): FoldClaim | undefined {
   const claim = claimOf(event.event, properties, occurred_at_ms) as FoldClaim | undefined;
   if (claim === undefined) return undefined;
-  const kind = betKindOf(claim.event);
+  const kind = moneyKindOf(claim.event);
+  if (kind === undefined) return undefined;
+  claim.kind = kind;
   claim.reference_key = referenceKey(project_id, claim.reference);
-  claim.bet = kind && { kind, key: betKey(project_id, kind, claim.reference) };
+  claim.kind_key = `${kind}:${claim.reference_key}`;
   return claim;
 }
 
@@ -141,10 +144,6 @@ export function anonymousIdentityKey(project_id: string, anonymous_id: string): 
 
 export function referenceKey(project_id: string, reference: string): string {
   return `${project_id}:${reference}`;
-}
-
-function betKey(project_id: string, kind: BetKind, bet_id: string): string {
-  return `${kind}:${project_id}:${bet_id}`;
 }
 
 const KYC_KINDS: Partial<Record<EventName, KycKind>> = {

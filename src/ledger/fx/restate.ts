@@ -1,10 +1,10 @@
 import { readThresholds } from '../tier-thresholds/queries.ts';
 import { readLedger } from '../fold/read-queries.ts';
 import { referenceKey } from '../fold/fold-event.ts';
-import { betEffect } from '../money/bets.ts';
-import { TotalsAccumulator, transactionEffect } from '../money/totals.ts';
+import { effectOf } from '../money/counting.ts';
+import { TotalsAccumulator } from '../money/totals.ts';
 import { inBase } from '../money/conversion.ts';
-import { betKindOf, type LedgerRow } from '../money/ledger.ts';
+import { moneyKindOf, type LedgerRow, type MoneyKind } from '../money/ledger.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
@@ -142,21 +142,18 @@ async function restate(tx: Tx, stale: readonly StaleRow[], { clock }: Pick<Deps,
 function totalsOf(changed: readonly Restatement[], ledger: ReadonlyMap<string, LedgerRow[]>) {
   const totals = new TotalsAccumulator();
   const restated = new Map(changed.map(({ row, money }) => [row, { ...row, ...money }]));
-  const bets = new Map<string, LedgerRow[]>();
+  const touched = new Map<string, { kind: MoneyKind; rows: LedgerRow[] }>();
   for (const { row } of changed) {
-    const kind = betKindOf(row.event);
-    if (kind === undefined) {
-      addDifference(totals, [transactionEffect(row)], [transactionEffect(restated.get(row) ?? row)]);
-      continue;
-    }
+    const kind = moneyKindOf(row.event);
+    if (kind === undefined) continue;
     const key = referenceKey(row.project_id, row.reference);
-    const rows = (ledger.get(key) ?? []).filter((other) => betKindOf(other.event) === kind);
-    bets.set(`${kind} ${key}`, rows);
+    const rows = (ledger.get(key) ?? []).filter((other) => moneyKindOf(other.event) === kind);
+    touched.set(`${kind} ${key}`, { kind, rows });
   }
-  for (const [key, rows] of bets) {
-    const kind = key.startsWith('casino ') ? 'casino' : 'sport';
+  for (const { kind, rows } of touched.values()) {
     const after = rows.map((row) => restated.get(row) ?? row);
-    addDifference(totals, betEffect(kind, rows).deltas, betEffect(kind, after).deltas);
+    for (const delta of effectOf(kind, rows).deltas) totals.add(delta, -1n);
+    for (const delta of effectOf(kind, after).deltas) totals.add(delta);
   }
   const row_of_player = new Map(changed.map(({ row }) => [row.player_id, row]));
   return [...totals.byPlayer].flatMap(([player_id, sums]) => {
@@ -165,13 +162,6 @@ function totalsOf(changed: readonly Restatement[], ledger: ReadonlyMap<string, L
     if (row === undefined) return [];
     return [{ tenant_id: row.tenant_id, project_id: row.project_id, player_id, sums }];
   });
-}
-
-type Deltas = readonly (Parameters<TotalsAccumulator['add']>[0] | undefined)[];
-
-function addDifference(totals: TotalsAccumulator, before: Deltas, after: Deltas): void {
-  for (const delta of before) if (delta !== undefined) totals.add(delta, -1n);
-  for (const delta of after) if (delta !== undefined) totals.add(delta);
 }
 
 function isEqual(row: LedgerRow, money: Restatement['money']): boolean {

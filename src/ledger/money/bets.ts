@@ -194,6 +194,18 @@ function notCounted(
   return new Map(of_money.map((row) => [row, why(row)]));
 }
 
+/** Whether the placed and the settled stake of a bet are known and differ. The placed one counts; a metric shows it. */
+export function stakesDiffer(rows: readonly LedgerRow[]): boolean {
+  const placed = rows.find((row) => row.event === 'bet_placed' || row.event === 'sport_bet_placed');
+  const settled = rows.find((row) => row.event === 'bet_settled') ?? settledStake(rows);
+  return (
+    placed !== undefined &&
+    settled !== undefined &&
+    !hasMovement(rows, 'bet_placed') &&
+    (placed.amount !== settled.amount || placed.currency !== settled.currency)
+  );
+}
+
 /** The settlement with a stake that is the latest by event time. */
 function settledStake(rows: readonly LedgerRow[]): LedgerRow | undefined {
   return rows

@@ -51,6 +51,13 @@ export interface BaseMoney {
   rate: Rate | null;
 }
 
+/** The decimal places of both currencies, where a rate converts. */
+export function scalesOf(conversion: Conversions): { from_scale: number; to_scale: number } | null {
+  if (conversion === undefined || conversion === 'same') return null;
+  const { from_scale, to_scale } = conversion;
+  return { from_scale, to_scale };
+}
+
 /** Converts the amounts of a money event and their bonus parts to the base currency. */
 export function inBase(
   { amount, payout, bonus_stake = null, bonus_payout = null }: Omit<Money, 'currency'>,
