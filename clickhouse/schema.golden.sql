@@ -36,6 +36,12 @@ CREATE TABLE default.events
     `event_index` UInt16,
     `base_amount` Nullable(Int64),
     `base_payout` Nullable(Int64),
+    `base_bonus_stake` Nullable(Int64),
+    `base_bonus_payout` Nullable(Int64),
+    `stake_counted` Int64 DEFAULT 0,
+    `payout_counted` Int64 DEFAULT 0,
+    `bonus_stake_counted` Int64 DEFAULT 0,
+    `bonus_payout_counted` Int64 DEFAULT 0,
     `properties` String CODEC(ZSTD(1)),
     `revision` UInt64 DEFAULT 0
 )
@@ -55,6 +61,12 @@ CREATE TABLE default.events_by_player
     `event_index` UInt16,
     `base_amount` Nullable(Int64),
     `base_payout` Nullable(Int64),
+    `base_bonus_stake` Nullable(Int64),
+    `base_bonus_payout` Nullable(Int64),
+    `stake_counted` Int64 DEFAULT 0,
+    `payout_counted` Int64 DEFAULT 0,
+    `bonus_stake_counted` Int64 DEFAULT 0,
+    `bonus_payout_counted` Int64 DEFAULT 0,
     `properties` String CODEC(ZSTD(1)),
     `revision` UInt64 DEFAULT 0
 )
@@ -74,6 +86,12 @@ CREATE MATERIALIZED VIEW default.events_to_events_by_player TO default.events_by
     `event_index` UInt16,
     `base_amount` Nullable(Int64),
     `base_payout` Nullable(Int64),
+    `base_bonus_stake` Nullable(Int64),
+    `base_bonus_payout` Nullable(Int64),
+    `stake_counted` Int64,
+    `payout_counted` Int64,
+    `bonus_stake_counted` Int64,
+    `bonus_payout_counted` Int64,
     `properties` String,
     `revision` UInt64
 )
@@ -241,7 +259,12 @@ CREATE TABLE default.players
     `total_withdrawn` Int64,
     `total_wagered` Int64,
     `total_won` Int64,
+    `total_bonus_wagered` Int64 DEFAULT 0,
+    `total_bonus_won` Int64 DEFAULT 0,
+    `total_credited` Int64 DEFAULT 0,
+    `total_debited` Int64 DEFAULT 0,
     `ggr` Int64,
+    `ngr` Int128 DEFAULT ggr,
     `bet_count` Int64,
     `session_count` Int64,
     `created_at` DateTime64(3, 'UTC'),

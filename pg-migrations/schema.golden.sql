@@ -4,7 +4,7 @@ create type bet_kind as enum ('casino', 'sport');
 
 create type bet_status as enum ('placed', 'settled', 'voided', 'cashed_out');
 
-create type money_event as enum ('deposit_initiated', 'deposit_confirmed', 'deposit_failed', 'withdrawal_requested', 'withdrawal_confirmed', 'withdrawal_failed', 'bet_placed', 'bet_settled', 'bet_won', 'bet_lost', 'sport_bet_placed', 'sport_bet_settled', 'sport_cashout', 'sport_bet_voided');
+create type money_event as enum ('deposit_initiated', 'deposit_confirmed', 'deposit_failed', 'withdrawal_requested', 'withdrawal_confirmed', 'withdrawal_failed', 'bet_placed', 'bet_settled', 'bet_won', 'bet_lost', 'sport_bet_placed', 'sport_bet_settled', 'sport_cashout', 'sport_bet_voided', 'bet_voided', 'sport_bet_reopened', 'deposit_reversed', 'withdrawal_reversed', 'balance_credited', 'balance_debited');
 
 CREATE OR REPLACE FUNCTION public.add_message_stages()
  RETURNS trigger
@@ -1461,6 +1461,13 @@ create table public.ledger (
   amount numeric(38,0),
   payout numeric(38,0),
   rate numeric,
+  movement_id text,
+  reason text,
+  bonus_stake numeric(38,0),
+  bonus_payout numeric(38,0),
+  base_bonus_stake bigint,
+  base_bonus_payout bigint,
+  detail_hash bigint,
   constraint ledger_pkey PRIMARY KEY (project_no, reference, ordinal)
 );
 CREATE INDEX ledger_by_rate ON public.ledger USING btree (project_no, currency, occurred_at, reference, ordinal) WHERE ((rate IS NOT NULL) OR ((amount IS NOT NULL) AND (base_amount IS NULL)) OR ((payout IS NOT NULL) AND (base_payout IS NULL)));
@@ -1485,6 +1492,8 @@ create table public.ledger_adjustments (
   rate_is_inverse boolean,
   adjusted_at timestamp with time zone not null,
   ordinal integer not null,
+  base_bonus_stake bigint,
+  base_bonus_payout bigint,
   constraint ledger_adjustments_pkey PRIMARY KEY (tenant_id, project_id, adjustment_id)
 );
 CREATE INDEX ledger_adjustments_by_row ON public.ledger_adjustments USING btree (tenant_id, project_id, reference, ordinal);
@@ -1810,6 +1819,10 @@ create table public.player_totals (
   changed_xid xid8 not null default pg_current_xact_id(),
   last_active_at timestamp with time zone default '-infinity'::timestamp with time zone,
   tier_demoted_at timestamp with time zone,
+  total_bonus_wagered bigint not null default 0,
+  total_bonus_won bigint not null default 0,
+  total_credited bigint not null default 0,
+  total_debited bigint not null default 0,
   constraint player_totals_pkey PRIMARY KEY (player_id, tenant_id, project_id)
 ) with (fillfactor=80);
 CREATE INDEX player_totals_by_change ON public.player_totals USING btree (changed_xid, player_id);

@@ -12,11 +12,15 @@ import {
   tryLockAsRewriter,
   writeAliases,
   type Correction,
-  type EventLine,
+  type EventLineKey,
 } from '../../src/analytics/correction-queries.ts';
+import { EVENT_MONEY, type EventMoney } from '../../src/ingest/events/envelope.ts';
 import { rateEvents } from '../../src/engage/triggers/unrated-queries.ts';
+import { referenceKey } from '../../src/ledger/fold/fold-event.ts';
+import { readLedger } from '../../src/ledger/fold/read-queries.ts';
+import { countsOf, eventMoneyOf } from '../../src/ledger/money/counting.ts';
 import { newId } from '../../src/platform/ids.ts';
-import type { Session } from '../../src/platform/postgres/port.ts';
+import type { Session, Tx } from '../../src/platform/postgres/port.ts';
 import { requireLocks } from '../../src/platform/postgres/session-locks.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import { EVERYTHING, readOfEvent } from '../../src/segments/dependencies.ts';
@@ -32,6 +36,8 @@ const REWRITE_AFTER_MS = 30_000;
 const CATCH_UP_MS = 60_000;
 /** While there are corrections, merges are rewritten only this long after the last rewrite, which may be as long. */
 const CORRECTIONS_FIRST_MS = 600_000;
+/** The amounts of an event that segments read. */
+const VALUES = ['base_amount', 'base_payout', 'base_bonus_stake', 'base_bonus_payout'] as const;
 /** ClickHouse's code for a statement over its time limit. */
 const TIMED_OUT = '159';
 
@@ -127,11 +133,11 @@ async function correctEvents(
   if (corrections.length === 0) return false;
   // The rows to correct must be in ClickHouse: the fold may have written them to Postgres only a moment ago.
   await waitUntilInClickHouse(platform, platform.clock.now_ms() + CATCH_UP_MS, stop);
-  const rows = await writeCorrections(platform, session, corrections);
-  const changed = rows.map((row) => ({ ...row, reads: readOfEvent(row.event) }));
+  const present = await readPresentMoney(platform.postgres.service, corrections);
+  const changed = await writeCorrections(platform, session, present);
   await session.begin(async (tx) => {
     await markDirty(tx, changed, new Date(platform.clock.now_ms()));
-    await rateEvents(tx, corrections);
+    await rateEvents(tx, present);
     await deleteCorrections(
       tx,
       corrections.map(({ correction_id }) => correction_id),
@@ -140,36 +146,58 @@ async function correctEvents(
   return true;
 }
 
+/** An event with the money that the ledger has of it now. */
+interface PresentMoney extends EventLineKey, EventMoney {
+  /** Whether a rate has converted it; 0 needs none. */
+  is_rated: boolean;
+}
+
+/** What the ledger says now of the events of these rows: a row may count less because of others of its reference. */
+async function readPresentMoney(sql: Tx, corrections: readonly Correction[]): Promise<PresentMoney[]> {
+  const keyOf = ({ project_id, reference }: Correction) => referenceKey(project_id, reference);
+  const references = new Map(corrections.map((correction) => [keyOf(correction), correction]));
+  const ledger = await readLedger(sql, [...references.values()]);
+  const counts = new Map([...ledger.values()].flatMap((rows) => [...countsOf(rows)]));
+  return corrections.flatMap((correction) => {
+    const row = ledger.get(keyOf(correction))?.find(({ ordinal }) => ordinal === correction.ordinal);
+    if (row === undefined) return [];
+    const { tenant_id, project_id, event, occurred_at_ms, ingestion_id, event_index } = row;
+    const key = { tenant_id, project_id, event, occurred_at_ms, ingestion_id, event_index };
+    return [{ ...key, ...eventMoneyOf(row, counts.get(row)), is_rated: row.rate !== null }];
+  });
+}
+
+/** Writes the money of the events. Returns the players of those whose amounts changed: segments do not read what counts. */
 async function writeCorrections(
   { clickhouse, metrics, logger }: Platform,
   session: Session,
-  corrections: readonly Correction[],
-): Promise<EventLine[]> {
-  const wanted = new Map(corrections.map((c) => [`${c.ingestion_id} ${c.event_index}`, c]));
-  const rows = await readEventLines(clickhouse, corrections);
+  present: PresentMoney[],
+) {
+  const wanted = new Map(present.map((event) => [`${event.ingestion_id} ${event.event_index}`, event]));
+  const rows = await readEventLines(clickhouse, present);
   if (rows.length < wanted.size) {
     const missing = wanted.size - rows.length;
     logger.error({ missing }, 'ClickHouse lacks events that were restated: run reconcile with --repair');
   }
+  const changed: typeof rows = [];
   const lines = rows.map((row) => {
-    const { base_amount = null, base_payout = null } =
-      wanted.get(`${row.ingestion_id} ${row.event_index}`) ?? {};
-    const revision = String(BigInt(row.revision) + 1n);
+    const event = wanted.get(`${row.ingestion_id} ${row.event_index}`);
+    const money = Object.fromEntries(EVENT_MONEY.map((name) => [name, event?.[name]?.toString() ?? null]));
+    if (VALUES.some((name) => row[name] !== money[name])) changed.push(row);
     return JSON.stringify({
       ...row,
       // As numbers: in text, ClickHouse reads milliseconds before 2001 as seconds, and refuses those before 1970.
       occurred_at: Number(row.occurred_at),
       received_at: Number(row.received_at),
-      base_amount: base_amount?.toString() ?? null,
-      base_payout: base_payout?.toString() ?? null,
-      revision,
+      ...money,
+      revision: String(BigInt(row.revision) + 1n),
     });
   });
   // Each insert has a token of its own: a batch repeated after a crash writes the next revisions, no duplicates.
   await requireLocks(session);
   await clickhouse.insertLines('events', lines, newId());
   metrics.eventsCorrected.inc(lines.length);
-  return rows;
+  return changed.map((row) => ({ ...row, reads: readOfEvent(row.event) }));
 }
 
 /** Rewrites the rows of merged players to the survivors' ids, and then removes their aliases. */

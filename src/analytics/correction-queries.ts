@@ -67,30 +67,29 @@ export async function markMerges(
       and m.into_player_id = r.into_player_id`;
 }
 
-/** The event of a restated ledger row: its key in ClickHouse and its present base amounts. */
+/** A row of the ledger whose base amounts, or what it counts, changed after its event was emitted. */
 export interface Correction extends ProjectRef {
   correction_id: bigint;
-  event: string;
-  occurred_ms: bigint;
-  ingestion_id: string;
-  event_index: number;
-  base_amount: bigint | null;
-  base_payout: bigint | null;
-  /** Whether a rate has converted them; 0 needs none. */
-  is_rated: boolean;
+  reference: string;
+  ordinal: number;
 }
 
-/** The oldest corrections in the order in which the rows were restated. */
+/** The oldest corrections in the order in which they were queued. */
 export async function readCorrections(sql: Tx, limit: number): Promise<Correction[]> {
   return sql<Correction[]>`
-    select c.correction_id, c.tenant_id, c.project_id, l.event, epoch_ms(l.occurred_at) as occurred_ms, l.ingestion_id,
-      l.event_index, l.base_amount, l.base_payout, l.rate is not null as is_rated
-    from (select * from event_corrections order by correction_id limit ${limit}) c
-    join projects p using (tenant_id, project_id)
-    cross join lateral (
-      select * from ledger l where l.project_no = p.project_no and l.reference = c.reference
-        and l.ordinal = c.ordinal offset 0) l
-    order by c.correction_id`;
+    select correction_id, tenant_id, project_id, reference, ordinal from event_corrections
+    order by correction_id limit ${limit}`;
+}
+
+/** Has the rows' events written anew with what the ledger says then. In the transaction that changes it. */
+export async function queueCorrections(
+  tx: Tx,
+  rows: readonly Omit<Correction, 'correction_id'>[],
+): Promise<void> {
+  await tx`
+    insert into event_corrections (tenant_id, project_id, reference, ordinal)
+    select tenant_id, project_id, reference, ordinal
+    from ${rowsOf(tx, 'r', rows, { ...PROJECT_KEY, reference: 'text', ordinal: 'integer' })}`;
 }
 
 export async function deleteCorrections(sql: Tx, ids: readonly bigint[]): Promise<void> {
@@ -154,14 +153,23 @@ export type EventLine = Record<string, unknown> & {
   revision: string;
 };
 
-/** The present rows in ClickHouse of the corrections' events. */
+/** What names an event in ClickHouse. */
+export interface EventLineKey extends ProjectRef {
+  event: string;
+  occurred_at_ms: number;
+  ingestion_id: string;
+  event_index: number;
+}
+
+/** The present rows in ClickHouse of these events. */
 export async function readEventLines(
   clickhouse: ClickHouse,
-  corrections: readonly Correction[],
+  events: readonly EventLineKey[],
 ): Promise<EventLine[]> {
   return clickhouse.query<EventLine>(
     `select tenant_id, project_id, event, player_id, toUnixTimestamp64Milli(e.occurred_at) as occurred_at,
       toUnixTimestamp64Milli(e.received_at) as received_at, ingestion_id, event_index, base_amount, base_payout,
+      base_bonus_stake, base_bonus_payout, stake_counted, payout_counted, bonus_stake_counted, bonus_payout_counted,
       properties, revision
     from events as e final
     where (e.tenant_id, e.project_id, e.event, e.occurred_at, e.ingestion_id, e.event_index) in (
@@ -169,12 +177,12 @@ export async function readEventLines(
       from (select arrayJoin(arrayZip({tenants:Array(UUID)}, {projects:Array(UUID)}, {events:Array(String)},
         {times:Array(Int64)}, {ingestions:Array(UUID)}, {indexes:Array(UInt16)})) as k))`,
     {
-      tenants: corrections.map((c) => c.tenant_id),
-      projects: corrections.map((c) => c.project_id),
-      events: corrections.map((c) => c.event),
-      times: corrections.map((c) => c.occurred_ms),
-      ingestions: corrections.map((c) => c.ingestion_id),
-      indexes: corrections.map((c) => c.event_index),
+      tenants: events.map((e) => e.tenant_id),
+      projects: events.map((e) => e.project_id),
+      events: events.map((e) => e.event),
+      times: events.map((e) => e.occurred_at_ms),
+      ingestions: events.map((e) => e.ingestion_id),
+      indexes: events.map((e) => e.event_index),
     },
   );
 }
@@ -209,10 +217,13 @@ export async function repointEvents(
     'rewrite-merged-events',
     `insert into events settings insert_deduplicate = 0
     select tenant_id, project_id, event, owner as player_id, occurred_at, newest.1 as received_at, ingestion_id,
-      event_index, newest.2 as base_amount, newest.3 as base_payout, newest.4 as properties, last_revision + 1 as revision
+      event_index, newest.2 as base_amount, newest.3 as base_payout, newest.4 as base_bonus_stake,
+      newest.5 as base_bonus_payout, newest.6 as stake_counted, newest.7 as payout_counted, newest.8 as bonus_stake_counted,
+      newest.9 as bonus_payout_counted, newest.10 as properties, last_revision + 1 as revision
     from (
       select tenant_id, project_id, event, owner, occurred_at, ingestion_id, event_index, max(revision) as last_revision,
-        argMax((received_at, base_amount, base_payout, properties), (revision, not is_former)) as newest
+        argMax((received_at, base_amount, base_payout, base_bonus_stake, base_bonus_payout, stake_counted, payout_counted,
+          bonus_stake_counted, bonus_payout_counted, properties), (revision, not is_former)) as newest
       from (
         select e.*, ${FORMER_INDEX} as former_index, former_index > 0 as is_former,
           if(is_former, arrayElement({survivors:Array(UUID)}, former_index), e.player_id) as owner

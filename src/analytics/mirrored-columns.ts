@@ -1,3 +1,4 @@
+import { NGR_SQL } from '../ledger/money/totals.ts';
 import { revisionSql } from './epoch-queries.ts';
 
 /** How Postgres and ClickHouse write a mirrored value as text, so that equal values are equal texts. */
@@ -33,7 +34,12 @@ export const MIRRORED = [
   { name: 'total_withdrawn', source: 't.total_withdrawn', kind: 'integer' },
   { name: 'total_wagered', source: 't.total_wagered', kind: 'integer' },
   { name: 'total_won', source: 't.total_won', kind: 'integer' },
+  { name: 'total_bonus_wagered', source: 't.total_bonus_wagered', kind: 'integer' },
+  { name: 'total_bonus_won', source: 't.total_bonus_won', kind: 'integer' },
+  { name: 'total_credited', source: 't.total_credited', kind: 'integer' },
+  { name: 'total_debited', source: 't.total_debited', kind: 'integer' },
   { name: 'ggr', source: 't.total_wagered - t.total_won', kind: 'integer' },
+  { name: 'ngr', source: NGR_SQL, kind: 'integer' },
   { name: 'bet_count', source: 't.bet_count', kind: 'integer' },
   { name: 'session_count', source: 't.session_count', kind: 'integer' },
   { name: 'created_at', source: 'p.created_at', kind: 'time' },

@@ -25,18 +25,6 @@ export async function storeReconciliations(
     on conflict (tenant_id) do update set ended_at = excluded.ended_at, differences = excluded.differences`;
 }
 
-/** The base currency of each tenant of these projects, by project_id. */
-export async function readBaseCurrencies(
-  sql: Tx,
-  projects: readonly ProjectRef[],
-): Promise<Map<string, string>> {
-  const rows = await sql<{ project_id: string; base_currency: string }[]>`
-    select r.project_id, t.base_currency
-    from ${rowsOf(sql, 'r', projects, PROJECT_KEY)}
-    join tenants t using (tenant_id)`;
-  return new Map(rows.map(({ project_id, base_currency }) => [project_id, base_currency]));
-}
-
 /** The survivors of those of the players that were merged. */
 export async function readSurvivors(
   sql: Tx,

@@ -37,7 +37,13 @@ export class LedgerRecomputation {
     for (const [kind, rows] of byKind(this.#reference)) {
       const [first] = rows;
       if (first === undefined) continue;
-      for (const delta of effectOf(kind, rows).deltas) this.#addDelta(first, delta);
+      const { deltas, counts } = effectOf(kind, rows);
+      for (const delta of deltas) this.#addDelta(first, delta);
+      for (const [row, { stake, payout, bonus_stake, bonus_payout }] of counts) {
+        this.#add(row, row.player_id, row.event, 'sum_stake_counted', stake);
+        this.#add(row, row.player_id, row.event, 'sum_payout_counted', payout);
+        this.#add(row, row.player_id, row.event, 'sum_bonus_counted', bonus_stake + bonus_payout);
+      }
     }
     this.#reference = [];
   }

@@ -10,13 +10,14 @@ import {
   type LedgerValues,
 } from '../ledger/money/ledger-queries.ts';
 import type { LedgerRow } from '../ledger/money/ledger.ts';
+import { SUMS, type Sum as TotalsSum } from '../ledger/money/totals.ts';
 
 /** Where a sum comes from: what the ledger adds up to, the totals in Postgres, or a table of ClickHouse. */
 export type SumSource = 'ledger' | 'totals' | 'events' | 'events_by_player';
 
 /**
  * A part of one sum of one player; parts of the same sum add up. `event` is empty for a total. Of an event `field` is
- * `count`, `sum_amount` or `sum_payout`: in the order of their names, the count comes first.
+ * `count`, `sum_amount`, `sum_payout`, or a sum of what it counts: in the order of their names, the count comes first.
  */
 export interface Sum extends ProjectRef {
   player_id: string;
@@ -41,16 +42,6 @@ export interface HeldTotals extends ProjectRef {
   player_id: string;
   totals: Record<string, bigint>;
 }
-
-const TOTALS = [
-  'total_deposited',
-  'total_withdrawn',
-  'total_wagered',
-  'total_won',
-  'bet_count',
-  'session_count',
-  'pending_conversions',
-] as const;
 
 /**
  * A page of the ledger in the order of its key, through all projects, or those of one tenant, and its last position;
@@ -115,8 +106,8 @@ export async function readTotalsPage(
   after: HeldTotals | undefined,
   limit: number,
 ): Promise<HeldTotals[]> {
-  const rows = await sql<(ProjectRef & { player_id: string } & Record<(typeof TOTALS)[number], bigint>)[]>`
-    select tenant_id, project_id, player_id, ${sql(TOTALS)} from player_totals
+  const rows = await sql<(ProjectRef & { player_id: string } & Record<TotalsSum, bigint>)[]>`
+    select tenant_id, project_id, player_id, ${sql(SUMS)} from player_totals
     where ${tenant_id === undefined ? sql`true` : sql`tenant_id = ${tenant_id}`} ${
       after === undefined
         ? sql``
@@ -206,13 +197,17 @@ export async function sumEvents(
     select tenant_id, project_id, player, event, tupleElement(sum, 1), '${of}', tupleElement(sum, 2)
     from (
       select tenant_id, project_id, ${survivorOf('e')} as player, event, toInt128(count()) as number,
-        sum(toInt128(ifNull(e.base_amount, 0))) as amount, sum(toInt128(ifNull(e.base_payout, 0))) as payout
+        sum(toInt128(ifNull(e.base_amount, 0))) as amount, sum(toInt128(ifNull(e.base_payout, 0))) as payout,
+        sum(toInt128(e.stake_counted)) as stake_counted, sum(toInt128(e.payout_counted)) as payout_counted,
+        sum(toInt128(e.bonus_stake_counted) + toInt128(e.bonus_payout_counted)) as bonus_counted
       from ${of === 'events' ? `(select * from events final where ${scope})` : eventsByPlayer(scope)} as e
       where (event not in ('deposit_failed', 'withdrawal_failed')
           or JSONType(properties, 'transaction_id') = 'String')
       group by tenant_id, project_id, player, event
     )
-    array join [('count', number), ('sum_amount', amount), ('sum_payout', payout)] as sum
+    array join [('count', number), ('sum_amount', amount), ('sum_payout', payout),
+      ('sum_stake_counted', stake_counted), ('sum_payout_counted', payout_counted),
+      ('sum_bonus_counted', bonus_counted)] as sum
     where tupleElement(sum, 2) != 0
     settings max_bytes_before_external_group_by = 1000000000`,
     tenant_id === undefined ? {} : { tenant_id },

@@ -26,6 +26,10 @@ export interface ExpectedPlayer {
   total_withdrawn: bigint;
   total_wagered: bigint;
   total_won: bigint;
+  total_bonus_wagered: bigint;
+  total_bonus_won: bigint;
+  total_credited: bigint;
+  total_debited: bigint;
   ggr: bigint;
   bet_count: bigint;
   session_count: bigint;
@@ -259,6 +263,10 @@ function emptySums(player: OraclePlayer): ExpectedPlayer {
     total_withdrawn: 0n,
     total_wagered: 0n,
     total_won: 0n,
+    total_bonus_wagered: 0n,
+    total_bonus_won: 0n,
+    total_credited: 0n,
+    total_debited: 0n,
     ggr: 0n,
     bet_count: 0n,
     session_count: player.sessions,

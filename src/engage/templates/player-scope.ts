@@ -24,7 +24,12 @@ export interface ScopePlayer {
   total_withdrawn: string;
   total_wagered: string;
   total_won: string;
+  total_bonus_wagered: string;
+  total_bonus_won: string;
+  total_credited: string;
+  total_debited: string;
   ggr: string;
+  ngr: string;
   bet_count: string;
   session_count: string;
   pending_conversions: string;
@@ -109,7 +114,12 @@ function ownFields(player: ScopePlayer): Record<string, unknown> {
     total_withdrawn: wholeNumber(player.total_withdrawn),
     total_wagered: wholeNumber(player.total_wagered),
     total_won: wholeNumber(player.total_won),
+    total_bonus_wagered: wholeNumber(player.total_bonus_wagered),
+    total_bonus_won: wholeNumber(player.total_bonus_won),
+    total_credited: wholeNumber(player.total_credited),
+    total_debited: wholeNumber(player.total_debited),
     ggr: wholeNumber(player.ggr),
+    ngr: wholeNumber(player.ngr),
     bet_count: wholeNumber(player.bet_count),
     session_count: wholeNumber(player.session_count),
     pending_conversions: wholeNumber(player.pending_conversions),
@@ -150,7 +160,12 @@ export const SYNTHETIC_PLAYER: ScopePlayer = {
   total_withdrawn: '80000',
   total_wagered: '1240000',
   total_won: '1150000',
+  total_bonus_wagered: '40000',
+  total_bonus_won: '30000',
+  total_credited: '5000',
+  total_debited: '0',
   ggr: '90000',
+  ngr: '75000',
   bet_count: '412',
   session_count: '57',
   pending_conversions: '0',

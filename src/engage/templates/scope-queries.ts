@@ -1,3 +1,4 @@
+import { NGR_SQL } from '../../ledger/money/totals.ts';
 import type { PendingQuery } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -23,7 +24,12 @@ const SCOPE_COLUMNS = {
   total_withdrawn: 't.total_withdrawn::text',
   total_wagered: 't.total_wagered::text',
   total_won: 't.total_won::text',
+  total_bonus_wagered: 't.total_bonus_wagered::text',
+  total_bonus_won: 't.total_bonus_won::text',
+  total_credited: 't.total_credited::text',
+  total_debited: 't.total_debited::text',
   ggr: '(t.total_wagered - t.total_won)::text',
+  ngr: `${NGR_SQL}::text`,
   bet_count: 't.bet_count::text',
   session_count: 't.session_count::text',
   pending_conversions: 't.pending_conversions::text',

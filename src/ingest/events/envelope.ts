@@ -51,21 +51,37 @@ export function identityKeyOf(project_id: string, id: string): string {
   return `${project_id}:${id}`;
 }
 
+/** What a money event counts in its totals (`feeds.md` 2); most events have none of it. */
+const COUNTED = [
+  'base_bonus_stake',
+  'base_bonus_payout',
+  'stake_counted',
+  'payout_counted',
+  'bonus_stake_counted',
+  'bonus_payout_counted',
+] as const;
+
+/** Every field of {@link EventMoney}. */
+export const EVENT_MONEY = ['base_amount', 'base_payout', ...COUNTED] as const;
+
+/** The money of an event in the smallest unit of the base currency; null or absent: it has none, or no rate is known. */
+export type EventMoney = { base_amount: bigint | null; base_payout: bigint | null } & Partial<
+  Record<(typeof COUNTED)[number], bigint | null>
+>;
+
 /**
  * A record that the fold appends to the topic `player-events`, keyed by {@link playerKey}. It is exactly a row of the
  * ClickHouse table `events`, so the sink inserts the lines unchanged. Times are in milliseconds, amounts in the base
  * currency's smallest unit; `properties` is an object, whose numbers the line has as {@link storedJson} writes them: readers
  * of single numbers use `parseExact`.
  */
-export interface PlayerEvent extends ProjectRef {
+export interface PlayerEvent extends ProjectRef, EventMoney {
   event: string;
   player_id: string;
   occurred_at: number;
   received_at: number;
   ingestion_id: string;
   event_index: number;
-  base_amount: bigint | null;
-  base_payout: bigint | null;
   properties: Record<string, unknown>;
 }
 
@@ -92,8 +108,18 @@ export function encodePlayerEvent(row: PlayerEvent): string {
     row.player_id +
     `","occurred_at":${row.occurred_at},"received_at":${row.received_at},` +
     `"ingestion_id":"${row.ingestion_id}","event_index":${row.event_index},"base_amount":${row.base_amount},` +
-    `"base_payout":${row.base_payout},"properties":${storedJson(row.properties)}}`
+    `"base_payout":${row.base_payout}${countedJson(row)},"properties":${storedJson(row.properties)}}`
   );
+}
+
+/** The fields of {@link COUNTED} that are not 0: ClickHouse takes the others for 0 or null. */
+function countedJson(row: EventMoney): string {
+  let json = '';
+  for (const name of COUNTED) {
+    const value = row[name];
+    if (value !== undefined && value !== null && String(value) !== '0') json += `,"${name}":${value}`;
+  }
+  return json;
 }
 
 /**
@@ -194,7 +220,7 @@ export function eventIdOf(line: string): string | undefined {
 }
 
 /** What changed about an event since its line was written: its player was merged, its amounts were restated. */
-export type EventChange = Partial<Pick<PlayerEvent, 'player_id' | 'base_amount' | 'base_payout'>>;
+export type EventChange = Partial<Pick<PlayerEvent, 'player_id' | keyof EventMoney>>;
 
 /**
  * The line of {@link encodePlayerEvent} with changed fields. Its revision is 1, so that in ClickHouse it replaces the

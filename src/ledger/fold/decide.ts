@@ -1,9 +1,9 @@
 import { isActivity } from '../../ingest/events/catalogue.ts';
-import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import type { EventMoney, PlayerEvent } from '../../ingest/events/envelope.ts';
 import { moneyOnly } from '../../ingest/events/money-only.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { stakesDiffer } from '../money/bets.ts';
-import { effectOf } from '../money/counting.ts';
+import { countsOf, effectOf, eventMoneyOf, isCountedAlike } from '../money/counting.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 import { exceeds64Bits, inBase, scalesOf, type BaseMoney, type Conversions } from '../money/conversion.ts';
 import {
@@ -76,6 +76,8 @@ class Decider {
   #statuses = new Map<string, StatusChange[]>();
   #kyc: KycOfBatch;
   #emitted: PlayerEvent[] = [];
+  /** The emitted events of new ledger rows: what they count is known at the end of the batch. */
+  #event_of_row = new Map<LedgerRow, PlayerEvent>();
   #rejections: Rejection[] = [];
   #duplicates = 0;
 
@@ -87,12 +89,13 @@ class Decider {
 
   decide(events: readonly FoldEvent[]): Decision {
     for (const event of events) this.#take(event);
-    const { relied_on, stake_mismatches } = this.#settle();
+    const { relied_on, recounted, stake_mismatches } = this.#settle();
     return {
       effects: {
         new_players: [...this.#new_players.values()],
         ledger_rows: this.#ledger_rows,
         relied_on,
+        recounted,
         players: this.#playerEffects(),
         statuses: this.#statusRounds(),
         kyc: this.#kyc.changes(),
@@ -124,7 +127,10 @@ class Decider {
     if (event.accepted.event.event === 'session_start') this.#totals.add({ player_id, session_count: 1n });
     this.#changeStatus(accepted, player_id);
     this.#kyc.take(event, player_id);
-    this.#emitted.push(toPlayerEvent(event, player_id, row ?? worthOf(event, base_currency, this.#snapshot)));
+    const worth = row ?? worthOf(event, base_currency, this.#snapshot);
+    const emitted = toPlayerEvent(event, player_id, worth);
+    if (row !== undefined) this.#event_of_row.set(row, emitted);
+    this.#emitted.push(emitted);
   }
 
   /** Claims the event's reference: returns the new ledger row, or 'dropped' for a duplicate or a rejection. */
@@ -160,7 +166,7 @@ class Decider {
       ordinal: this.#rowsOf(claim.reference_key).length,
       player_id,
       occurred_at_ms: event.occurred_at_ms,
-      detail_hash: 0n,
+      detail_hash: claim.detail_hash,
       ...inBase(claim, conversion),
       scales: scalesOf(conversion),
       ingestion_id,
@@ -196,20 +202,30 @@ class Decider {
   }
 
   /** For each touched reference, adds what it counts now and subtracts what it counted before the batch. */
-  #settle(): { relied_on: LedgerRow[]; stake_mismatches: number } {
+  #settle(): { relied_on: LedgerRow[]; recounted: LedgerRow[]; stake_mismatches: number } {
     let stake_mismatches = 0;
     const relied_on: LedgerRow[] = [];
+    const recounted: LedgerRow[] = [];
     for (const touched of this.#touched.values()) {
       const { kind, rows, rows_before } = touched;
       const before = rows.slice(0, rows_before);
+      const after = effectOf(kind, rows);
       if (before.length > 0) {
-        for (const delta of effectOf(kind, before).deltas) this.#addFor(touched, delta, -1n);
-        for (const row of before) if (isRestatable(row)) relied_on.push(row);
+        const { deltas, counts } = effectOf(kind, before);
+        for (const delta of deltas) this.#addFor(touched, delta, -1n);
+        for (const row of before) {
+          if (isRestatable(row)) relied_on.push(row);
+          if (!isCountedAlike(counts.get(row), after.counts.get(row))) recounted.push(row);
+        }
       }
-      for (const delta of effectOf(kind, rows).deltas) this.#addFor(touched, delta, 1n);
+      for (const delta of after.deltas) this.#addFor(touched, delta, 1n);
+      for (const [row, counts] of after.counts) {
+        const event = this.#event_of_row.get(row);
+        if (event !== undefined) Object.assign(event, eventMoneyOf(row, counts));
+      }
       if (stakesDiffer(rows) && !stakesDiffer(before)) stake_mismatches++;
     }
-    return { relied_on, stake_mismatches };
+    return { relied_on, recounted, stake_mismatches };
   }
 
   /**
@@ -309,8 +325,6 @@ function conversionOf(
   return conversions.get(conversionKey(accepted.tenant_id, currency, occurred_at_ms));
 }
 
-type Worth = Pick<BaseMoney, 'base_amount' | 'base_payout'>;
-
 /**
  * What the amounts of an event that is not in the ledger are worth in the base currency, by the rate that is known now.
  * No later rate changes it. Undefined for an event without such amounts; null for those that cannot be converted.
@@ -319,7 +333,7 @@ function worthOf(
   event: FoldEvent,
   base_currency: string,
   snapshot: Pick<Snapshot, 'conversions'>,
-): Worth | undefined {
+): BaseMoney | undefined {
   const { money } = event;
   if (money === undefined || exceeds64Bits(money, base_currency)) return undefined;
   return inBase(money, conversionOf(event, money.currency, base_currency, snapshot));
@@ -341,7 +355,11 @@ export function knownOf(
 }
 
 /** The resolved event, as the fold emits it to `player-events`. */
-export function toPlayerEvent(event: FoldEvent, player_id: string, worth: Worth | undefined): PlayerEvent {
+export function toPlayerEvent(
+  event: FoldEvent,
+  player_id: string,
+  worth: EventMoney | undefined,
+): PlayerEvent {
   const { tenant_id, project_id, ingestion_id, index, received_at_ms } = event.accepted;
   return {
     tenant_id,
@@ -354,6 +372,12 @@ export function toPlayerEvent(event: FoldEvent, player_id: string, worth: Worth 
     event_index: index,
     base_amount: worth?.base_amount ?? null,
     base_payout: worth?.base_payout ?? null,
+    base_bonus_stake: worth?.base_bonus_stake ?? null,
+    base_bonus_payout: worth?.base_bonus_payout ?? null,
+    stake_counted: worth?.stake_counted ?? null,
+    payout_counted: worth?.payout_counted ?? null,
+    bonus_stake_counted: worth?.bonus_stake_counted ?? null,
+    bonus_payout_counted: worth?.bonus_payout_counted ?? null,
     properties: event.properties,
   };
 }
@@ -387,7 +411,10 @@ export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partiti
       // An event without a claim creates its player when there is none, unless Postgres refuses the event's data.
       emission.rejections.push(poisonRecord(record));
     } else {
-      const worth = own ?? worthOf(event, owner.base_currency, snapshot);
+      const worth =
+        own === undefined
+          ? worthOf(event, owner.base_currency, snapshot)
+          : eventMoneyOf(own, countsOf(rows).get(own));
       emission.events.push(toPlayerEvent(knownOf(event, player_id, snapshot), player_id, worth));
     }
   }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { AcceptedEvent, DeadLetterReason } from '../../ingest/events/envelope.ts';
 import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../platform/timestamp.ts';
 import {
@@ -43,6 +44,8 @@ export interface FoldClaim extends Claim {
   kind: MoneyKind;
   /** The rows of one kind and one reference count together. */
   kind_key: string;
+  /** See {@link LedgerRow}. */
+  detail_hash: bigint;
 }
 
 /** A record that the fold rejects, with the reason. */
@@ -131,7 +134,20 @@ function foldClaimOf(
   claim.kind = kind;
   claim.reference_key = referenceKey(project_id, claim.reference);
   claim.kind_key = `${kind}:${claim.reference_key}`;
+  claim.detail_hash = detailHashOf(event, properties);
   return claim;
+}
+
+const DETAILS = ['game_id', 'payment_method', 'sport', 'event_ref'] as const;
+
+/**
+ * 64 bits of the event's own time and of the details that count nothing. A duplicate with others says something else under
+ * the same id. Equal instants are equal, however they are written, and no timestamp equals no timestamp.
+ */
+function detailHashOf({ timestamp }: AcceptedEvent['event'], properties: Record<string, unknown>): bigint {
+  const at_ms = timestamp === undefined ? null : parseTimestamp(timestamp);
+  const details = JSON.stringify([at_ms, ...DETAILS.map((name) => properties[name] ?? null)]);
+  return BigInt.asIntN(64, BigInt(`0x${hash('sha1', details).slice(0, 16)}`));
 }
 
 export function playerIdentityKey(project_id: string, player_id: string): string {

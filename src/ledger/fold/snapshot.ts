@@ -148,6 +148,8 @@ export interface Effects {
    * have these base amounts.
    */
   relied_on: LedgerRow[];
+  /** Rows from before this batch that count another amount now: their events are written anew. */
+  recounted: LedgerRow[];
   players: PlayerEffect[];
   /** Rounds, to be written one after the other; a player is in each at most once. */
   statuses: PlayerStatusChange[][];

@@ -8,6 +8,7 @@ import {
   type TenantThresholds,
 } from '../tier-thresholds/queries.ts';
 import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';
+import { queueCorrections } from '../../analytics/correction-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { PROJECT_KEY } from '../../tenants/project-ref.ts';
@@ -49,6 +50,7 @@ export function prepareWrite(
   const totals = addToTotals(tx, effects.players, { new_ids, thresholds }, now_ms);
   const relied_on = lockReliedOn(tx, effects.relied_on);
   const ledger = insertLedger(tx, effects.ledger_rows, position.partition);
+  const corrections = insertCorrections(tx, effects.recounted);
   return async () => {
     const [, , , , rechecks] = await Promise.all([
       movePosition(tx, position),
@@ -58,6 +60,7 @@ export function prepareWrite(
       totals(),
       relied_on(),
       ledger(),
+      corrections(),
     ]);
     await Promise.all([
       requestTiers(tx, rechecks.immediate),
@@ -105,6 +108,7 @@ function insertPlayers(tx: Tx, players: NewPlayer[], now_ms: number): Write {
 /**
  * Locks rows whose base amounts this batch relies on, so that they stay as they are until its commit. Rejects with
  * {@link WriteConflict} when one of them was restated since it was read. Only amounts in other currencies are in question.
+ * By the same rate bonus parts are the same, and so is what is left of a deposit.
  */
 function lockReliedOn(tx: Tx, rows: LedgerRow[]): Write {
   if (rows.length === 0) return nothing;
@@ -119,14 +123,18 @@ function lockReliedOn(tx: Tx, rows: LedgerRow[]): Write {
       ordinal: 'integer',
       base_amount: 'bigint',
       base_payout: 'bigint',
+      rate: ['numeric', (row) => row.rate?.rate ?? null],
+      rate_is_inverse: ['boolean', (row) => row.rate?.is_inverse ?? null],
     })} using (place)
     cross join lateral (
       select l.ordinal from ledger l where l.project_no = p.project_no and l.reference = r.reference
         and l.ordinal = r.ordinal
-        and (l.base_amount, l.base_payout) is not distinct from (r.base_amount, r.base_payout)
+        and (l.base_amount, l.base_payout, l.rate, l.rate_is_inverse)
+          is not distinct from (r.base_amount, r.base_payout, r.rate, r.rate_is_inverse)
       for share offset 0) l`;
   return async () => {
-    if ((await unchanged).length !== rows.length) throw new WriteConflict('a bet of this batch was restated');
+    if ((await unchanged).length !== rows.length)
+      throw new WriteConflict('a reference of this batch was restated');
   };
 }
 
@@ -153,23 +161,44 @@ function insertLedger(tx: Tx, added: LedgerRow[], log_partition: number): Write 
     ingestion_id: 'uuid',
     event_index: 'smallint',
     log_offset: 'bigint',
+    detail_hash: 'bigint',
+  } as const;
+  const parts = {
+    movement_id: 'text',
+    reason: 'text',
+    bonus_stake: 'numeric',
+    bonus_payout: 'numeric',
+    base_bonus_stake: 'bigint',
+    base_bonus_payout: 'bigint',
   } as const;
   const rates = {
     rate: ['numeric', (r: LedgerRow) => r.rate?.rate ?? null],
     rate_ts_ms: ['bigint', (r: LedgerRow) => r.rate?.ts_ms ?? null],
     rate_is_inverse: ['boolean', (r: LedgerRow) => r.rate?.is_inverse ?? null],
   } as const;
-  // Every column costs time per row, and most installations have few amounts in foreign currencies.
+  // Every column costs time per row. Most installations have few amounts in foreign currencies, and many have no movements.
   const has_rates = rows.some((r) => r.rate !== null);
+  const has_parts = rows.some(
+    (r) => r.movement_id !== null || r.reason !== null || r.bonus_stake !== null || r.bonus_payout !== null,
+  );
   const insertion = tx`
     insert into ledger (project_no, reference, ordinal, event, player_id, occurred_at, currency, amount, payout,
-      base_amount, base_payout, rate, rate_ts, rate_is_inverse, ingestion_id, event_index, log_partition, log_offset)
+      base_amount, base_payout, rate, rate_ts, rate_is_inverse, ingestion_id, event_index, log_partition, log_offset,
+      detail_hash, movement_id, reason, bonus_stake, bonus_payout, base_bonus_stake, base_bonus_payout)
     select p.project_no, r.reference, r.ordinal, r.event, r.player_id,
       'epoch'::timestamptz + r.occurred_at_ms * interval '1 millisecond', r.currency,
       r.amount, r.payout, r.base_amount, r.base_payout, ${has_rates ? tx`r.rate, 'epoch'::timestamptz + r.rate_ts_ms * interval '1 millisecond', r.rate_is_inverse` : tx`null, null, null`},
-      r.ingestion_id, r.event_index, ${log_partition}::smallint, r.log_offset
+      r.ingestion_id, r.event_index, ${log_partition}::smallint, r.log_offset, r.detail_hash,
+      ${has_parts ? tx`r.movement_id, r.reason, r.bonus_stake, r.bonus_payout, r.base_bonus_stake, r.base_bonus_payout` : tx`null, null, null, null, null, null`}
     from ${projectsInPlaces(tx, projects)} p
-    join ${has_rates ? rowsOf(tx, 'r', rows, { ...columns, ...rates }) : rowsOf(tx, 'r', rows, columns)} using (place)`;
+    join ${rowsOf(tx, 'r', rows, { ...columns, ...(has_rates ? rates : {}), ...(has_parts ? parts : {}) })} using (place)`;
+  return async () => void (await insertion);
+}
+
+/** Has event-rewriter write what the rows count now into their events in ClickHouse. */
+function insertCorrections(tx: Tx, rows: readonly LedgerRow[]): Write {
+  if (rows.length === 0) return nothing;
+  const insertion = queueCorrections(tx, rows);
   return async () => void (await insertion);
 }
 
@@ -253,13 +282,17 @@ function recheckKnown(
 function insertTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Write {
   if (players.length === 0) return nothing;
   const now = new Date(now_ms);
+  const has_feed_sums = players.some(hasFeedSums);
   const insertion = tx`
     insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, total_deposited,
-      total_withdrawn, total_wagered, total_won, bet_count, session_count, pending_conversions, last_active_at, updated_at)
+      total_withdrawn, total_wagered, total_won, bet_count, session_count, pending_conversions,
+      ${has_feed_sums ? tx`total_bonus_wagered, total_bonus_won, total_credited, total_debited,` : tx``}
+      last_active_at, updated_at)
     select r.tenant_id, r.project_id, r.player_id, coalesce(r.first_seen_at, ${now}), coalesce(r.last_seen_at, ${now}),
       r.deposited, r.withdrawn, r.wagered, r.won, r.bets, r.sessions, r.pending,
+      ${has_feed_sums ? tx`r.bonus_wagered, r.bonus_won, r.credited, r.debited,` : tx``}
       coalesce(r.last_active_at, '-infinity'), ${now}
-    from ${totalsRows(tx, players)}`;
+    from ${totalsRows(tx, players, has_feed_sums)}`;
   return async () => void (await insertion);
 }
 
@@ -271,6 +304,7 @@ function updateTotals(
   thresholds: ReadonlyMap<string, TenantThresholds>,
 ): Write<UpdatedTotals[]> {
   if (players.length === 0) return async () => [];
+  const has_feed_sums = players.some(hasFeedSums);
   const returning =
     thresholds.size === 0
       ? tx``
@@ -285,12 +319,19 @@ function updateTotals(
       total_withdrawn = t.total_withdrawn + r.withdrawn,
       total_wagered = t.total_wagered + r.wagered,
       total_won = t.total_won + r.won,
+      ${
+        has_feed_sums
+          ? tx`total_bonus_wagered = t.total_bonus_wagered + r.bonus_wagered,
+              total_bonus_won = t.total_bonus_won + r.bonus_won,
+              total_credited = t.total_credited + r.credited, total_debited = t.total_debited + r.debited,`
+          : tx``
+      }
       bet_count = t.bet_count + r.bets,
       session_count = t.session_count + r.sessions,
       pending_conversions = t.pending_conversions + r.pending,
       updated_at = ${new Date(now_ms)},
       changed_xid = pg_current_xact_id()
-    from ${totalsRows(tx, players)}
+    from ${totalsRows(tx, players, has_feed_sums)}
     where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.player_id
     ${returning}`.values();
   return async () => {
@@ -301,10 +342,27 @@ function updateTotals(
   };
 }
 
+/** Whether there is something to add to a sum that most players have none of. Every column costs time per row. */
+function hasFeedSums({ sums }: PlayerEffect): boolean {
+  return (
+    sums.total_bonus_wagered !== 0n ||
+    sums.total_bonus_won !== 0n ||
+    sums.total_credited !== 0n ||
+    sums.total_debited !== 0n
+  );
+}
+
 /** The players' additions as rows `r`. */
-function totalsRows(tx: Tx, p: PlayerEffect[]) {
+function totalsRows(tx: Tx, p: PlayerEffect[], has_feed_sums: boolean) {
+  const feed_sums = {
+    bonus_wagered: ['bigint', (r: PlayerEffect) => r.sums.total_bonus_wagered],
+    bonus_won: ['bigint', (r: PlayerEffect) => r.sums.total_bonus_won],
+    credited: ['bigint', (r: PlayerEffect) => r.sums.total_credited],
+    debited: ['bigint', (r: PlayerEffect) => r.sums.total_debited],
+  } as const;
   return tx`(
       select tenant_id, project_id, player_id, deposited, withdrawn, wagered, won, bets, sessions, pending,
+        ${has_feed_sums ? tx`bonus_wagered, bonus_won, credited, debited,` : tx``}
         'epoch'::timestamptz + first_ms * interval '1 millisecond' as first_seen_at,
         'epoch'::timestamptz + last_ms * interval '1 millisecond' as last_seen_at,
         'epoch'::timestamptz + active_ms * interval '1 millisecond' as last_active_at
@@ -321,6 +379,7 @@ function totalsRows(tx: Tx, p: PlayerEffect[]) {
         bets: ['bigint', (r) => r.sums.bet_count],
         sessions: ['bigint', (r) => r.sums.session_count],
         pending: ['bigint', (r) => r.sums.pending_conversions],
+        ...(has_feed_sums ? feed_sums : {}),
       })}
     ) r`;
 }

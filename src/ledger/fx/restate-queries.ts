@@ -1,6 +1,12 @@
 import { requestTiers, crossed, type TenantThresholds } from '../tier-thresholds/queries.ts';
 import type { BaseMoney, Conversion } from '../money/conversion.ts';
-import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
+import {
+  JOIN_SURVIVOR,
+  LEDGER_COLUMNS,
+  LEDGER_WIDTH,
+  toLedgerRow,
+  type LedgerValues,
+} from '../money/ledger-queries.ts';
 import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';
 import type { Sum } from '../money/totals.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -146,10 +152,10 @@ export async function readStaleRows(
     number,
   ][];
   return rows.map((values) => {
-    const [rate, ts_ms, is_inverse, from_scale, to_scale] = values.slice(17) as StaleValues;
+    const [rate, ts_ms, is_inverse, from_scale, to_scale] = values.slice(LEDGER_WIDTH) as StaleValues;
     const known = rate !== null && ts_ms !== null && is_inverse !== null;
     return {
-      row: toLedgerRow(range, values.slice(0, 17) as LedgerValues),
+      row: toLedgerRow(range, values.slice(0, LEDGER_WIDTH) as LedgerValues),
       conversion: known ? { rate, ts_ms: Number(ts_ms), is_inverse, from_scale, to_scale } : undefined,
     };
   });
@@ -191,13 +197,13 @@ export async function lockRows(tx: Tx, rows: readonly LedgerRow[]): Promise<void
         and l.ordinal = r.ordinal for no key update offset 0) l`;
 }
 
-/** A row as it was, and its new base amounts and rate. */
+/** A row as it was, its new base amounts and rate, and the scales of that rate. */
 export interface Restatement {
   row: LedgerRow;
-  money: BaseMoney;
+  money: BaseMoney & Pick<LedgerRow, 'scales'>;
 }
 
-/** Rewrites the rows' base amounts, keeps the former ones as adjustments, and queues corrections for ClickHouse. */
+/** Rewrites the rows' base amounts and keeps the former ones as adjustments. */
 export async function writeRestatements(
   tx: Tx,
   restatements: readonly Restatement[],
@@ -215,29 +221,29 @@ export async function writeRestatements(
         ordinal: ['integer', ({ row }) => row.ordinal],
         base_amount: ['bigint', ({ money }) => money.base_amount],
         base_payout: ['bigint', ({ money }) => money.base_payout],
+        base_bonus_stake: ['bigint', ({ money }) => money.base_bonus_stake],
+        base_bonus_payout: ['bigint', ({ money }) => money.base_bonus_payout],
         rate: ['numeric', ({ money }) => money.rate?.rate ?? null],
         rate_ts_ms: ['bigint', ({ money }) => money.rate?.ts_ms ?? null],
         rate_is_inverse: ['boolean', ({ money }) => money.rate?.is_inverse ?? null],
       })} using (place)
     ), changed as (
       select r.*, l.base_amount as old_amount, l.base_payout as old_payout, l.rate as old_rate,
-        l.rate_ts as old_rate_ts, l.rate_is_inverse as old_is_inverse
+        l.base_bonus_stake as old_bonus_stake, l.base_bonus_payout as old_bonus_payout, l.rate_ts as old_rate_ts, l.rate_is_inverse as old_is_inverse
       from r cross join lateral (
         select * from ledger l where l.project_no = r.project_no and l.reference = r.reference
           and l.ordinal = r.ordinal offset 0) l
     ), adjusted as (
       insert into ledger_adjustments (tenant_id, project_id, reference, ordinal, base_amount, base_payout,
-        rate, rate_ts, rate_is_inverse, adjusted_at)
-      select tenant_id, project_id, reference, ordinal, old_amount, old_payout, old_rate, old_rate_ts,
-        old_is_inverse, ${now}
+        base_bonus_stake, base_bonus_payout, rate, rate_ts, rate_is_inverse, adjusted_at)
+      select tenant_id, project_id, reference, ordinal, old_amount, old_payout, old_bonus_stake, old_bonus_payout,
+        old_rate, old_rate_ts, old_is_inverse, ${now}
       from changed
-      where old_rate is not null and (old_amount, old_payout) is distinct from (base_amount, base_payout)
-    ), corrected as (
-      insert into event_corrections (tenant_id, project_id, reference, ordinal)
-      select tenant_id, project_id, reference, ordinal from changed
-      where (old_amount, old_payout) is distinct from (base_amount, base_payout)
+      where old_rate is not null and (old_amount, old_payout, old_bonus_stake, old_bonus_payout)
+        is distinct from (base_amount, base_payout, base_bonus_stake, base_bonus_payout)
     )
-    update ledger l set base_amount = c.base_amount, base_payout = c.base_payout, rate = c.rate,
+    update ledger l set base_amount = c.base_amount, base_payout = c.base_payout,
+      base_bonus_stake = c.base_bonus_stake, base_bonus_payout = c.base_bonus_payout, rate = c.rate,
       rate_ts = 'epoch'::timestamptz + c.rate_ts_ms * interval '1 millisecond', rate_is_inverse = c.rate_is_inverse
     from changed c
     where l.project_no = c.project_no and l.reference = c.reference and l.ordinal = c.ordinal`;
@@ -258,6 +264,8 @@ export async function addToLockedTotals(
     update player_totals t set
       total_deposited = t.total_deposited + r.deposited, total_withdrawn = t.total_withdrawn + r.withdrawn,
       total_wagered = t.total_wagered + r.wagered, total_won = t.total_won + r.won,
+      total_bonus_wagered = t.total_bonus_wagered + r.bonus_wagered, total_bonus_won = t.total_bonus_won + r.bonus_won,
+      total_credited = t.total_credited + r.credited, total_debited = t.total_debited + r.debited,
       pending_conversions = t.pending_conversions + r.pending,
       updated_at = ${new Date(now_ms)}, changed_xid = pg_current_xact_id()
     from ${rowsOf(tx, 'r', players, {
@@ -267,6 +275,10 @@ export async function addToLockedTotals(
       withdrawn: ['bigint', (p) => p.sums.total_withdrawn],
       wagered: ['bigint', (p) => p.sums.total_wagered],
       won: ['bigint', (p) => p.sums.total_won],
+      bonus_wagered: ['bigint', (p) => p.sums.total_bonus_wagered],
+      bonus_won: ['bigint', (p) => p.sums.total_bonus_won],
+      credited: ['bigint', (p) => p.sums.total_credited],
+      debited: ['bigint', (p) => p.sums.total_debited],
       pending: ['bigint', (p) => p.sums.pending_conversions],
     })}
     where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.player_id

@@ -1,9 +1,10 @@
 import { readThresholds } from '../tier-thresholds/queries.ts';
 import { readLedger } from '../fold/read-queries.ts';
 import { referenceKey } from '../fold/fold-event.ts';
-import { effectOf } from '../money/counting.ts';
+import { queueCorrections } from '../../analytics/correction-queries.ts';
+import { effectOf, isCountedAlike } from '../money/counting.ts';
 import { TotalsAccumulator } from '../money/totals.ts';
-import { inBase } from '../money/conversion.ts';
+import { inBase, scalesOf, type BaseMoney } from '../money/conversion.ts';
 import { moneyKindOf, type LedgerRow, type MoneyKind } from '../money/ledger.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -125,21 +126,23 @@ async function restate(tx: Tx, stale: readonly StaleRow[], { clock }: Pick<Deps,
       .get(referenceKey(found.row.project_id, found.row.reference))
       ?.find(({ ordinal }) => ordinal === found.row.ordinal);
     if (row?.player_id !== found.row.player_id) throw new WriteConflict('a player was merged into another');
-    return { row, money: inBase(row, found.conversion) };
+    const { conversion } = found;
+    return { row, money: { ...inBase(row, conversion), scales: scalesOf(conversion) } };
   });
   const changed = restatements.filter(({ row, money }) => !isEqual(row, money));
   if (changed.length === 0) return 0;
   const now_ms = clock.now_ms();
-  const totals = totalsOf(changed, ledger);
+  const { totals, to_correct } = effectsOf(changed, ledger);
   // Read in the transaction: restating is rare, and needs no cache.
   const thresholds = await readThresholds(tx, [...new Set(totals.map(({ tenant_id }) => tenant_id))]);
   await addToLockedTotals(tx, totals, now_ms, thresholds);
   await writeRestatements(tx, changed, now_ms);
+  await queueCorrections(tx, to_correct);
   return changed.length;
 }
 
-/** The sums that the restatements add to their players' totals. */
-function totalsOf(changed: readonly Restatement[], ledger: ReadonlyMap<string, LedgerRow[]>) {
+/** What the restatements add to their players' totals, and the rows whose events are to be written anew. */
+function effectsOf(changed: readonly Restatement[], ledger: ReadonlyMap<string, LedgerRow[]>) {
   const totals = new TotalsAccumulator();
   const restated = new Map(changed.map(({ row, money }) => [row, { ...row, ...money }]));
   const touched = new Map<string, { kind: MoneyKind; rows: LedgerRow[] }>();
@@ -150,24 +153,41 @@ function totalsOf(changed: readonly Restatement[], ledger: ReadonlyMap<string, L
     const rows = (ledger.get(key) ?? []).filter((other) => moneyKindOf(other.event) === kind);
     touched.set(`${kind} ${key}`, { kind, rows });
   }
+  const to_correct: LedgerRow[] = [];
   for (const { kind, rows } of touched.values()) {
-    const after = rows.map((row) => restated.get(row) ?? row);
-    for (const delta of effectOf(kind, rows).deltas) totals.add(delta, -1n);
-    for (const delta of effectOf(kind, after).deltas) totals.add(delta);
+    const rows_after = rows.map((row) => restated.get(row) ?? row);
+    const [before, after] = [effectOf(kind, rows), effectOf(kind, rows_after)];
+    for (const delta of before.deltas) totals.add(delta, -1n);
+    for (const delta of after.deltas) totals.add(delta);
+    // A restated deposit changes what its reversals count, which keep their own base amounts.
+    for (const [i, row] of rows.entries()) {
+      const now = rows_after[i] ?? row;
+      if (!isWorthAlike(row, now) || !isCountedAlike(before.counts.get(row), after.counts.get(now)))
+        to_correct.push(row);
+    }
   }
   const row_of_player = new Map(changed.map(({ row }) => [row.player_id, row]));
-  return [...totals.byPlayer].flatMap(([player_id, sums]) => {
+  const of_players = [...totals.byPlayer].flatMap(([player_id, sums]) => {
     const row = row_of_player.get(player_id);
     // Another player of the bet, none of whose rows changed: the bet contributes the same as before.
     if (row === undefined) return [];
     return [{ tenant_id: row.tenant_id, project_id: row.project_id, player_id, sums }];
   });
+  return { totals: of_players, to_correct };
+}
+
+function isWorthAlike(a: BaseMoney, b: BaseMoney): boolean {
+  return (
+    a.base_amount === b.base_amount &&
+    a.base_payout === b.base_payout &&
+    a.base_bonus_stake === b.base_bonus_stake &&
+    a.base_bonus_payout === b.base_bonus_payout
+  );
 }
 
 function isEqual(row: LedgerRow, money: Restatement['money']): boolean {
   return (
-    row.base_amount === money.base_amount &&
-    row.base_payout === money.base_payout &&
+    isWorthAlike(row, money) &&
     row.rate?.rate === money.rate?.rate &&
     row.rate?.ts_ms === money.rate?.ts_ms &&
     row.rate?.is_inverse === money.rate?.is_inverse

@@ -14,9 +14,24 @@ export type NotCountedReason =
   | 'other_currency'
   | 'no_original';
 
+/**
+ * What one row counts, in the smallest unit of the base currency; 0 while no rate is known. Of a transaction `stake` is
+ * its amount, and of a reversal what it takes back.
+ */
+export interface RowCounts {
+  stake: bigint;
+  payout: bigint;
+  bonus_stake: bigint;
+  bonus_payout: bigint;
+}
+
+export const COUNTS_NOTHING: RowCounts = { stake: 0n, payout: 0n, bonus_stake: 0n, bonus_payout: 0n };
+
 /** What the rows of one reference count, and what they add to the totals of their players. */
 export interface ReferenceEffect {
   deltas: TotalsDelta[];
+  /** The rows that count; the others count nothing. */
+  counts: ReadonlyMap<LedgerRow, RowCounts>;
   /** The rows with money of their own of which nothing counts. A row that counts in part is not among them. */
   not_counted: Map<LedgerRow, NotCountedReason>;
 }
@@ -73,6 +88,7 @@ function casinoEffect(rows: readonly LedgerRow[]): BetEffect {
   return {
     status,
     deltas: deltasOf({ stakes, payouts }, is_counted),
+    counts: countsOf({ stakes, payouts }),
     not_counted: notCounted(rows, { stakes, payouts }, (row) =>
       twins.has(row) ? 'twin' : isLive(row) ? 'superseded' : 'voided',
     ),
@@ -97,6 +113,7 @@ function sportEffect(rows: readonly LedgerRow[]): BetEffect {
   return {
     status: sportStatus(outcome, cashed_out.length > 0),
     deltas: deltasOf({ stakes, payouts }, stakes.length > 0 || payouts.length > 0),
+    counts: countsOf({ stakes, payouts }),
     not_counted: notCounted(rows, { stakes, payouts }, (row) =>
       twins.has(row) ? 'twin' : row.movement_id !== null ? 'voided' : 'superseded',
     ),
@@ -110,6 +127,20 @@ function sportStatus(outcome: LedgerRow | undefined, has_cash_outs: boolean): Be
   return has_cash_outs && outcome === undefined ? 'cashed_out' : 'placed';
 }
 
+function countsOf({ stakes, payouts }: Counted): Map<LedgerRow, RowCounts> {
+  const counts = new Map<LedgerRow, RowCounts>();
+  for (const row of stakes) {
+    const [stake, bonus_stake] = [row.base_amount ?? 0n, row.base_bonus_stake ?? 0n];
+    counts.set(row, { stake, payout: 0n, bonus_stake, bonus_payout: 0n });
+  }
+  for (const row of payouts) {
+    const { stake, bonus_stake } = counts.get(row) ?? COUNTS_NOTHING;
+    const [payout, bonus_payout] = [row.base_payout ?? 0n, row.base_bonus_payout ?? 0n];
+    counts.set(row, { stake, payout, bonus_stake, bonus_payout });
+  }
+  return counts;
+}
+
 /** A bet of which nothing counts. */
 function nothingOf(
   status: BetStatus,
@@ -120,7 +151,7 @@ function nothingOf(
   const not_counted = notCounted(rows, { stakes: [], payouts: [] }, (row) =>
     twins.has(row) ? 'twin' : reason,
   );
-  return { status, deltas: [], not_counted };
+  return { status, deltas: [], counts: new Map(), not_counted };
 }
 
 function hasMovement(rows: readonly LedgerRow[], event: MoneyEvent): boolean {

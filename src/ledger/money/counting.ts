@@ -1,4 +1,5 @@
-import { betEffect, type ReferenceEffect } from './bets.ts';
+import type { EventMoney } from '../../ingest/events/envelope.ts';
+import { betEffect, COUNTS_NOTHING, type ReferenceEffect, type RowCounts } from './bets.ts';
 import { moneyKindOf, type LedgerRow, type MoneyKind } from './ledger.ts';
 import { balanceEffect, transactionEffect } from './transactions.ts';
 
@@ -12,6 +13,7 @@ export function effectOf(kind: MoneyKind, rows: readonly LedgerRow[]): Reference
   const effects = rows.map(balanceEffect);
   return {
     deltas: effects.flatMap(({ deltas }) => deltas),
+    counts: new Map(effects.flatMap(({ counts }) => [...counts])),
     not_counted: new Map(effects.flatMap(({ not_counted }) => [...not_counted])),
   };
 }
@@ -27,4 +29,38 @@ export function byKind(rows: readonly LedgerRow[]): Map<MoneyKind, LedgerRow[]> 
     else list.push(row);
   }
   return of_kind;
+}
+
+/** Whether a row counts the same before and after a change. Undefined: it counts nothing. */
+export function isCountedAlike(was: RowCounts = COUNTS_NOTHING, is: RowCounts = COUNTS_NOTHING): boolean {
+  return (
+    was.stake === is.stake &&
+    was.payout === is.payout &&
+    was.bonus_stake === is.bonus_stake &&
+    was.bonus_payout === is.bonus_payout
+  );
+}
+
+/** What the rows of a reference count, of all kinds; a row that is not among the keys counts nothing. */
+export function countsOf(rows: readonly LedgerRow[]): Map<LedgerRow, RowCounts> {
+  const counts = new Map<LedgerRow, RowCounts>();
+  for (const [kind, of_kind] of byKind(rows)) {
+    for (const [row, count] of effectOf(kind, of_kind).counts) counts.set(row, count);
+  }
+  return counts;
+}
+
+/** The money of the event of a ledger row, as ClickHouse has it. */
+export function eventMoneyOf(row: LedgerRow, counts: RowCounts = COUNTS_NOTHING): EventMoney {
+  const { base_amount, base_payout, base_bonus_stake, base_bonus_payout } = row;
+  return {
+    base_amount,
+    base_payout,
+    base_bonus_stake,
+    base_bonus_payout,
+    stake_counted: counts.stake,
+    payout_counted: counts.payout,
+    bonus_stake_counted: counts.bonus_stake,
+    bonus_payout_counted: counts.bonus_payout,
+  };
 }

@@ -10,7 +10,15 @@ import type { Tx } from '../../platform/postgres/port.ts';
  */
 export const LEDGER_COLUMNS = `l.reference, l.ordinal, l.event,
   coalesce(m.into_player_id, l.player_id), l.occurred_at, l.currency, l.amount, l.payout, l.base_amount, l.base_payout,
-  l.rate::text, epoch_ms(l.rate_ts), l.rate_is_inverse, l.ingestion_id, l.event_index, l.log_partition, l.log_offset`;
+  l.rate::text, epoch_ms(l.rate_ts), l.rate_is_inverse, l.ingestion_id, l.event_index, l.log_partition, l.log_offset,
+  l.movement_id, l.reason, l.bonus_stake, l.bonus_payout, l.base_bonus_stake, l.base_bonus_payout, l.detail_hash,
+  case when l.rate is not null and l.event in ('deposit_confirmed', 'withdrawal_confirmed')
+    then (select array[a.scale, b.scale]::integer[] from currencies a join tenants o using (tenant_id)
+      join currencies b on b.tenant_id = o.tenant_id and b.code = o.base_currency
+      where a.tenant_id = p.tenant_id and a.code = l.currency) end`;
+
+/** The number of values of {@link LEDGER_COLUMNS}. */
+export const LEDGER_WIDTH = 25;
 
 /**
  * Joins to the ledger `l`, and to its project `p`, as `m` the survivor of its player, if it was merged: row by row through
@@ -39,6 +47,14 @@ export type LedgerValues = [
   number,
   number,
   bigint,
+  string | null,
+  string | null,
+  string | null,
+  string | null,
+  bigint | null,
+  bigint | null,
+  bigint | null,
+  [from_scale: number, to_scale: number] | null,
 ];
 
 /** The row of a project, from the values of {@link LEDGER_COLUMNS}. */
@@ -51,14 +67,22 @@ export function toLedgerRow({ tenant_id, project_id }: ProjectRef, v: LedgerValu
     reference: v[0],
     ordinal: v[1],
     event: v[2],
-    occurrence: occurrenceOf(v[2], occurred_at_ms),
+    occurrence: occurrenceOf(v[2], v[17], occurred_at_ms),
     player_id: v[3],
     occurred_at_ms,
     currency: v[5],
-    amount: v[6] === null ? null : BigInt(v[6]),
-    payout: v[7] === null ? null : BigInt(v[7]),
+    movement_id: v[17],
+    reason: v[18],
+    amount: bigintOf(v[6]),
+    payout: bigintOf(v[7]),
+    bonus_stake: bigintOf(v[19]),
+    bonus_payout: bigintOf(v[20]),
     base_amount: v[8],
     base_payout: v[9],
+    base_bonus_stake: v[21],
+    base_bonus_payout: v[22],
+    detail_hash: v[23],
+    scales: v[24] === null ? null : { from_scale: v[24][0], to_scale: v[24][1] },
     rate:
       rate === null || rate_ts_ms === null || is_inverse === null
         ? null
@@ -68,6 +92,10 @@ export function toLedgerRow({ tenant_id, project_id }: ProjectRef, v: LedgerValu
     log_partition: v[15],
     log_offset: v[16],
   };
+}
+
+function bigintOf(digits: string | null): bigint | null {
+  return digits === null ? null : BigInt(digits);
 }
 
 /** What the ledger has of one money event. Amounts are whole numbers of the smallest unit, as digits. */

@@ -27,8 +27,11 @@ export interface LedgerRow {
   bonus_payout: bigint | null;
   /** Why a balance changed; null on all other events. */
   reason: string | null;
-  /** 64 bits of the details that do not count, such as the game: a duplicate with others is reported. */
-  detail_hash: bigint;
+  /**
+   * 64 bits of the details that do not count, such as the game: a duplicate with others is reported. Null in rows from before
+   * there were such.
+   */
+  detail_hash: bigint | null;
   /** In the smallest unit of the base currency; null while no rate is known, or when no amount was sent. */
   base_amount: bigint | null;
   base_payout: bigint | null;

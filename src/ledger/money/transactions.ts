@@ -1,4 +1,4 @@
-import type { NotCountedReason, ReferenceEffect } from './bets.ts';
+import { COUNTS_NOTHING, type NotCountedReason, type ReferenceEffect, type RowCounts } from './bets.ts';
 import { toBase } from './conversion.ts';
 import type { LedgerRow, MoneyEvent } from './ledger.ts';
 import type { TotalsDelta } from './totals.ts';
@@ -38,40 +38,64 @@ export function transactionEffect(
 ): TransactionEffect {
   const { confirmed, reversed, total } = REVERSIBLE[kind];
   const original = rows.find((row) => row.event === confirmed);
-  const reversals = rows.filter((row) => row.event === reversed);
   const not_counted = new Map<LedgerRow, NotCountedReason>();
-  if (original?.amount == null) {
-    for (const row of reversals) not_counted.set(row, 'no_original');
-    return { deltas: [], not_counted, exceeds_original: false };
+  const reversals: LedgerRow[] = [];
+  for (const row of rows) {
+    if (row === original) continue;
+    if (row.event !== reversed) not_counted.set(row, 'in_no_total');
+    else if (original === undefined) not_counted.set(row, 'no_original');
+    else if (row.currency !== original.currency) not_counted.set(row, 'other_currency');
+    else reversals.push(row);
   }
+  if (original?.amount == null)
+    return { deltas: [], counts: new Map(), not_counted, exceeds_original: false };
+  const latest = latestOf(reversals, not_counted);
+  const counts = new Map([[original, countOf(original.base_amount)]]);
+  let taken_back = 0n;
+  let base_left = original.base_amount;
+  for (const row of latest) {
+    taken_back += row.amount ?? 0n;
+    const left = leftInBase(original, taken_back < original.amount ? original.amount - taken_back : 0n);
+    counts.set(row, countOf(base_left === null || left === null ? 0n : base_left - left));
+    base_left = left;
+  }
+  const deltas = [deltaOf(original.player_id, total, base_left)];
+  return { deltas, counts, not_counted, exceeds_original: taken_back > original.amount };
+}
+
+/** The latest of each reversal in the order of their times; earlier ones of the same id are superseded. */
+function latestOf(
+  reversals: readonly LedgerRow[],
+  not_counted: Map<LedgerRow, NotCountedReason>,
+): readonly LedgerRow[] {
   const latest = new Map<string, LedgerRow>();
   for (const row of reversals) {
-    if (row.currency !== original.currency) {
-      not_counted.set(row, 'other_currency');
-      continue;
-    }
     const id = row.movement_id ?? '';
     const other = latest.get(id);
-    if (other !== undefined && other.occurrence > row.occurrence) {
-      not_counted.set(row, 'superseded');
-      continue;
-    }
-    if (other !== undefined) not_counted.set(other, 'superseded');
-    latest.set(id, row);
+    const is_later = other === undefined || other.occurrence < row.occurrence;
+    if (other !== undefined) not_counted.set(is_later ? other : row, 'superseded');
+    if (is_later) latest.set(id, row);
   }
-  let taken_back = 0n;
-  for (const { amount } of latest.values()) taken_back += amount ?? 0n;
-  const exceeds_original = taken_back > original.amount;
-  const left = exceeds_original ? 0n : original.amount - taken_back;
-  const base_left = taken_back === 0n ? original.base_amount : leftInBase(original, left);
-  return { deltas: [deltaOf(original.player_id, total, base_left)], not_counted, exceeds_original };
+  return [...latest.values()].toSorted(
+    (a, b) => a.occurrence - b.occurrence || ((a.movement_id ?? '') < (b.movement_id ?? '') ? -1 : 1),
+  );
+}
+
+function countOf(stake: bigint | null): RowCounts {
+  return { ...COUNTS_NOTHING, stake: stake ?? 0n };
 }
 
 /** What a balance event counts: each is a transaction of its own. */
 export function balanceEffect(row: LedgerRow): ReferenceEffect {
-  if (IN_NO_TOTAL.has(row.reason ?? '')) return { deltas: [], not_counted: new Map([[row, 'in_no_total']]) };
+  if (IN_NO_TOTAL.has(row.reason ?? '')) {
+    return { deltas: [], counts: new Map(), not_counted: new Map([[row, 'in_no_total']]) };
+  }
   const total = row.event === 'balance_credited' ? 'total_credited' : 'total_debited';
-  return { deltas: [deltaOf(row.player_id, total, row.base_amount)], not_counted: new Map() };
+  return {
+    deltas: [deltaOf(row.player_id, total, row.base_amount)],
+    counts: new Map([[row, countOf(row.base_amount)]]),
+    not_counted: new Map(),
+  };
 }
 
 /** What is left in the smallest unit of the base currency; null while the original is not converted, but 0 needs no rate. */

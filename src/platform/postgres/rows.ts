@@ -34,7 +34,8 @@ type Computed<T> =
 /** A column `Name` of rows `T`: see {@link rowsOf}. */
 export type Column<T, Name> = (Name extends keyof T ? TypesFor<T[Name]> : never) | Computed<T> | 'ordinality';
 
-type Columns<T, Name extends string> = { readonly [N in Name]: Column<T, N> };
+/** A column that is undefined is not among them. */
+type Columns<T, Name extends string> = { readonly [N in Name]?: Column<T, N> | undefined };
 
 /** By their text. The driver keeps what it knows of each template for as long as it runs, so no template is made twice. */
 const templates = new Map<string, TemplateStringsArray>();
@@ -56,7 +57,8 @@ export function rowsOf<T, Name extends string>(
   const names: string[] = [];
   const literals: string[] = [];
   let ordinality: string | undefined;
-  for (const [name, column] of Object.entries<Column<T, Name>>(columns)) {
+  for (const [name, column] of Object.entries<Column<T, Name> | undefined>(columns)) {
+    if (column === undefined) continue;
     if (column === 'ordinality') {
       ordinality = name;
       continue;

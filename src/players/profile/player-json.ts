@@ -1,3 +1,4 @@
+import { ngrOf } from '../../ledger/money/totals.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { exactJson, JsonText, parseExact } from '../../platform/exact-json.ts';
 
@@ -18,6 +19,10 @@ export interface PlayerRow {
   total_withdrawn: bigint;
   total_wagered: bigint;
   total_won: bigint;
+  total_bonus_wagered: bigint;
+  total_bonus_won: bigint;
+  total_credited: bigint;
+  total_debited: bigint;
   bet_count: bigint;
   session_count: bigint;
   pending_conversions: bigint;
@@ -56,7 +61,12 @@ export function playerJson(tenant_id: string, project_id: string, row: PlayerRow
     total_withdrawn: row.total_withdrawn,
     total_wagered: row.total_wagered,
     total_won: row.total_won,
+    total_bonus_wagered: row.total_bonus_wagered,
+    total_bonus_won: row.total_bonus_won,
+    total_credited: row.total_credited,
+    total_debited: row.total_debited,
     ggr: row.total_wagered - row.total_won,
+    ngr: ngrOf(row),
     bet_count: row.bet_count,
     session_count: row.session_count,
     pending_conversions: row.pending_conversions,

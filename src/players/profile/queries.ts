@@ -270,7 +270,8 @@ function playerColumns(tx: Tx) {
     p.current_tier_code, p.tier_promoted_at, p.kyc_status, p.kyc_level, p.churn_score, p.ltv_predicted,
     p.custom_attributes::text as custom_attributes, p.created_at, p.deleted_at,
     greatest(p.updated_at, t.updated_at) as updated_at, t.first_seen_at, t.last_seen_at,
-    t.total_deposited, t.total_withdrawn, t.total_wagered, t.total_won, t.bet_count, t.session_count,
+    t.total_deposited, t.total_withdrawn, t.total_wagered, t.total_won,
+    t.total_bonus_wagered, t.total_bonus_won, t.total_credited, t.total_debited, t.bet_count, t.session_count,
     t.pending_conversions,
     array_to_json(array(
       select m.segment_id from (

@@ -1,5 +1,6 @@
 import { decide, type GivenIds, type Named, type NamedPlayer } from '../../../src/players/identity/decide.ts';
 import type { Steps, Transaction } from './read-committed.ts';
+import { SUMS } from '../../../src/ledger/money/totals.ts';
 import type { Sums } from './outcome.ts';
 import { LOST_RACE, type Player, type Process, type World } from './world.ts';
 
@@ -7,15 +8,7 @@ import { LOST_RACE, type Player, type Process, type World } from './world.ts';
 // statements all run, whatever the earlier ones find; their results are checked at the end.
 
 const ATTEMPTS = 8;
-const NO_SUMS: Sums = {
-  total_deposited: 0n,
-  total_withdrawn: 0n,
-  total_wagered: 0n,
-  total_won: 0n,
-  bet_count: 0n,
-  session_count: 0n,
-  pending_conversions: 0n,
-};
+const NO_SUMS = Object.fromEntries(SUMS.map((sum) => [sum, 0n])) as Sums;
 
 /** One call of identify. Its answer is known to callers from then on. */
 export function* identify(process: Process, given: GivenIds): Steps {
@@ -217,15 +210,7 @@ function* leaveAlias(world: World, tx: Transaction, source: string, into: string
 }
 
 export function addSums(a: Sums, b: Sums): Sums {
-  return {
-    total_deposited: a.total_deposited + b.total_deposited,
-    total_withdrawn: a.total_withdrawn + b.total_withdrawn,
-    total_wagered: a.total_wagered + b.total_wagered,
-    total_won: a.total_won + b.total_won,
-    bet_count: a.bet_count + b.bet_count,
-    session_count: a.session_count + b.session_count,
-    pending_conversions: a.pending_conversions + b.pending_conversions,
-  };
+  return Object.fromEntries(SUMS.map((sum) => [sum, a[sum] + b[sum]])) as Sums;
 }
 
 /** `DELETE /v1/players/:id`: one statement. */

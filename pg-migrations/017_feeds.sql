@@ -1,0 +1,31 @@
+-- Movements, voids, reversals, balances and bonus parts. Every column is added without a rewrite of its table: those of
+-- the ledger are null in rows of before, those of the totals 0.
+alter type money_event add value 'bet_voided';
+alter type money_event add value 'sport_bet_reopened';
+alter type money_event add value 'deposit_reversed';
+alter type money_event add value 'withdrawal_reversed';
+alter type money_event add value 'balance_credited';
+alter type money_event add value 'balance_debited';
+
+alter table ledger
+  -- The provider's id of one debit or credit of a bet; of a reversal its reversal_id.
+  add column movement_id text collate "C",
+  -- Why a balance changed.
+  add column reason text,
+  -- The parts of amount and payout that are bonus money, as sent and in the base currency.
+  add column bonus_stake numeric(38, 0),
+  add column bonus_payout numeric(38, 0),
+  add column base_bonus_stake bigint,
+  add column base_bonus_payout bigint,
+  -- 64 bits of the details that do not count, such as the game. Null in rows of before, with which nothing differs.
+  add column detail_hash bigint;
+
+alter table ledger_adjustments
+  add column base_bonus_stake bigint,
+  add column base_bonus_payout bigint;
+
+alter table player_totals
+  add column total_bonus_wagered bigint not null default 0,
+  add column total_bonus_won bigint not null default 0,
+  add column total_credited bigint not null default 0,
+  add column total_debited bigint not null default 0;
