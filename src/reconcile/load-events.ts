@@ -10,6 +10,7 @@ import { TOPICS } from '../platform/event-log/topics.ts';
 import type { LogRecord } from '../platform/event-log/port.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { Platform } from '../platform/platform.ts';
+import { referenceKey } from '../ledger/fold/fold-event.ts';
 import { readLedger } from '../ledger/fold/read-queries.ts';
 import { countsOf, eventMoneyOf } from '../ledger/money/counting.ts';
 import { claimOf, moneyKindOf, type Claim, type LedgerRow } from '../ledger/money/ledger.ts';
@@ -66,8 +67,13 @@ async function presentLines(sql: Tx, lines: readonly Line[]): Promise<string[]> 
   );
   const claims = lines.map(claimOfLine);
   const money_of = new Map<string, EventMoney>();
-  const wanted = claims.filter((claim) => claim !== undefined);
-  for (const rows of (await readLedger(sql, wanted)).values()) {
+  // Each reference once: its rows count together.
+  const references = new Map(
+    claims.flatMap((claim) =>
+      claim === undefined ? [] : [[referenceKey(claim.project_id, claim.reference), claim] as const],
+    ),
+  );
+  for (const rows of (await readLedger(sql, [...references.values()])).values()) {
     const counts = countsOf(rows);
     for (const row of rows) money_of.set(eventKey(row), eventMoneyOf(row, counts.get(row)));
   }

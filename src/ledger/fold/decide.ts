@@ -127,7 +127,7 @@ class Decider {
     if (event.accepted.event.event === 'session_start') this.#totals.add({ player_id, session_count: 1n });
     this.#changeStatus(accepted, player_id);
     this.#kyc.take(event, player_id);
-    const worth = row ?? worthOf(event, base_currency, this.#snapshot);
+    const worth = row === undefined ? worthOf(event, base_currency, this.#snapshot) : eventMoneyOf(row);
     const emitted = toPlayerEvent(event, player_id, worth);
     if (row !== undefined) this.#event_of_row.set(row, emitted);
     this.#emitted.push(emitted);

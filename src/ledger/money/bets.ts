@@ -190,13 +190,15 @@ function deltasOf({ stakes, payouts }: Counted, is_counted: boolean): TotalsDelt
     if (row.amount === null) continue;
     const { player_id, base_amount, base_bonus_stake } = row;
     if (base_amount === null) pending.add(row);
-    else deltas.push({ player_id, total_wagered: base_amount, total_bonus_wagered: base_bonus_stake ?? 0n });
+    else deltas.push({ player_id, total_wagered: base_amount });
+    if (base_bonus_stake !== null) deltas.push({ player_id, total_bonus_wagered: base_bonus_stake });
   }
   for (const row of payouts) {
     if (row.payout === null) continue;
     const { player_id, base_payout, base_bonus_payout } = row;
     if (base_payout === null) pending.add(row);
-    else deltas.push({ player_id, total_won: base_payout, total_bonus_won: base_bonus_payout ?? 0n });
+    else deltas.push({ player_id, total_won: base_payout });
+    if (base_bonus_payout !== null) deltas.push({ player_id, total_bonus_won: base_bonus_payout });
   }
   for (const { player_id } of pending) deltas.push({ player_id, pending_conversions: 1n });
   return deltas;

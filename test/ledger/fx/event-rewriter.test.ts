@@ -206,7 +206,8 @@ it('changes nothing when a batch is repeated after a crash', async () => {
   expect(await eventsInClickHouse()).toEqual(corrected);
   // Even if the sink inserts the event again without amounts, the higher revision wins.
   await platform.clickhouse.command(
-    `insert into events
+    `insert into events (tenant_id, project_id, event, player_id, occurred_at, received_at, ingestion_id, event_index,
+       base_amount, base_payout, properties, revision)
      select tenant_id, project_id, event, player_id, occurred_at, received_at, ingestion_id, event_index,
        cast(null, 'Nullable(Int64)'), cast(null, 'Nullable(Int64)'), properties, 0
      from events final where tenant_id = {tenant_id:UUID}`,

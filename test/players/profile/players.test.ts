@@ -49,6 +49,7 @@ describe('reading a player', () => {
         ['total_won', 'ggr', 'bet_count', 'session_count', 'default_currency_code', 'current_tier_code'],
         ['tier_promoted_at', 'kyc_status', 'kyc_level', 'churn_score', 'ltv_predicted', 'segment_ids'],
         ['custom_attributes', 'created_at', 'updated_at', 'deleted_at', 'timezone', 'pending_conversions'],
+        ['total_bonus_wagered', 'total_bonus_won', 'total_credited', 'total_debited', 'ngr'],
       ]
         .flat()
         .sort(),
