@@ -35,6 +35,8 @@ export interface Posting<Player> {
   total: MoneyTotal;
   fact: Fact<Player>;
   amount: bigint;
+  /** What was sent, of which the amount is a part or the rest: while it cannot be converted, the part waits with it. */
+  whole: bigint;
 }
 
 /** What a reference counts, and whose bet it is; null for a transaction and for a bet of which nothing counts. */
@@ -66,14 +68,21 @@ export function familyOf(event: string): Family | undefined {
 }
 
 /** The id that the events of a reference share; undefined if the event has none. */
-export function referenceOf(event: string, properties: Readonly<Record<string, unknown>>): string | undefined {
+export function referenceOf(
+  event: string,
+  properties: Readonly<Record<string, unknown>>,
+): string | undefined {
   const isBet = familyOf(event) === 'casino' || familyOf(event) === 'sport';
   return text(properties[isBet ? 'bet_id' : 'transaction_id']);
 }
 
 /** The fact that a sent event states. */
 export function factOf<Player>(
-  { event, timestamp, properties }: { event: string; timestamp: string; properties: Readonly<Record<string, unknown>> },
+  {
+    event,
+    timestamp,
+    properties,
+  }: { event: string; timestamp: string; properties: Readonly<Record<string, unknown>> },
   player: Player,
 ): Fact<Player> {
   const isBet = familyOf(event) === 'casino' || familyOf(event) === 'sport';
@@ -138,22 +147,21 @@ function transaction<Player>(
   const reversals = facts
     .filter(is(`${family}_reversed`))
     .filter(({ currency }) => currency === confirmed.currency);
-  const taken_back = [...Map.groupBy(reversals, ({ movement }) => movement).values()].map((of_one) => {
-    const latest_ms = Math.max(...of_one.map(({ at_ms }) => at_ms));
-    return of_one.find(({ at_ms }) => at_ms === latest_ms)?.amount;
-  });
-  const left = (confirmed.amount ?? 0n) - sum(taken_back);
-  return [{ total, fact: confirmed, amount: left > 0n ? left : 0n }];
+  const latest = reversals.filter(
+    (one) => !reversals.some((other) => other.movement === one.movement && other.at_ms > one.at_ms),
+  );
+  const { amount: whole = 0n } = confirmed;
+  const left = whole - sum(latest.map(({ amount }) => amount));
+  return [{ total, fact: confirmed, amount: left > 0n ? left : 0n, whole }];
 }
 
 function balance<Player>(facts: readonly Fact<Player>[]): Posting<Player>[] {
   return facts
     .filter(({ reason }) => !IN_NO_TOTAL.includes(reason ?? ''))
-    .map((fact) => ({
-      total: fact.event === 'balance_credited' ? 'total_credited' : 'total_debited',
-      fact,
-      amount: fact.amount ?? 0n,
-    }));
+    .map((fact) => {
+      const total = fact.event === 'balance_credited' ? 'total_credited' : 'total_debited';
+      return { total, fact, amount: fact.amount ?? 0n, whole: fact.amount ?? 0n };
+    });
 }
 
 function casino<Player>(facts: readonly Fact<Player>[]): Counted<Player> {
@@ -170,7 +178,7 @@ function casino<Player>(facts: readonly Fact<Player>[]): Counted<Player> {
   const stakes = placed.length > 0 ? placed.filter(isLive) : settled;
   const payouts = won.some(({ movement }) => movement !== undefined)
     ? [...won, ...lost].filter(isLive)
-    : [settled, won, lost].find(({ length }) => length > 0) ?? [];
+    : ([settled, won, lost].find(({ length }) => length > 0) ?? []);
   const isBet =
     stakes.length > 0 ||
     payouts.some(({ payout = 0n }) => payout > 0n) ||
@@ -181,7 +189,9 @@ function casino<Player>(facts: readonly Fact<Player>[]): Counted<Player> {
 function sport<Player>(facts: readonly Fact<Player>[]): Counted<Player> {
   const voids = facts.filter(is('sport_bet_voided'));
   const outcomes = facts
-    .filter(({ event, movement }) => OUTCOMES.includes(event) && movement === undefined)
+    .filter((fact) => OUTCOMES.includes(fact.event) && fact.movement === undefined)
+    // A void is never a twin: without movement_id it is of the whole bet.
+    .filter((fact) => fact.event === 'sport_bet_voided' || !facts.some((other) => isTwin(fact, other)))
     .sort((a, b) => a.at_ms - b.at_ms || OUTCOMES.indexOf(a.event) - OUTCOMES.indexOf(b.event));
   const outcome = outcomes.at(-1);
   if (outcome?.event === 'sport_bet_voided') return { postings: [], bettor: null };
@@ -201,24 +211,31 @@ function bet<Player>(
   payouts: readonly Fact<Player>[],
   isBet: boolean,
 ): Counted<Player> {
-  const postings: Posting<Player>[] = [
-    ...stakes.flatMap((fact): Posting<Player>[] => [
-      { total: 'total_wagered', fact, amount: fact.amount ?? 0n },
-      { total: 'total_bonus_wagered', fact, amount: fact.bonus_stake ?? 0n },
+  const post = (total: MoneyTotal, fact: Fact<Player>, amount = 0n, whole = 0n) => ({
+    total,
+    fact,
+    amount,
+    whole,
+  });
+  const postings = [
+    ...stakes.flatMap((fact) => [
+      post('total_wagered', fact, fact.amount, fact.amount),
+      post('total_bonus_wagered', fact, fact.bonus_stake, fact.amount),
     ]),
-    ...payouts.flatMap((fact): Posting<Player>[] => [
-      { total: 'total_won', fact, amount: fact.payout ?? 0n },
-      { total: 'total_bonus_won', fact, amount: fact.bonus_payout ?? 0n },
+    ...payouts.flatMap((fact) => [
+      post('total_won', fact, fact.payout, fact.payout),
+      post('total_bonus_won', fact, fact.bonus_payout, fact.payout),
     ]),
   ];
   const bettor = [...stakes].sort(byTime)[0] ?? [...payouts].sort(byTime)[0];
   return { postings, bettor: isBet && bettor !== undefined ? { player: bettor.player } : null };
 }
 
-/** By event time, then by movement_id, an absent one first. */
+/** By event time, then by movement_id, an absent one first; a win comes before a loss of the same time. */
 function byTime<Player>(a: Fact<Player>, b: Fact<Player>): number {
   const [x, y] = [a.movement ?? '', b.movement ?? ''];
-  return a.at_ms - b.at_ms || Number(x > y) - Number(x < y);
+  const isLost = is<Player>('bet_lost');
+  return a.at_ms - b.at_ms || Number(x > y) - Number(x < y) || Number(isLost(a)) - Number(isLost(b));
 }
 
 /** Whether `plain`, without movement_id, states again what `other` states with one. */
