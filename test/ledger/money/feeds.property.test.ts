@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { byKind, effectOf } from '../../../src/ledger/money/counting.ts';
+import { byKind, countsOf, effectOf } from '../../../src/ledger/money/counting.ts';
 import { inBase, scalesOf, type Conversions } from '../../../src/ledger/money/conversion.ts';
 import { claimOf, judgeClaim, type LedgerRow } from '../../../src/ledger/money/ledger.ts';
 import { SUMS, TotalsAccumulator, type Sum } from '../../../src/ledger/money/totals.ts';
@@ -71,6 +71,38 @@ function notCountedOf(rows: readonly LedgerRow[]): number[] {
     .filter(([kind]) => !isTransaction(kind))
     .flatMap(([kind, of_kind]) => [...effectOf(kind, of_kind).not_counted.keys()]);
   return not_counted.map(({ ordinal }) => ordinal).sort((a, b) => a - b);
+}
+
+/** The money that the single rows count, added up over all players. */
+function countedByRow(rows: readonly LedgerRow[]): Partial<Record<Sum, bigint>> {
+  const sums = noSums()['p1'] as Record<Sum, bigint>;
+  for (const [{ event }, { stake, payout, bonus_stake, bonus_payout }] of countsOf(rows)) {
+    if (event.startsWith('deposit')) sums.total_deposited += isReversal(event) ? -stake : stake;
+    else if (event.startsWith('withdrawal')) sums.total_withdrawn += isReversal(event) ? -stake : stake;
+    else if (event === 'balance_credited') sums.total_credited += stake;
+    else if (event === 'balance_debited') sums.total_debited += stake;
+    else {
+      sums.total_wagered += stake;
+      sums.total_won += payout;
+      sums.total_bonus_wagered += bonus_stake;
+      sums.total_bonus_won += bonus_payout;
+    }
+  }
+  return ofMoney(sums);
+}
+
+function withoutPlayers(sums: Sums): Partial<Record<Sum, bigint>> {
+  const all = noSums()['p1'] as Record<Sum, bigint>;
+  for (const of_player of Object.values(sums)) for (const sum of SUMS) all[sum] += of_player[sum];
+  return ofMoney(all);
+}
+
+function ofMoney(sums: Record<Sum, bigint>): Partial<Record<Sum, bigint>> {
+  return Object.fromEntries(Object.entries(sums).filter(([sum]) => sum.startsWith('total_')));
+}
+
+function isReversal(event: string): boolean {
+  return event.endsWith('_reversed');
 }
 
 function conversionOf(currency: string | null, at_ms: number): Conversions {
@@ -156,6 +188,7 @@ describe('the rules of one reference', () => {
           for (const event of sent) expect(service.take(event)).toBe(stated.take(event));
           expect(sumsOf(service.rows)).toEqual(stated.sums());
           expect(notCountedOf(service.rows)).toEqual(stated.notCounted());
+          expect(countedByRow(service.rows)).toEqual(withoutPlayers(stated.sums()));
         }),
         { numRuns: STREAMS },
       );

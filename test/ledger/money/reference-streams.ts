@@ -125,8 +125,14 @@ function toEvent(key: Key, salt: number, is_earlier: boolean): SentEvent {
   const repeats = hasSeveralTimes(key);
   // The movement `a` says what the event without a movement_id says: the one is the twin of the other.
   const movement = movement_id === 'a' ? 0 : MOVEMENTS.indexOf(movement_id);
-  const hash = mix(salt, event.length, movement, REVERSALS.indexOf(reversal_id ?? ''));
-  const said = is_free ? step.draw : mix(hash, repeats ? step.moment : 0);
+  // A loss is a win of 0: both say it at the same time.
+  const hash = mix(
+    salt,
+    event === 'bet_lost' ? 'bet_won'.length : event.length,
+    movement,
+    REVERSALS.indexOf(reversal_id ?? ''),
+  );
+  const said = is_free ? step.draw : mix(hash, event.length, repeats ? step.moment : 0);
   const moment = is_free || repeats ? step.moment : hash % MOMENTS;
   // Mostly all events of a reference have one player and one currency. All settlements of a casino bet agree.
   const player = is_free || mix(salt, 3) % 4 === 0 ? said >>> 4 : salt;
@@ -182,7 +188,7 @@ function isFree({ free }: Step): boolean {
 
 /** What every statement about a whole casino bet says that it pays. */
 function settlementOf(salt: number): bigint {
-  return pick(AMOUNTS, mix(salt, 2));
+  return salt % 3 === 0 ? 0n : pick(AMOUNTS, mix(salt, 2));
 }
 
 function isBet(family: Family): boolean {
