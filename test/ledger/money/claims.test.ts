@@ -63,4 +63,13 @@ describe('a casino bet', () => {
   it('refuses a second settlement that pays another amount', () => {
     expect(judgeClaim(claim('bet_lost', {}, 2_000), PLAYER, [rowOf(settled)])).toBe('conflict');
   });
+
+  it('counts for one player in every order, also when a win of 0 and a loss have one time', () => {
+    const won = rowOf(claim('bet_won', { payout: 0 }, 1_000), 'p1');
+    const lost = rowOf(claim('bet_lost', {}, 1_000), 'p2');
+    const moved = rowOf(claim('bet_won', { payout: 70, movement_id: 'b' }, 2_000), 'p1');
+    const counted = (rows: LedgerRow[]) =>
+      betEffect('casino', rows).deltas.filter(({ bet_count }) => bet_count !== undefined);
+    expect(counted([lost, won, moved])).toEqual(counted([won, lost, moved]));
+  });
 });
