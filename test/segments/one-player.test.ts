@@ -13,7 +13,8 @@ it('a query about one player reads only that player’s granules', async () => {
   const { clickhouse } = service.platform;
   const { tenant_id, project_id } = service;
   await clickhouse.command(
-    `insert into events
+    `insert into events (tenant_id, project_id, event, player_id, occurred_at, received_at, ingestion_id, event_index,
+      base_amount, base_payout, properties, revision)
     select {tenant_id:UUID}, {project_id:UUID}, 'login', reinterpret(MD5(toString(number % 2000)), 'UUID'),
       now64(3) - toIntervalSecond(number), now64(3), generateUUIDv4(), 0, null, null, '{}', 0
     from numbers(200000)`,

@@ -174,7 +174,7 @@ export const STAYING_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   kept_protections: ['address_hash', 'protection', 'reason'],
   kyc_calls: ['action'],
   kyc_decisions: ['kind', 'source', 'kyc_status', 'decided_by', 'adapter_slug', 'event'],
-  ledger: ['reference', 'currency'],
+  ledger: ['reference', 'currency', 'movement_id', 'reason'],
   ledger_adjustments: ['reference'],
   merged_addresses: ['channel'],
   message_sends: ['dedup_key', 'channel', 'status', 'error_code', 'provider_code'],
