@@ -38,7 +38,8 @@ export async function seedEvents(
   const STEP = 2_000_000;
   for (let from = 0; from < count; from += STEP) {
     await clickhouse.command(
-      `insert into events
+      `insert into events (tenant_id, project_id, event, player_id, occurred_at, received_at, ingestion_id, event_index,
+        base_amount, base_payout, properties, revision)
       select {tenant_id:UUID}, {project_id:UUID},
         multiIf(kind < 60, if(number % 2 = 0, 'bet_placed', 'bet_settled'), kind < 80, 'login', kind < 90,
           'deposit_confirmed', kind < 94, 'withdrawal_confirmed', kind < 97, 'bonus_claimed', 'custom_spin') as event,

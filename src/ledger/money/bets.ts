@@ -4,15 +4,17 @@ import type { TotalsDelta } from './totals.ts';
 export type BetStatus = 'placed' | 'settled' | 'voided' | 'cashed_out';
 
 /** Why a row of the ledger that has money of its own counts nothing (`feeds.md` 2 and 8). */
-export type NotCountedReason =
-  | 'voided'
-  /** The same movement came with a movement_id. */
-  | 'twin'
-  /** Another row says it: a later outcome, the movements, the placed stake. */
-  | 'superseded'
-  | 'in_no_total'
-  | 'other_currency'
-  | 'no_original';
+export const NOT_COUNTED_REASONS = [
+  'voided',
+  // The same movement came with a movement_id.
+  'twin',
+  // Another row says it: a later outcome, the movements, the placed stake.
+  'superseded',
+  'in_no_total',
+  'other_currency',
+  'no_original',
+] as const;
+export type NotCountedReason = (typeof NOT_COUNTED_REASONS)[number];
 
 /**
  * What one row counts, in the smallest unit of the base currency; 0 while no rate is known. Of a transaction `stake` is

@@ -118,6 +118,8 @@ interface ClaimRef extends ProjectRef {
   reference: string;
   event: MoneyEvent;
   occurrence: number;
+  movement_id: string | null;
+  currency: string | null;
 }
 
 const COLUMNS = `coalesce((select m.into_player_id from player_merges m
@@ -138,15 +140,20 @@ export function findRowOfEvent(
     limit 1`;
 }
 
-/** The row that holds the claim, if any. Any event may have made the claim. `occurrence` is 0 for events that happen once. */
+/**
+ * The row that holds the claim, if any. Any event may have made the claim. `occurrence` is 0 for events that happen once; the
+ * currency is a part of the key of a reversal.
+ */
 export function findClaimHolder(
   tx: Tx,
-  { tenant_id, project_id, reference, event, occurrence }: ClaimRef,
+  { tenant_id, project_id, reference, event, occurrence, movement_id, currency }: ClaimRef,
 ): PendingQuery<TracedRow[]> {
   return tx<TracedRow[]>`
     select ${tx.unsafe(COLUMNS)} from projects p join ledger l using (project_no)
     where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and l.reference = ${reference}
       and l.event = ${event} and (${occurrence} = 0 or epoch_ms(l.occurred_at) = ${occurrence})
+      and l.movement_id is not distinct from ${movement_id}
+      and (l.event not in ('deposit_reversed', 'withdrawal_reversed') or l.currency = ${currency})
     order by l.ordinal
     limit 1`;
 }

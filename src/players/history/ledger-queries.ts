@@ -1,10 +1,16 @@
-import type { PendingQuery } from 'postgres';
+import type { PendingQuery, Row } from 'postgres';
 import { definitionOf } from '../../ingest/events/catalogue.ts';
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
 import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
-import { betKindOf, MONEY_EVENTS, type MoneyEvent } from '../../ledger/money/ledger.ts';
+import {
+  JOIN_SURVIVOR,
+  LEDGER_COLUMNS,
+  toLedgerRow,
+  type LedgerValues,
+} from '../../ledger/money/ledger-queries.ts';
+import { betKindOf, MONEY_EVENTS, type LedgerRow } from '../../ledger/money/ledger.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { EventOwner, TimelinePosition } from './queries.ts';
 
@@ -71,30 +77,13 @@ export async function findMoneyEvents(
   );
 }
 
-/** A row of the ledger as text: amounts are digits, rates decimal digits, adjustments JSON. */
-export interface ShownLedgerRow {
-  ingestion_id: string;
-  event_index: number;
-  event: MoneyEvent;
-  reference: string;
-  occurred_at: Date;
-  currency: string | null;
-  amount: string | null;
-  payout: string | null;
-  base_amount: string | null;
-  base_payout: string | null;
-  rate: string | null;
-  /** Milliseconds since the epoch, because the driver misreads times before the year 50. */
-  rate_ts_ms: bigint | null;
-  rate_is_inverse: boolean | null;
-  adjustments: string;
-}
-
 /** Earlier amounts in the JSON of a row: times in milliseconds since the epoch. */
 export interface ShownAdjustment {
   adjusted_ms: number;
   base_amount: string | null;
   base_payout: string | null;
+  base_bonus_stake: string | null;
+  base_bonus_payout: string | null;
   rate: string | null;
   rate_ts_ms: number | null;
   rate_is_inverse: boolean | null;
@@ -103,19 +92,29 @@ export interface ShownAdjustment {
 /** Earlier amounts of a row that are shown, the newest ones. */
 const MAX_ADJUSTMENTS = 20;
 
-/** The rows of the ledger that these events have made; those of one reference are read once. */
+/**
+ * All rows of the ledger of these events' references, since they count together, with the {@link ShownAdjustment}s as JSON of those
+ * that the events have made; null of the others. For {@link toShownRow}.
+ */
 export function selectLedgerRows(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
   events: readonly MoneyEventRow[],
-): PendingQuery<ShownLedgerRow[]> {
+): PendingQuery<Row[]> {
   const references = new Set(events.map(({ reference }) => reference));
-  return tx<ShownLedgerRow[]>`
-    select l.ingestion_id, l.event_index::integer, l.event::text as event, l.reference, l.occurred_at, l.currency,
-      l.amount::text, l.payout::text, l.base_amount::text, l.base_payout::text, l.rate::text,
-      epoch_ms(l.rate_ts) as rate_ts_ms, l.rate_is_inverse, (
+  return tx`
+    select r.adjustments, ${tx.unsafe(LEDGER_COLUMNS)}
+    from (
+      select project_no, tenant_id, project_id from projects
+      where tenant_id = ${tenant_id} and project_id = ${project_id}) p
+    cross join unnest(${textArray([...references])}::text::text[]) as f (reference)
+    cross join lateral (
+      select * from ledger l where l.project_no = p.project_no and l.reference = f.reference offset 0) l
+    left join lateral (
+      select (
         select coalesce(json_agg(json_build_object(
           'adjusted_ms', epoch_ms(a.adjusted_at), 'base_amount', a.base_amount::text, 'base_payout', a.base_payout::text,
+          'base_bonus_stake', a.base_bonus_stake::text, 'base_bonus_payout', a.base_bonus_payout::text,
           'rate', a.rate::text, 'rate_ts_ms', epoch_ms(a.rate_ts), 'rate_is_inverse', a.rate_is_inverse)
           order by a.adjustment_id desc), '[]')::text
         from (
@@ -123,10 +122,17 @@ export function selectLedgerRows(
           where o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.reference = l.reference
             and o.ordinal = l.ordinal
           order by o.adjustment_id desc limit ${MAX_ADJUSTMENTS}) a) as adjustments
-    from (select project_no from projects where tenant_id = ${tenant_id} and project_id = ${project_id}) p
-    cross join unnest(${textArray([...references])}::text::text[]) as f (reference)
-    cross join lateral (
-      select * from ledger l where l.project_no = p.project_no and l.reference = f.reference offset 0) l
-    join ${rowsOf(tx, 'r', events, { reference: 'text', ingestion_id: 'uuid', event_index: 'integer' })}
-      on r.reference = l.reference and r.ingestion_id = l.ingestion_id and r.event_index = l.event_index::integer`;
+      from ${rowsOf(tx, 'e', events, { reference: 'text', ingestion_id: 'uuid', event_index: 'integer' })}
+      where e.reference = l.reference and e.ingestion_id = l.ingestion_id
+        and e.event_index = l.event_index::integer limit 1) r on true
+    ${tx.unsafe(JOIN_SURVIVOR)}`;
+}
+
+/** A row of {@link selectLedgerRows}: its columns have different names and stand in their order. */
+export function toShownRow(
+  project: ProjectRef,
+  columns: Row,
+): { row: LedgerRow; adjustments: string | null } {
+  const [adjustments, ...values] = Object.values(columns) as [string | null, ...LedgerValues];
+  return { row: toLedgerRow(project, values), adjustments };
 }

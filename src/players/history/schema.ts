@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { nameSchemas, int64 } from '../../http/field-schemas.ts';
+import { NOT_COUNTED_REASONS } from '../../ledger/money/bets.ts';
 import { MONEY_EVENTS } from '../../ledger/money/ledger.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 
@@ -24,6 +25,8 @@ export const playerPageQuery = z.strictObject(PAGE_QUERY);
 const baseMoney = {
   base_amount: int64.nullable().describe('Null: none was sent, or no rate is known yet'),
   base_payout: int64.nullable(),
+  base_bonus_stake: int64.nullable(),
+  base_bonus_payout: int64.nullable(),
   rate: z
     .string()
     .nullable()
@@ -36,11 +39,22 @@ const baseMoney = {
 export const ledgerEntry = z.object({
   event: z.enum(MONEY_EVENTS),
   reference: z.string().describe('transaction_id or bet_id'),
+  movement_id: z.string().nullable().describe('Of a reversal its reversal_id'),
   at: z.iso.datetime(),
   currency: z.string().nullable(),
   amount: int64.nullable(),
   payout: int64.nullable(),
+  bonus_stake: int64.nullable(),
+  bonus_payout: int64.nullable(),
+  reason: z.string().nullable().describe('Why a balance changed'),
   ...baseMoney,
+  counts: z.boolean().nullable().describe('Whether totals have it; null: it has no money of its own'),
+  not_counted_reason: z
+    .enum(NOT_COUNTED_REASONS)
+    .nullable()
+    .describe(
+      'voided; twin: the same movement came with a movement_id; superseded: a later outcome, the movements or the placed stake say it; in_no_total; other_currency: than its original; no_original: it has not come yet',
+    ),
   adjustments: z
     .array(z.object({ adjusted_at: z.iso.datetime(), ...baseMoney }))
     .describe('What the base amounts were before better rates came: at most 20, the newest first'),

@@ -65,19 +65,59 @@ describe('the ledger of a player', () => {
     expect(data[4]).toEqual({
       event: 'deposit_confirmed',
       reference: 't-1',
+      movement_id: null,
       at: at(1),
       currency: 'EUR',
       amount: 5_000,
       payout: null,
+      bonus_stake: null,
+      bonus_payout: null,
+      reason: null,
       base_amount: 5_000,
       base_payout: null,
+      base_bonus_stake: null,
+      base_bonus_payout: null,
       rate: null,
       rate_ts: null,
       rate_is_inverse: null,
+      counts: true,
+      not_counted_reason: null,
       adjustments: [],
       ingestion_id: expect.any(String) as string,
       event_index: 0,
     });
+  });
+
+  it('shows each movement, its bonus part, and why a row does not count', async () => {
+    const id = await identify({ external_id: 'a' });
+    const bet = { currency: 'EUR', bet_id: 'b', game_id: 'g', game_category: 'slots' };
+    await send(id, 'bet_placed', 1, { ...bet, amount: 100, movement_id: 'a', bonus_stake: 40 });
+    await send(id, 'bet_won', 2, { bet_id: 'b', payout: 250, currency: 'EUR', movement_id: 'w' });
+    await send(id, 'bet_voided', 3, { bet_id: 'b', movement_id: 'w' });
+    await send(id, 'bet_settled', 4, { ...bet, amount: 100, payout: 0, outcome: 'lost' });
+    await send(id, 'deposit_reversed', 5, {
+      transaction_id: 'never',
+      reversal_id: 'r',
+      amount: 10,
+      currency: 'EUR',
+    });
+    await send(id, 'balance_credited', 6, {
+      transaction_id: 'c',
+      amount: 7,
+      currency: 'EUR',
+      reason: 'correction',
+    });
+    await sunk(service.platform);
+    const { data } = await get(`/v1/players/${id}/ledger`);
+    const shown = ['event', 'movement_id', 'bonus_stake', 'reason', 'counts', 'not_counted_reason'];
+    expect(data.map((row) => shown.map((name) => row[name]))).toEqual([
+      ['balance_credited', null, null, 'correction', false, 'in_no_total'],
+      ['deposit_reversed', 'r', null, null, false, 'no_original'],
+      ['bet_settled', null, null, null, false, 'superseded'],
+      ['bet_voided', 'w', null, null, null, null],
+      ['bet_won', 'w', null, null, false, 'voided'],
+      ['bet_placed', 'a', 40, null, true, null],
+    ]);
   });
 
   it('shows the rate that converted a row, and what it was worth before a better rate came', async () => {
@@ -98,13 +138,14 @@ describe('the ledger of a player', () => {
         const { data } = saw(await get(`/v1/players/${id}/ledger`));
         return data[0]?.['base_amount'] === base_amount ? data[0] : undefined;
       });
+    const no_bonus = { base_bonus_stake: null, base_bonus_payout: null };
     const first = { base_amount: 10_00, rate: '11.25', rate_ts: at(0), rate_is_inverse: true };
     expect(await shows(10_00)).toMatchObject({ ...first, adjustments: [] });
     await sql`update fx_rates set rate = 11.26 where tenant_id = ${tenant.tenant_id}`;
     const restated = await shows(9_99);
     expect(restated).toMatchObject({ base_amount: 9_99, rate: '11.26' });
     expect(restated['adjustments']).toEqual([
-      { adjusted_at: expect.stringMatching(/Z$/) as string, ...first, base_payout: null },
+      { adjusted_at: expect.stringMatching(/Z$/) as string, ...first, base_payout: null, ...no_bonus },
     ]);
   });
 
