@@ -8,7 +8,13 @@ import { useLedger, type LedgerRow } from './queries.ts';
 
 const m = t.players;
 
-/** The player's ledger: each amount as it came, and what it is in the base currency by which rate. */
+/** Whether totals have the row, and why not. */
+function countsText({ counts, not_counted_reason }: LedgerRow): string {
+  if (not_counted_reason !== null) return m.notCounted[not_counted_reason];
+  return counts === null ? '—' : m.counted;
+}
+
+/** The player's ledger: each movement as it came, what it is in the base currency by which rate, and whether it counts. */
 export function Money({ id }: { id: string }) {
   const money = useMoney();
   const columns: Column<LedgerRow>[] = [
@@ -25,12 +31,27 @@ export function Money({ id }: { id: string }) {
       },
     },
     {
+      key: 'bonus',
+      title: m.bonusPart,
+      width: '130px',
+      align: 'right',
+      cell: ({ bonus_stake, bonus_payout, currency }) => {
+        const part = bonus_stake ?? bonus_payout;
+        return part === null || currency === null ? '—' : money.of(part, currency);
+      },
+    },
+    {
       key: 'base',
       title: m.baseAmount,
       width: '150px',
       align: 'right',
-      cell: ({ base_amount }) => (base_amount === null ? m.noRateYet : money.base(base_amount)),
+      cell: ({ amount, payout, base_amount, base_payout }) => {
+        const shown = base_amount ?? base_payout;
+        if (shown !== null) return money.base(shown);
+        return amount === null && payout === null ? '—' : m.noRateYet;
+      },
     },
+    { key: 'counts', title: m.counts, width: '220px', cell: countsText },
     { key: 'rate', title: m.rate, width: '120px', align: 'right', cell: ({ rate }) => rate ?? '—' },
     { key: 'rate at', title: t.overview.range, width: '210px', cell: ({ rate_ts }) => <Time at={rate_ts} /> },
     {
@@ -38,6 +59,12 @@ export function Money({ id }: { id: string }) {
       title: m.reference,
       width: 'minmax(180px, 1fr)',
       cell: (row) => <code>{row.reference}</code>,
+    },
+    {
+      key: 'movement',
+      title: m.movement,
+      width: '160px',
+      cell: ({ movement_id }) => (movement_id === null ? '—' : <code>{movement_id}</code>),
     },
   ];
   return (
