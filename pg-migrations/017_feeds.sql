@@ -29,3 +29,15 @@ alter table player_totals
   add column total_bonus_won bigint not null default 0,
   add column total_credited bigint not null default 0,
   add column total_debited bigint not null default 0;
+
+-- Projects whose rows of before are still to be counted in ClickHouse, and how far that is: event-rewriter queues their rows
+-- page by page while it has nothing else to correct, and removes the project after its last row.
+create table recounts (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  reference text collate "C" not null default '',
+  ordinal integer not null default -1,
+  primary key (tenant_id, project_id)
+);
+call protect_tenant_table('recounts');
+insert into recounts (tenant_id, project_id) select tenant_id, project_id from projects;

@@ -1962,6 +1962,19 @@ create policy own_tenant on reconciliations for all to engagement_api using ((te
 grant delete, insert, select, update on public.reconciliations to engagement_api;
 grant delete, insert, select, update on public.reconciliations to engagement_service;
 
+create table public.recounts (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  reference text not null default ''::text,
+  ordinal integer not null default '-1'::integer,
+  constraint recounts_pkey PRIMARY KEY (tenant_id, project_id)
+);
+-- row-level security of public.recounts: enabled, forced
+create policy every_tenant on recounts for all to engagement_service using (true);
+create policy own_tenant on recounts for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.recounts to engagement_api;
+grant delete, insert, select, update on public.recounts to engagement_service;
+
 create table public.sandbox_bonuses (
   tenant_id uuid not null,
   project_id uuid not null,

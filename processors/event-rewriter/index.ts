@@ -3,6 +3,7 @@ import { mayWriteRevisions } from '../../src/analytics/epoch.ts';
 import {
   deleteCorrections,
   markMerges,
+  queueRecount,
   readCorrections,
   readEventLines,
   readMergesToAlias,
@@ -130,7 +131,8 @@ async function correctEvents(
   stop: AbortSignal | undefined,
 ): Promise<boolean> {
   const corrections = await readCorrections(platform.postgres.service, MAX_CORRECTIONS);
-  if (corrections.length === 0) return false;
+  // History is counted only while there is nothing newer.
+  if (corrections.length === 0) return session.begin((tx) => queueRecount(tx, MAX_CORRECTIONS));
   // The rows to correct must be in ClickHouse: the fold may have written them to Postgres only a moment ago.
   await waitUntilInClickHouse(platform, platform.clock.now_ms() + CATCH_UP_MS, stop);
   const present = await readPresentMoney(platform.postgres.service, corrections);

@@ -36,6 +36,11 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
   await poll(engines, { deadline_ms }, async () =>
     (await pendingWork(service)).rate_changes > 0n ? 'fx-restater has rate changes to apply' : undefined,
   );
+  await poll(engines, { deadline_ms }, async () =>
+    (await pendingWork(service)).recounts > 0n
+      ? 'event-rewriter has history of before an upgrade to count'
+      : undefined,
+  );
   const until_correction = await newestCorrection(service);
   await poll(engines, { deadline_ms }, async () => {
     const { corrections, merges } = await pendingWork(service, until_correction);

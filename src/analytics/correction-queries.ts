@@ -20,10 +20,10 @@ export async function tryLockAsRewriter({ sql }: Session): Promise<boolean> {
   return row?.locked ?? false;
 }
 
-/** Returns a row while a correction or a merge waits for a rewriter. */
+/** Returns a row while a correction, a merge, or history to count waits for a rewriter. */
 export function rewriterWork(sql: Tx): PendingQuery<Row[]> {
   return sql`
-    select where exists (select from event_corrections)
+    select where exists (select from event_corrections) or exists (select from recounts)
       or exists (select from player_merges where rewritten_at is null)`;
 }
 
@@ -92,6 +92,36 @@ export async function queueCorrections(
     from ${rowsOf(tx, 'r', rows, { ...PROJECT_KEY, reference: 'text', ordinal: 'integer' })}`;
 }
 
+/**
+ * Queues the next rows of a project whose events are from before ClickHouse had what they count. False when all are queued.
+ * One statement: after a crash it goes on where it was.
+ */
+export async function queueRecount(tx: Tx, limit: number): Promise<boolean> {
+  const queued = await tx`
+    with next as (
+      select r.*, p.project_no from recounts r join projects p using (tenant_id, project_id)
+      order by tenant_id, project_id limit 1
+    ), page as (
+      select n.tenant_id, n.project_id, l.reference, l.ordinal from next n cross join lateral (
+        select l.reference, l.ordinal from ledger l
+        where l.project_no = n.project_no and (l.reference, l.ordinal) > (n.reference, n.ordinal)
+        order by l.reference, l.ordinal limit ${limit}) l
+    ), corrections as (
+      insert into event_corrections (tenant_id, project_id, reference, ordinal) select * from page
+    ), done as (
+      delete from recounts r using next n
+      where r.tenant_id = n.tenant_id and r.project_id = n.project_id
+        and (select count(*) from page) < ${limit}
+    ), moved as (
+      update recounts r set reference = last.reference, ordinal = last.ordinal
+      from next n, (select reference, ordinal from page order by reference desc, ordinal desc limit 1) last
+      where r.tenant_id = n.tenant_id and r.project_id = n.project_id
+        and (select count(*) from page) = ${limit}
+    )
+    select from next`;
+  return queued.length > 0;
+}
+
 export async function deleteCorrections(sql: Tx, ids: readonly bigint[]): Promise<void> {
   await sql`
     delete from event_corrections c using unnest(${plainArray(ids)}::text::bigint[]) as r (correction_id)
@@ -110,12 +140,14 @@ export async function newestCorrection(sql: Tx): Promise<bigint> {
 export async function pendingWork(
   sql: Tx,
   until_correction = 0n,
-): Promise<{ rate_changes: bigint; corrections: bigint; merges: bigint }> {
-  const [row] = await sql<{ rate_changes: bigint; corrections: bigint; merges: bigint }[]>`
-    select (select count(*) from fx_rate_changes) as rate_changes,
+): Promise<{ rate_changes: bigint; recounts: bigint; corrections: bigint; merges: bigint }> {
+  const [row] = await sql<
+    { rate_changes: bigint; recounts: bigint; corrections: bigint; merges: bigint }[]
+  >`
+    select (select count(*) from fx_rate_changes) as rate_changes, (select count(*) from recounts) as recounts,
       (select count(*) from event_corrections where correction_id <= ${until_correction}) as corrections,
       (select count(*) from player_merges where rewritten_at is null and aliased_at is null) as merges`;
-  return row ?? { rate_changes: 0n, corrections: 0n, merges: 0n };
+  return row ?? { rate_changes: 0n, recounts: 0n, corrections: 0n, merges: 0n };
 }
 
 /**

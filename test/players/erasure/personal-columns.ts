@@ -106,6 +106,7 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   position_refusals: KEYS,
   projects: OPERATOR,
   push_receipts: CODES,
+  recounts: 'a reference, as in the ledger, until the history is counted',
   sandbox_bonuses: CODES,
   sandbox_messages: CODES,
   schema_migrations: KEYS,
