@@ -141,9 +141,7 @@ export async function pendingWork(
   sql: Tx,
   until_correction = 0n,
 ): Promise<{ rate_changes: bigint; recounts: bigint; corrections: bigint; merges: bigint }> {
-  const [row] = await sql<
-    { rate_changes: bigint; recounts: bigint; corrections: bigint; merges: bigint }[]
-  >`
+  const [row] = await sql<{ rate_changes: bigint; recounts: bigint; corrections: bigint; merges: bigint }[]>`
     select (select count(*) from fx_rate_changes) as rate_changes, (select count(*) from recounts) as recounts,
       (select count(*) from event_corrections where correction_id <= ${until_correction}) as corrections,
       (select count(*) from player_merges where rewritten_at is null and aliased_at is null) as merges`;
