@@ -16,7 +16,7 @@ export const deposit = (more: Body = {}): Body =>
 /** The timestamp this many hours from now. */
 export const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
 
-/** The required properties of the specification, with a valid value for each. */
+/** The required properties of the specification and of `feeds.md`, with a valid value for each. */
 export const REQUIRED: [string[], Body][] = [
   [
     ['deposit_confirmed', 'deposit_initiated'],
@@ -51,12 +51,21 @@ export const REQUIRED: [string[], Body][] = [
   // The specification lists no required properties for these.
   [['sport_bet_settled', 'sport_cashout', 'bet_won'], { bet_id: 'c', payout: 0, currency: 'EUR' }],
   [['sport_bet_voided', 'bet_lost'], { bet_id: 'd' }],
+  [['bet_voided', 'sport_bet_reopened'], { bet_id: 'e' }],
+  [
+    ['deposit_reversed', 'withdrawal_reversed'],
+    { amount: 1, currency: 'EUR', transaction_id: 'r', reversal_id: 'r-1' },
+  ],
+  [
+    ['balance_credited', 'balance_debited'],
+    { amount: 1, currency: 'EUR', transaction_id: 'k', reason: 'goodwill' },
+  ],
 ];
 /** Valid required properties of the event. */
 export const propertiesOf = (event: string): Body =>
   REQUIRED.find(([events]) => events.includes(event))?.[1] ?? {};
 
-/** Every event name, written by hand from the specification. */
+/** Every event name, written by hand from the specification and `feeds.md`. */
 export const CANONICAL = `
   signup login logout session_start session_end page_view click kyc_submitted kyc_approved kyc_rejected
   kyc_expired kyc_level_upgraded self_exclusion_set self_exclusion_lifted deposit_limit_set
@@ -66,6 +75,7 @@ export const CANONICAL = `
   sport_bet_settled sport_bet_voided sport_cashout bonus_claimed bonus_wagered bonus_completed
   bonus_expired email_sent email_opened email_clicked email_bounced sms_sent sms_clicked push_sent
   push_opened push_clicked
+  bet_voided sport_bet_reopened deposit_reversed withdrawal_reversed balance_credited balance_debited
 `
   .trim()
   .split(/\s+/);

@@ -73,9 +73,10 @@ const kycEnd: PropertySchema = { type: ['string', 'null'], format: 'date-or-time
 
 /** The provider's id of one debit or credit of a bet. */
 const movement = { movement_id: id };
-/** The part of the amount that is bonus money, at most the amount. */
-const bonusStake = { bonus_stake: money };
-const bonusPayout = { bonus_payout: money };
+const bonusStake = { bonus_stake: { ...money, description: 'The part of amount that is bonus money' } };
+const bonusPayout = { bonus_payout: { ...money, description: 'The part of payout that is bonus money' } };
+/** The bonus parts of bets, with the property that each is a part of. A part is never larger than its whole. */
+export const WHOLES = { bonus_stake: 'amount', bonus_payout: 'payout' } as const;
 const transaction = { amount: money, currency, transaction_id: id };
 const reversal = [{ ...transaction, reversal_id: id }, { reason: text }] as const;
 const BALANCE_REASONS = oneOf(
@@ -88,6 +89,10 @@ const BALANCE_REASONS = oneOf(
   'correction',
   'other',
 );
+const outcome = {
+  ...oneOf('won', 'lost', 'push'),
+  description: 'A bet that is void is the event bet_voided',
+};
 const casinoBet = { amount: money, currency, bet_id: id, game_id: text, game_category: gameCategory };
 const sportOutcome = { bet_id: id, payout: money, currency };
 
@@ -155,7 +160,7 @@ export const EVENTS = {
   bet_lost: define('Casino wagering', { bet_id: id }),
   bet_settled: define(
     'Casino wagering',
-    { ...casinoBet, payout: money, outcome: oneOf('won', 'lost', 'push') },
+    { ...casinoBet, payout: money, outcome },
     { ...bonusStake, ...bonusPayout },
   ),
   bet_voided: define('Casino wagering', { bet_id: id }, movement),
@@ -211,10 +216,37 @@ export function propertiesSchema(definition: EventDefinition): Record<string, un
   return { type: 'object', required: definition.required, properties: definition.properties };
 }
 
+/**
+ * The transaction_id or bet_id by which the money of an event counts once; undefined for an event without money, and for one
+ * that came without it (a failed deposit may).
+ */
+export function referenceOf(
+  event: string,
+  properties: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const known = definitionOf(event)?.properties ?? {};
+  const name = REFERENCES.find((one) => Object.hasOwn(known, one));
+  const reference = name === undefined ? undefined : properties[name];
+  return typeof reference === 'string' ? reference : undefined;
+}
+const REFERENCES = ['transaction_id', 'bet_id'] as const;
+
 const OWN_ACTIVITY = new Set(['login', 'session_start', 'session_end', 'page_view', 'click']);
 const GROUPS_OF_ACTIVITY = new Set(['Deposits', 'Withdrawals', 'Casino wagering', 'Sportsbook (two-phase)']);
+/** Of these groups, but done by the operator or its providers. */
+const NO_ACTIVITY = new Set([
+  'bet_voided',
+  'sport_bet_voided',
+  'sport_bet_reopened',
+  'deposit_reversed',
+  'withdrawal_reversed',
+]);
 
-/** Whether the event is the player's own activity (`bonuses.md` 7): opening our mail, KYC and responsible gaming are not. */
+/**
+ * Whether the event is the player's own activity (`bonuses.md` 7, `feeds.md` 8): opening our mail, KYC, responsible gaming,
+ * voids, reversals and what an operator adds to a balance are not.
+ */
 export function isActivity(event: string): boolean {
-  return OWN_ACTIVITY.has(event) || GROUPS_OF_ACTIVITY.has(definitionOf(event)?.group ?? '');
+  if (OWN_ACTIVITY.has(event)) return true;
+  return GROUPS_OF_ACTIVITY.has(definitionOf(event)?.group ?? '') && !NO_ACTIVITY.has(event);
 }

@@ -10,7 +10,9 @@ import {
   MAX_ID_LENGTH,
   MAX_PROPERTY_KEYS,
   propertiesSchema,
+  WHOLES,
 } from './catalogue.ts';
+import { isDedupeId, readsDedupeId } from './dedupe-id.ts';
 import { findUnsafe, unsafeText } from './text-safety.ts';
 import {
   EARLIEST_MS,
@@ -49,7 +51,8 @@ const TOP_LEVEL = new Set(['event', 'anonymous_id', 'player_id', 'external_id', 
 const ajv = new Ajv({ allErrors: false, strict: true, allowUnionTypes: true });
 ajv.addFormat('date-time', (text: string) => parseStoredTime(text) !== undefined);
 ajv.addFormat('date-or-time', (text: string) => parseDateOrTime(text) !== undefined);
-ajv.addFormat('reference', (text: string) => !isEmptyId(text));
+// ajv counts characters beyond the basic plane once; the ledger and all other ids count them twice.
+ajv.addFormat('reference', (text: string) => text.length <= MAX_ID_LENGTH && !isEmptyId(text));
 const definitions = new Map(Object.entries(EVENTS));
 const validators = new Map<string, ValidateFunction>();
 
@@ -185,7 +188,43 @@ function findPropertiesProblem(
     const message = `properties.currency ${JSON.stringify(currency)} is not active in the tenant's currency catalogue${hint}`;
     return { code: 'PROPERTIES_INVALID', path: 'properties.currency', message };
   }
+  return findPartProblem(name, value) ?? findDedupeIdProblem(name, value);
+}
+
+/** What is wrong with the bonus parts of a bet, whose properties are those of its schema (`feeds.md` 2 and 8). */
+function findPartProblem(name: string, properties: object): EventProblem | undefined {
+  const known = definitionOf(name)?.properties ?? {};
+  const parts = Object.entries(WHOLES);
+  // A bet without money has no part that could be lost.
+  if (!parts.some(([part]) => Object.hasOwn(known, part))) return undefined;
+  const values = properties as Record<string, unknown>;
+  for (const [part, whole] of parts) {
+    if (!Object.hasOwn(values, part)) continue;
+    const path = `properties.${part}`;
+    const refuse = (why: string): EventProblem => ({
+      code: 'PROPERTIES_INVALID',
+      path,
+      message: `${path} is a part of properties.${whole}${why}`,
+    });
+    if (!Object.hasOwn(known, part)) return refuse(`, and ${name} has no ${whole}`);
+    if (!Object.hasOwn(values, whole)) return refuse(', which is missing');
+    const is_larger = BigInt(values[part] as number | string) > BigInt(values[whole] as number | string);
+    if (is_larger) return refuse(`: it must not be more than properties.${whole}`);
+  }
   return undefined;
+}
+
+function findDedupeIdProblem(name: string, properties: object): EventProblem | undefined {
+  if (!Object.hasOwn(properties, 'dedupe_id')) return undefined;
+  const values = properties as Record<string, unknown>;
+  const id = values['dedupe_id'];
+  if (isDedupeId(id) || !readsDedupeId(name, values)) return undefined;
+  const path = 'properties.dedupe_id';
+  const message =
+    typeof id === 'string' && isEmptyId(id)
+      ? emptyIdMessage(path, id)
+      : `${path} must be a string of 1 to ${MAX_ID_LENGTH} characters`;
+  return { code: 'PROPERTIES_INVALID', path, message };
 }
 
 function schemaProblem(name: string, properties: object, error: ErrorObject | undefined): EventProblem {
@@ -198,8 +237,8 @@ function schemaProblem(name: string, properties: object, error: ErrorObject | un
   const path = `properties.${field}`;
   const value: unknown = Object.entries(properties).find(([key]) => key === field)?.[1];
   const message =
-    error?.keyword === 'format' && error.params['format'] === 'reference'
-      ? emptyIdMessage(path, String(value), 'Send the id')
+    typeof value === 'string' && error?.keyword === 'format' && isEmptyId(value)
+      ? emptyIdMessage(path, value, 'Send the id')
       : `${path} ${expectation(name, field)}`;
   return { code: 'PROPERTIES_INVALID', path, message };
 }
@@ -208,7 +247,11 @@ function schemaProblem(name: string, properties: object, error: ErrorObject | un
 function expectation(name: string, field: string): string {
   const schema = definitionOf(name)?.properties[field];
   if (schema === undefined) return 'is not usable';
-  if (Array.isArray(schema['enum'])) return `must be one of ${schema['enum'].join(', ')}`;
+  const { description } = schema;
+  if (Array.isArray(schema['enum'])) {
+    const more = typeof description === 'string' ? `. ${description}` : '';
+    return `must be one of ${schema['enum'].join(', ')}${more}`;
+  }
   if (schema['anyOf'] !== undefined)
     return 'must be an integer from 0 to 2^53 - 1 in the smallest unit, or a larger one as a digit string';
   if (schema['type'] === 'integer')

@@ -1,4 +1,4 @@
-import { definitionOf, type EventName } from '../../ingest/events/catalogue.ts';
+import { definitionOf, referenceOf, type EventName } from '../../ingest/events/catalogue.ts';
 import type { Rate } from './conversion.ts';
 
 /**
@@ -141,8 +141,8 @@ export function claimOf(
   occurred_at_ms: number,
 ): Claim | undefined {
   if (moneyKindOf(event) === undefined) return undefined;
-  const reference = properties[betKindOf(event) === undefined ? 'transaction_id' : 'bet_id'];
-  if (typeof reference !== 'string') return undefined;
+  const reference = referenceOf(event, properties);
+  if (reference === undefined) return undefined;
   const known = definitionOf(event)?.properties ?? {};
   const read = (name: string) => (Object.hasOwn(known, name) ? properties[name] : undefined);
   const readText = (name: string) => {

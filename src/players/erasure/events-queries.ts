@@ -1,5 +1,5 @@
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
-import { eventsWith, MONEY_PROPERTIES } from '../../ingest/events/money-only.ts';
+import { MONEY_PROPERTIES } from '../../ingest/events/money-only.ts';
 import type { ErasedPerson } from '../dependents.ts';
 import { playerOf, reduceLine } from '../../ingest/events/envelope.ts';
 import { isUuid } from '../../platform/ids.ts';
@@ -8,16 +8,14 @@ import type { Tx } from '../../platform/postgres/port.ts';
 
 /** The properties of a row of `events` as `moneyOnly` leaves them. */
 const MONEY_ONLY = `concat('{', arrayStringConcat(arrayFilter(one -> one != '', [${MONEY_PROPERTIES.map(
-  ({ name, text }) => {
+  ({ name, text, events }) => {
     const raw = `JSONExtractRaw(properties, '${name}')`;
     const of_type =
       text === undefined
         ? `JSONType(properties, '${name}') = 'String'`
         : `match(trim(both '"' from ${raw}), '${text.source}')`;
-    const events = eventsWith(name)
-      .map((event) => `'${event}'`)
-      .join(', ');
-    return `if(event in (${events}) and ${of_type}, concat('"${name}":', ${raw}), '')`;
+    const names = events.map((event) => `'${event}'`).join(', ');
+    return `if(event in (${names}) and ${of_type}, concat('"${name}":', ${raw}), '')`;
   },
 ).join(', ')}]), ','), '}')`;
 

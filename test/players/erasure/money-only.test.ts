@@ -8,14 +8,16 @@ import { parseRecord } from '../../../src/ledger/fold/fold-event.ts';
 import { runs } from '../../engines/effort.ts';
 
 const PLAYER = '00000000-0000-4000-8000-000000000003';
-const MONEY = ['amount', 'payout', 'currency', 'transaction_id', 'bet_id'];
+const AMOUNTS = ['amount', 'payout', 'bonus_stake', 'bonus_payout'];
+const IDS = ['transaction_id', 'bet_id', 'movement_id', 'reversal_id'];
+const MONEY = [...AMOUNTS, ...IDS, 'currency', 'reason'];
 const names = fc.constantFrom(...Object.keys(EVENTS), 'custom_note');
 const properties = fc.dictionary(
   fc.oneof(fc.constantFrom(...MONEY), fc.string()),
   fc.oneof(
     fc.nat(),
     fc.stringMatching(/^[0-9]{1,5}$/),
-    fc.constantFrom('EUR', 'my name is Bob'),
+    fc.constantFrom('EUR', 'my name is Bob', 'goodwill'),
     fc.jsonValue(),
   ),
 );
@@ -26,8 +28,10 @@ it('of the properties of an erased player only those about money stay, as they w
       for (const [name, value] of Object.entries(moneyOnly(event, given))) {
         expect(MONEY).toContain(name);
         expect(value).toBe(given[name]);
-        if (name === 'amount' || name === 'payout') expect(String(value)).toMatch(/^[0-9]+$/);
+        if (AMOUNTS.includes(name)) expect(String(value)).toMatch(/^[0-9]+$/);
         if (name === 'currency') expect(String(value)).toMatch(/^[A-Za-z0-9]{1,16}$/);
+        if (name === 'reason')
+          expect([value, event]).toEqual(['goodwill', expect.stringMatching(/^balance_/)]);
       }
     }),
     { numRuns: runs(1_000) },
@@ -39,6 +43,13 @@ it('of the properties of an erased player only those about money stay, as they w
     currency: 'EUR',
     transaction_id: 't',
   });
+  const reversed = { amount: 1, currency: 'EUR', transaction_id: 't', reversal_id: 'r' };
+  expect(moneyOnly('deposit_reversed', { ...reversed, reason: 'fee' })).toEqual(reversed);
+  const credited = { amount: 1, currency: 'EUR', transaction_id: 't', reason: 'fee' };
+  expect(moneyOnly('balance_credited', { ...credited, movement_id: 'm', note: 'Bob' })).toEqual(credited);
+  const won = { bet_id: 'b', payout: 7, bonus_payout: 3, currency: 'EUR', movement_id: 'm' };
+  expect(moneyOnly('bet_won', { ...won, bonus_stake: 1, dedupe_id: 'e', reason: 'fee' })).toEqual(won);
+  expect(moneyOnly('bet_placed', { bonus_stake: 'Bob' })).toEqual({});
   expect(moneyOnly('deposit_failed', { amount: 'Bob', currency: 'my name is Bob' })).toEqual({});
 });
 
