@@ -381,6 +381,23 @@ describe('events', () => {
     expect(isDocumented(login({ event }))).toBe(required.length === 0);
   });
 
+  test('of wallets and sportsbooks are documented as intake checks them', () => {
+    const sent = (event: string, more: object) =>
+      isDocumented(login({ event, properties: { ...propertiesOf(event), ...more } }));
+    expect(sent('bet_won', { bonus_payout: 0, movement_id: 'm' })).toBe(true);
+    expect(sent('bet_won', { bonus_stake: 0 })).toBe(false);
+    expect(sent('bet_placed', { bonus_payout: 0 })).toBe(false);
+    expect(sent('sport_bet_settled', { bonus_stake: 0, amount: 1 })).toBe(true);
+    expect(sent('sport_bet_settled', { bonus_stake: 0 })).toBe(false);
+    expect(sent('bet_lost', { bonus_stake: 'free', dedupe_id: 7 })).toBe(true);
+    expect(sent('login', { dedupe_id: 'e' })).toBe(true);
+    for (const event of ['login', 'bonus_claimed', 'email_opened', 'deposit_failed'])
+      expect(sent(event, { dedupe_id: 7 })).toBe(false);
+    expect(sent('deposit_failed', { dedupe_id: 7, transaction_id: 't' })).toBe(true);
+    for (const event of ['kyc_approved', 'self_exclusion_set', 'custom_spin'])
+      expect(sent(event, { dedupe_id: 7 })).toBe(true);
+  });
+
   test('with other names, shapes or identities are documented as intake checks them', () => {
     expect(isDocumented(custom({ anything: [1] }))).toBe(true);
     expect(isDocumented({ event: 'login', player_id: '00000000-0000-4000-8000-000000000000' })).toBe(true);

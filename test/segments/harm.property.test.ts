@@ -54,7 +54,14 @@ describe('a condition that selects by a sign of harm', () => {
     ['FAILED_DEPOSITS', counted('deposit_failed', 'gt', 0)],
     ['FAILED_DEPOSITS', { ...counted('deposit_failed', 'gt', 0), aggregate: 'max', property: 'amount' }],
     ['FAILED_DEPOSITS', counted('custom_deposit_declined', 'gte', 1)],
+    ['FAILED_DEPOSITS', counted('deposit_reversed', 'gte', 1)],
+    ['FAILED_DEPOSITS', counted('custom_chargeback', 'gte', 1)],
     ['CANCELLED_WITHDRAWALS', counted('withdrawal_failed', 'gte', 1)],
+    ['CANCELLED_WITHDRAWALS', counted('withdrawal_reversed', 'gte', 1)],
+    [
+      'LOSSES',
+      counted('balance_credited', 'gte', 1, { where: [{ property: 'reason', op: 'eq', value: 'cashback' }] }),
+    ],
     ['CANCELLED_WITHDRAWALS', counted('custom_withdrawal_cancelled', 'eq', 1)],
     [
       'LIMITS_REACHED',
@@ -114,6 +121,15 @@ describe('a condition that selects by a sign of harm', () => {
     [counted('deposit_confirmed', 'gte', 3, last({ days: 30 }))],
     [counted('deposit_confirmed', 'gte', 1, last({ days: 1 }))],
     [counted('bet_settled', 'gt', 5, { where: [{ property: 'outcome', op: 'eq', value: 'won' }] })],
+    [counted('balance_credited', 'gte', 1)],
+    [
+      counted('balance_credited', 'gte', 1, {
+        where: [{ property: 'reason', op: 'neq', value: 'cashback' }],
+      }),
+    ],
+    [counted('balance_credited', 'gte', 1, { where: [{ property: 'reason', op: 'eq', value: 'prize' }] })],
+    [counted('custom_survey', 'gte', 1, { where: [{ property: 'reason', op: 'eq', value: 'cashback' }] })],
+    [counted('bet_voided', 'gte', 1)],
     [{ type: 'sequence', steps: [{ event: 'deposit_confirmed' }, { event: 'login' }] }],
     [{ type: 'random', percent: 5, salt: 'a' }],
   ])('is not %j', (condition) => {

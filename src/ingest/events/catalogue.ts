@@ -32,6 +32,7 @@ const id: PropertySchema = {
   format: 'reference',
   description: 'Unique in the project; the text of an empty value, such as undefined or 0, is refused',
 };
+export { id as ID_SCHEMA };
 const text: PropertySchema = { type: 'string', minLength: 1, maxLength: 1024 };
 /**
  * In the smallest unit. Not every client reads a JSON number above 2^53 − 1 exactly: such an amount is a digit string.
@@ -216,6 +217,9 @@ export function propertiesSchema(definition: EventDefinition): Record<string, un
   return { type: 'object', required: definition.required, properties: definition.properties };
 }
 
+/** The properties by which the money of an event counts once; an event has at most one of them. */
+export const REFERENCES = ['transaction_id', 'bet_id'] as const;
+
 /**
  * The transaction_id or bet_id by which the money of an event counts once; undefined for an event without money, and for one
  * that came without it (a failed deposit may).
@@ -229,7 +233,6 @@ export function referenceOf(
   const reference = name === undefined ? undefined : properties[name];
   return typeof reference === 'string' ? reference : undefined;
 }
-const REFERENCES = ['transaction_id', 'bet_id'] as const;
 
 const OWN_ACTIVITY = new Set(['login', 'session_start', 'session_end', 'page_view', 'click']);
 const GROUPS_OF_ACTIVITY = new Set(['Deposits', 'Withdrawals', 'Casino wagering', 'Sportsbook (two-phase)']);

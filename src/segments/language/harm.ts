@@ -24,7 +24,7 @@ export const HARM_SIGNS = {
   MANY_DEPOSITS:
     'This selects players who deposit often in a short time, which is a sign of harm. Take a longer time or fewer deposits, or leave these players out.',
   FAILED_DEPOSITS:
-    'This selects players whose deposits failed. Failed and declined deposits are a sign of money trouble. Use it for help with payments only, or leave these players out.',
+    'This selects players whose deposits failed or were reversed. Failed, declined and reversed deposits are a sign of money trouble. Use it for help with payments only, or leave these players out.',
   CANCELLED_WITHDRAWALS:
     'This selects players whose withdrawals failed or were cancelled. Playing on with money that was to be paid out is a sign of harm. Use it for service messages only.',
   LONG_SESSIONS:
@@ -56,7 +56,9 @@ export const HARM_EVENTS: Partial<Record<EventName, HarmSign>> = {
   deposit_initiated: 'MANY_DEPOSITS',
   deposit_confirmed: 'MANY_DEPOSITS',
   deposit_failed: 'FAILED_DEPOSITS',
+  deposit_reversed: 'FAILED_DEPOSITS',
   withdrawal_failed: 'CANCELLED_WITHDRAWALS',
+  withdrawal_reversed: 'CANCELLED_WITHDRAWALS',
   bet_lost: 'LOSSES',
 };
 
@@ -76,7 +78,10 @@ const NAMES: readonly (readonly [RegExp, HarmSign])[] = [
   ],
   [/self_?exclu|cool_?(down|off)/i, 'EXCLUDED'],
   [/(^|_)chas(e|ing)/i, 'CHASED_LOSSES'],
-  [/(failed|declined)_?deposit|deposits?_?(failed|declined)/i, 'FAILED_DEPOSITS'],
+  [
+    /(failed|declined|reversed)_?deposit|deposits?_?(failed|declined|revers)|charge_?back/i,
+    'FAILED_DEPOSITS',
+  ],
   [/(cancell?ed|reversed)_?withdrawal|withdrawals?_?(cancel|revers)/i, 'CANCELLED_WITHDRAWALS'],
   [/limits?_?(reached|hit|exceeded)/i, 'LIMITS_REACHED'],
   [/session_?(length|duration|minutes|hours)|^duration/i, 'LONG_SESSIONS'],
@@ -97,6 +102,8 @@ const FLAG: Witnesses = {
 const UNDECIDED: readonly Scalar[] = ['low', 'medium', 'unknown', ''];
 const STATUS: Witnesses = { having: ['self_excluded'], without: ['active'] };
 const OUTCOME: Witnesses = { having: ['lost'], without: ['won'] };
+/** Cashback is paid for losses; other credits are not. */
+const CASHBACK: Witnesses = { having: ['cashback'], without: ['prize'] };
 const HOUR: Witnesses = { having: [0, 1, 2, 3, 4, 5], without: [12, 18] };
 const LARGE = 1e12;
 
@@ -194,10 +201,12 @@ function sequenceSign({ steps }: SequenceCondition): HarmSign | undefined {
 /** The sign that events of a set are; of deposits only if there are many of them. */
 function setSign({ event, where }: EventSet): HarmSign | undefined {
   const by_name = Object.hasOwn(EVENTS, event) ? HARM_EVENTS[event as EventName] : signOfName(event);
-  return where.map(clauseSign).find((sign) => sign !== undefined) ?? by_name;
+  return where.map((clause) => clauseSign(clause, event)).find((sign) => sign !== undefined) ?? by_name;
 }
 
-function clauseSign({ property, comparison }: WhereClause): HarmSign | undefined {
+function clauseSign({ property, comparison }: WhereClause, event: string): HarmSign | undefined {
+  if (property === 'reason' && event === 'balance_credited')
+    return singlesOut(comparison, CASHBACK, true) ? 'LOSSES' : undefined;
   if (property === 'outcome') return singlesOut(comparison, OUTCOME, true) ? 'LOSSES' : undefined;
   if (/(^|_)hour$/i.test(property)) return singlesOut(comparison, HOUR, true) ? 'NIGHT_PLAY' : undefined;
   const code = signOfName(property);
