@@ -41,3 +41,8 @@ create table recounts (
 );
 call protect_tenant_table('recounts');
 insert into recounts (tenant_id, project_id) select tenant_id, project_id from projects;
+
+-- What a filter of a journey compares once the rate is known.
+alter table unrated_events
+  add column base_bonus_stake bigint,
+  add column base_bonus_payout bigint;

@@ -65,6 +65,7 @@ const sent = fc.record(
   {
     amount: fc.constantFrom<Json>(0, 100, 250.5, -250, 500, '1000', '0500', '-5', 'x', null, true),
     payout: fc.constantFrom<Json>(500, '250'),
+    bonus_stake: fc.constantFrom<Json>(100, '250', 'x', null),
     currency: fc.constantFrom<Json>('', 'KRW', null, 7),
   },
   { requiredKeys: [] },
@@ -75,6 +76,8 @@ const event: fc.Arbitrary<NaiveEvent> = fc.record({
   occurred_ms: time,
   base_amount: money,
   base_payout: money,
+  base_bonus_stake: money,
+  base_bonus_payout: money,
   properties: fc.tuple(object, sent).map(([others, amounts]) => ({ ...others, ...amounts })),
 });
 
@@ -200,7 +203,7 @@ const where: fc.Arbitrary<WrittenWhere> = fc.array(
   { maxLength: 2 },
 );
 const eventName = fc.constantFrom(...EVENTS);
-const property = fc.constantFrom('amount', 'payout', 'points', 'game');
+const property = fc.constantFrom('amount', 'payout', 'bonus_stake', 'points', 'game');
 
 const traitCondition = fc.oneof(
   fc

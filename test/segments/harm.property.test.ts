@@ -41,6 +41,7 @@ describe('a condition that selects by a sign of harm', () => {
   test.each<[HarmSign, Written]>([
     ['LOSSES', trait('ggr', 'gt', 10_000)],
     ['LOSSES', trait('ggr', 'between', [1, 500])],
+    ['LOSSES', trait('ngr', 'gt', 10_000)],
     ['LOSSES', counted('bet_lost', '>=', 20, last({ days: 1 }))],
     [
       'LOSSES',

@@ -9,6 +9,8 @@ export interface NaiveEvent {
   occurred_ms: number;
   base_amount: number | null;
   base_payout: number | null;
+  base_bonus_stake?: number | null;
+  base_bonus_payout?: number | null;
   properties: Record<string, Json>;
 }
 
@@ -234,8 +236,15 @@ function message(
   });
 }
 
+/** The bets of which the bonus parts are money; elsewhere these names are free. */
+const BONUS_STAKE = ['bet_placed', 'bet_settled', 'sport_bet_placed', 'sport_bet_settled'];
+const BONUS_PAYOUT = ['bet_won', 'bet_settled', 'sport_bet_settled', 'sport_cashout'];
+
 function propertyOf(event: NaiveEvent, property: string): Json {
   const sent = own(event.properties, property);
+  if (property === 'bonus_stake' && BONUS_STAKE.includes(event.event)) return event.base_bonus_stake ?? null;
+  if (property === 'bonus_payout' && BONUS_PAYOUT.includes(event.event))
+    return event.base_bonus_payout ?? null;
   if (property !== 'amount' && property !== 'payout') return sent;
   const base = property === 'amount' ? event.base_amount : event.base_payout;
   if (base !== null || isMoney(event, property)) return base;

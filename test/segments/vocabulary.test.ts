@@ -110,7 +110,7 @@ it('has every field, event and operator, and says which amounts are money', () =
   expect(words.events.map(({ name }) => name)).toEqual(Object.keys(EVENTS));
   expect(words.operators.map(({ name }) => name)).toEqual([...OPERATORS]);
   const money = words.fields.filter(({ unit }) => unit === 'base_subunit').map(({ name }) => name);
-  expect(money).toEqual(['total_deposited', 'total_withdrawn', 'total_wagered', 'total_won', 'ggr']);
+  expect(money).toEqual(Object.keys(TRAIT_FIELDS).filter((name) => /^total_|^ggr$|^ngr$/.test(name)));
   const settled = words.events.find(({ name }) => name === 'bet_settled')?.properties ?? [];
   expect(settled.map(({ name, kind, unit, required }) => [name, kind, unit, required])).toEqual([
     ['amount', 'number', 'base_subunit', true],
@@ -120,6 +120,8 @@ it('has every field, event and operator, and says which amounts are money', () =
     ['game_category', 'text', null, true],
     ['payout', 'number', 'base_subunit', true],
     ['outcome', 'text', null, true],
+    ['bonus_stake', 'number', 'base_subunit', false],
+    ['bonus_payout', 'number', 'base_subunit', false],
   ]);
   const level = words.events.find(({ name }) => name === 'kyc_approved')?.properties;
   expect(level?.map(({ name, kind, required }) => [name, kind, required])).toEqual([

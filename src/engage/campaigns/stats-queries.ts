@@ -238,7 +238,7 @@ function worthOf(
   const none = 'toInt128(0)';
   if (property === null) return { worth: none, nothing: none };
   const nothing = `toDecimal256(0, ${DECIMAL_SCALE})`;
-  if (!isMoneyProperty(property)) {
+  if (!isMoneyProperty(property, event)) {
     return { worth: jsonDecimal({ column: 'properties', key: property }, bindings), nothing };
   }
   const { sql, held_as } = moneyOperand(event, property, bindings);

@@ -1,8 +1,14 @@
-import type { PlayerEvent } from '../../ingest/events/envelope.ts';
+import type { EventMoney, PlayerEvent } from '../../ingest/events/envelope.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
+
+/** What filters compare, in the base currency. */
+type ComparedMoney = Pick<
+  EventMoney,
+  'base_amount' | 'base_payout' | 'base_bonus_stake' | 'base_bonus_payout'
+>;
 
 /** The key of an event. */
 export type EventRef = Pick<PlayerEvent, 'tenant_id' | 'project_id' | 'ingestion_id' | 'event_index'>;
@@ -58,10 +64,11 @@ export async function insertUnrated(tx: Tx, events: readonly UnratedEvent[], now
  */
 export async function rateFromLedger(tx: Tx, events: readonly UnratedEvent[]): Promise<void> {
   await tx`
-    update unrated_events u set is_rated = true, base_amount = l.base_amount, base_payout = l.base_payout
+    update unrated_events u set is_rated = true, base_amount = l.base_amount, base_payout = l.base_payout,
+      base_bonus_stake = l.base_bonus_stake, base_bonus_payout = l.base_bonus_payout
     from ${rowsOf(tx, 'e', events, { ...PROJECT_KEY, ingestion_id: 'uuid', event_index: 'smallint', reference: 'text' })}
     cross join lateral (
-      select l.base_amount, l.base_payout from projects p join ledger l on l.project_no = p.project_no
+      select l.base_amount, l.base_payout, l.base_bonus_stake, l.base_bonus_payout from projects p join ledger l on l.project_no = p.project_no
       where p.tenant_id = e.tenant_id and p.project_id = e.project_id and l.reference = e.reference
         and l.ingestion_id = e.ingestion_id and l.event_index = e.event_index
         and l.rate is not null offset 0) l
@@ -72,17 +79,20 @@ export async function rateFromLedger(tx: Tx, events: readonly UnratedEvent[]): P
 /** Gives kept events the amounts that were restated, or takes them where there is no rate any more. */
 export async function rateEvents(
   tx: Tx,
-  restated: readonly (EventRef & Pick<PlayerEvent, 'base_amount' | 'base_payout'> & { is_rated: boolean })[],
+  restated: readonly (EventRef & ComparedMoney & { is_rated: boolean })[],
 ): Promise<void> {
   if (restated.length === 0) return;
   await tx`
-    update unrated_events u set is_rated = e.is_rated, base_amount = e.base_amount, base_payout = e.base_payout
+    update unrated_events u set is_rated = e.is_rated, base_amount = e.base_amount, base_payout = e.base_payout,
+      base_bonus_stake = e.base_bonus_stake, base_bonus_payout = e.base_bonus_payout
     from ${rowsOf(tx, 'e', restated, {
       ...PROJECT_KEY,
       ingestion_id: 'uuid',
       event_index: 'smallint',
       base_amount: 'bigint',
       base_payout: 'bigint',
+      base_bonus_stake: ['bigint', ({ base_bonus_stake }) => base_bonus_stake ?? null],
+      base_bonus_payout: ['bigint', ({ base_bonus_payout }) => base_bonus_payout ?? null],
       is_rated: 'boolean',
     })}
     where u.tenant_id = e.tenant_id and u.project_id = e.project_id and u.ingestion_id = e.ingestion_id
@@ -93,9 +103,7 @@ export async function rateEvents(
 export const ratedWork: WorkQuery = (sql) => sql`select from unrated_events where is_rated limit 1`;
 
 /** A kept event whose amounts are known now. */
-export interface RatedEvent extends Omit<UnratedEvent, 'reference' | 'player_id'> {
-  base_amount: bigint | null;
-  base_payout: bigint | null;
+export interface RatedEvent extends Omit<UnratedEvent, 'reference' | 'player_id'>, ComparedMoney {
   /** Since when it is held, to the microsecond, as Postgres writes it. */
   held_at: string;
 }
@@ -117,7 +125,7 @@ export async function selectRated(
     )
     select u.* from (select * from lane limit ${projects}) lane cross join lateral (
       select u.tenant_id, u.project_id, u.ingestion_id, u.event_index, u.partition, u.log_offset, u.log_id, u.value,
-        u.base_amount, u.base_payout, u.held_at::text as held_at
+        u.base_amount, u.base_payout, u.base_bonus_stake, u.base_bonus_payout, u.held_at::text as held_at
       from unrated_events u
       where u.is_rated and u.tenant_id = lane.tenant_id and u.project_id = lane.project_id
       order by u.tenant_id, u.project_id, u.ingestion_id, u.event_index limit ${limit}) u`;

@@ -112,12 +112,13 @@ export function encodePlayerEvent(row: PlayerEvent): string {
   );
 }
 
-/** The fields of {@link COUNTED} that are not 0: ClickHouse takes the others for 0 or null. */
+/** The fields of {@link COUNTED} that ClickHouse does not take for the same without them: a part of 0 was sent, and is not null. */
 function countedJson(row: EventMoney): string {
   let json = '';
   for (const name of COUNTED) {
     const value = row[name];
-    if (value !== undefined && value !== null && String(value) !== '0') json += `,"${name}":${value}`;
+    const is_default = !name.startsWith('base_') && String(value) === '0';
+    if (value !== undefined && value !== null && !is_default) json += `,"${name}":${value}`;
   }
   return json;
 }

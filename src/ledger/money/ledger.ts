@@ -169,7 +169,10 @@ export function claimOf(
  * Whether the ledger has the amount of every event of this name, so that its conversion is the only thing to read. It has
  * none of most events, and of an event without a currency or without a reference.
  */
-export function isAlwaysInLedger(event: string, property: 'amount' | 'payout'): boolean {
+export function isAlwaysInLedger(
+  event: string,
+  property: 'amount' | 'payout' | 'bonus_stake' | 'bonus_payout',
+): boolean {
   const { required = [], properties = {} } = definitionOf(event) ?? {};
   if (moneyKindOf(event) === undefined) return false;
   if (event === 'bet_lost') return property === 'payout';

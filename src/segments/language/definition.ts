@@ -299,7 +299,7 @@ function readEventSet(
     reportSent(reading, [...path, 'event'], event, message + nearestOf(event, Object.keys(EVENTS)));
   }
   const clauses = where.map(({ property, ...written }, i) => {
-    const kind = isMoneyProperty(property) ? 'number' : 'json';
+    const kind = isMoneyProperty(property, event) ? 'number' : 'json';
     const comparison = compare({ kind }, written, [...path, 'where', i], reading);
     return comparison && { property, comparison };
   });

@@ -1,3 +1,4 @@
+import { definitionOf, WHOLES } from '../../ingest/events/catalogue.ts';
 import { KYC_STATUSES } from '../../protection/kyc/decide.ts';
 import { PLAYER_STATUSES } from '../../players/profile/schema.ts';
 import type { ValueKind } from './operands.ts';
@@ -80,9 +81,20 @@ export function isTraitField(name: string): name is TraitFieldName {
  * Properties of events that are money, with their columns in ClickHouse: compared in the smallest unit of the base
  * currency, converted at the rate of the event's time. On events that are not in the ledger they may be other numbers.
  */
-export const MONEY_PROPERTIES = { amount: 'base_amount', payout: 'base_payout' } as const;
+export const MONEY_PROPERTIES = {
+  amount: 'base_amount',
+  payout: 'base_payout',
+  bonus_stake: 'base_bonus_stake',
+  bonus_payout: 'base_bonus_payout',
+} as const;
 export type MoneyProperty = keyof typeof MONEY_PROPERTIES;
 
-export function isMoneyProperty(property: string): property is MoneyProperty {
-  return Object.hasOwn(MONEY_PROPERTIES, property);
+/**
+ * Whether the property of the event is money. Bonus parts are on the events of bets that read them; on others they are free
+ * (`feeds.md` 8). `event` undefined: of an object whose event is not known, where it has a currency.
+ */
+export function isMoneyProperty(property: string, event: string | undefined): property is MoneyProperty {
+  if (!Object.hasOwn(MONEY_PROPERTIES, property)) return false;
+  if (event === undefined || !Object.hasOwn(WHOLES, property)) return true;
+  return Object.hasOwn(definitionOf(event)?.properties ?? {}, property);
 }

@@ -42,7 +42,11 @@ export type HarmSign = keyof typeof HARM_SIGNS;
 export const HARM_CODES = Object.keys(HARM_SIGNS) as [HarmSign, ...HarmSign[]];
 
 /** Fields by which players with a sign of harm can be selected. */
-export const HARM_FIELDS: Partial<Record<TraitFieldName, HarmSign>> = { ggr: 'LOSSES', status: 'EXCLUDED' };
+export const HARM_FIELDS: Partial<Record<TraitFieldName, HarmSign>> = {
+  ggr: 'LOSSES',
+  ngr: 'LOSSES',
+  status: 'EXCLUDED',
+};
 
 /** Events that are a sign of harm; deposits are one when they are many. */
 export const HARM_EVENTS: Partial<Record<EventName, HarmSign>> = {

@@ -63,7 +63,7 @@ export function vocabulary() {
       group: definition.group,
       harm: HARM_EVENTS[name as EventName] ?? null,
       properties: Object.entries(definition.properties).map(([property, schema]) => ({
-        ...propertyOf(property, schema),
+        ...propertyOf(property, name, schema),
         required: definition.required.includes(property),
       })),
     })),
@@ -97,8 +97,8 @@ function comparable(
 }
 
 /** A property of an event by its JSON Schema: a list of values is text, a text with a format of times is a time. */
-function propertyOf(name: string, schema: PropertySchema): Comparable {
-  if (isMoneyProperty(name)) return comparable(name, 'number', MONEY_UNIT, undefined);
+function propertyOf(name: string, event: string, schema: PropertySchema): Comparable {
+  if (isMoneyProperty(name, event)) return comparable(name, 'number', MONEY_UNIT, undefined);
   if (Array.isArray(schema['enum'])) return comparable(name, 'text', undefined, schema['enum'] as string[]);
   if (['date-time', 'date-or-time'].includes(String(schema['format'])))
     return comparable(name, 'date', undefined, undefined);

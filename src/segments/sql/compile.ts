@@ -6,6 +6,7 @@ import {
   type EventSet,
   type Group,
 } from '../language/conditions.ts';
+import { MONEY_PROPERTIES } from '../language/fields.ts';
 import { Bindings } from './bindings.ts';
 import { nodeSql, valueSql, type ConditionContext } from './condition-sql.ts';
 import { EventScan } from './event-scan.ts';
@@ -141,8 +142,7 @@ const EVENT_COLUMNS = [
   'player_id',
   'event',
   'occurred_at',
-  'base_amount',
-  'base_payout',
+  ...Object.values(MONEY_PROPERTIES),
   'properties',
 ];
 

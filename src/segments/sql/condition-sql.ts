@@ -113,7 +113,9 @@ function traitOperand(field: TraitFieldName): Operand {
 function aggregateOperand(condition: EventCondition, { scan, bindings }: ConditionContext): Operand {
   const { aggregate, property = '' } = condition;
   const value = { column: 'properties', key: property };
-  const money = isMoneyProperty(property) ? moneyOperand(condition.event, property, bindings) : undefined;
+  const money = isMoneyProperty(property, condition.event)
+    ? moneyOperand(condition.event, property, bindings)
+    : undefined;
   const is_integer = money?.held_as === 'integer';
   switch (aggregate) {
     case 'count':

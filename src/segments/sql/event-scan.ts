@@ -147,7 +147,7 @@ export class EventScan {
 
   #conditionsOn({ event, where }: EventSet): string[] {
     return where.map(({ property, comparison }) =>
-      isMoneyProperty(property)
+      isMoneyProperty(property, event)
         ? comparisonSql(moneyOperand(event, property, this.#bindings), comparison, this.#bindings)
         : jsonComparisonSql({ column: 'properties', key: property }, comparison, this.#bindings),
     );

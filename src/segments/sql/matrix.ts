@@ -11,8 +11,8 @@ import { isAlwaysInLedger } from '../../ledger/money/ledger.ts';
 import {
   isMoneyProperty,
   isTraitField,
+  MONEY_PROPERTIES,
   traitField,
-  type MoneyProperty,
   type TraitFieldName,
 } from '../language/fields.ts';
 import { timesAt } from '../language/forms.ts';
@@ -94,14 +94,12 @@ interface Total {
   /** The events with `after_ms` < time <= `until_ms`, in milliseconds since the epoch. */
   after_ms: number;
   until_ms: number;
-  /** The index in `MEASURES`, from 1. */
+  /** The index in the list of measures, from 1. */
   measure: number;
   /** The index in the list of conditions on properties, from 1. */
   where: number;
 }
 
-const MEASURES = ['1', 'ifNull(base_amount, 0)', 'ifNull(base_payout, 0)'];
-const MEASURE_OF: Readonly<Record<MoneyProperty, number>> = { amount: 2, payout: 3 };
 /** Wider than the range of DateTime64, so it includes every event. */
 const ALWAYS = { after_ms: -(10 ** 15), until_ms: 10 ** 15 };
 
@@ -115,6 +113,7 @@ class Leaves {
   readonly #cells = new Map<Condition, Cell>();
   readonly #totals: Total[] = [];
   readonly #total_indexes = new Map<string, number>();
+  readonly #measures: string[] = ['1'];
   readonly #wheres: string[] = ['toUInt8(1)'];
   readonly #fields = new Set<TraitFieldName>();
   readonly #single: string[] = [];
@@ -158,7 +157,7 @@ class Leaves {
       [this.#totalsSql(), ...scan.columns],
       [
         'toUnixTimestamp64Milli(occurred_at) as at_ms',
-        `[${MEASURES.join(', ')}] as measures`,
+        `[${this.#measures.join(', ')}] as measures`,
         `[${this.#wheres.join(', ')}] as wheres`,
       ],
     );
@@ -196,11 +195,13 @@ class Leaves {
   /** A count, or a sum of money, that is compared with a range: an entry of the lists. */
   #cellOfTotal(condition: EventCondition): Cell | undefined {
     const { aggregate, property = '', event, window, comparison } = condition;
-    const is_money = isMoneyProperty(property) && isAlwaysInLedger(event, property);
-    const of_money = aggregate === 'sum' && is_money ? MEASURE_OF[property] : undefined;
-    const measure = aggregate === 'count' ? 1 : of_money;
+    const is_money = isMoneyProperty(property, event) && isAlwaysInLedger(event, property);
+    const of_money = aggregate === 'sum' && is_money ? `ifNull(${MONEY_PROPERTIES[property]}, 0)` : undefined;
+    const sql = aggregate === 'count' ? '1' : of_money;
     const interval = intervalOf(comparison.positive);
-    if (measure === undefined || interval === undefined) return undefined;
+    if (sql === undefined || interval === undefined) return undefined;
+    const known = this.#measures.indexOf(sql);
+    const measure = known >= 0 ? known + 1 : this.#measures.push(sql);
     const where = this.#whereOf(condition);
     const index = this.#indexOf({ event, ...timeOf(window, this.#now_ms), measure, where });
     return { column: 'totals', index, within: interval, negated: comparison.negated };

@@ -144,13 +144,13 @@ function waitUntilOf(
 function readWaitForEvent(written: Record<string, unknown>, at: Place): Node | undefined {
   const node = at.read(NODE_SCHEMAS.wait_for_event, written);
   // Both are read, so that the problems of both are reported.
-  const where = readOptionalWhere(written['where'], at);
+  const where = readOptionalWhere(written['where'], at, node?.event);
   return node && where && { ...node, name: node.name, where };
 }
 
-function readOptionalWhere(written: unknown, at: Place) {
+function readOptionalWhere(written: unknown, at: Place, event: string | undefined) {
   if (written === undefined) return [];
-  return readWhere(written, at.in('where'), { of: 'event', may_use_clock: false });
+  return readWhere(written, at.in('where'), { of: { event }, may_use_clock: false });
 }
 
 function readBranch(written: Record<string, unknown>, at: Place): BranchNode | undefined {

@@ -44,7 +44,7 @@ export function readSettings(written: unknown, at: Place): Settings | undefined 
   const rules = isObject(given) && Array.isArray(given['exit_on']) ? (given['exit_on'] as unknown[]) : [];
   const exit_on = rules.slice(0, MAX_EXIT_RULES).map((rule, i) => readExitRule(rule, at.in('exit_on', i)));
   const goal_where = isObject(given) && isObject(given['goal']) ? given['goal']['where'] : undefined;
-  const where = readOptionalWhere(goal_where, at.in('goal', 'where'));
+  const where = readOptionalWhere(goal_where, at.in('goal', 'where'), settings?.goal?.event);
   const sound = exit_on.filter((rule) => rule !== undefined);
   if (settings === undefined || where === undefined || sound.length !== exit_on.length) return undefined;
   const { re_entry, goal, holdout_percent, max_entries_per_hour } = settings;
@@ -60,10 +60,14 @@ export function readSettings(written: unknown, at: Place): Settings | undefined 
 function readExitRule(written: unknown, at: Place): ExitRule | undefined {
   if (isObject(written) && Object.hasOwn(written, 'segment_exited')) return at.read(exit_segment, written);
   const rule = at.read(exit_event, written);
-  const where = readOptionalWhere(isObject(written) ? written['where'] : undefined, at.in('where'));
+  const where = readOptionalWhere(
+    isObject(written) ? written['where'] : undefined,
+    at.in('where'),
+    rule?.event,
+  );
   return rule && where && { event: rule.event, where };
 }
 
-function readOptionalWhere(written: unknown, at: Place): Where | undefined {
-  return written === undefined ? [] : readWhere(written, at, { of: 'event', may_use_clock: false });
+function readOptionalWhere(written: unknown, at: Place, event: string | undefined): Where | undefined {
+  return written === undefined ? [] : readWhere(written, at, { of: { event }, may_use_clock: false });
 }

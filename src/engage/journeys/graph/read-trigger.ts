@@ -53,7 +53,7 @@ function readEventTrigger(written: Record<string, unknown>, at: Place): Trigger 
   const where =
     written['where'] === undefined || is_empty
       ? []
-      : readWhere(written['where'], at.in('where'), { of: 'event', may_use_clock: true });
+      : readWhere(written['where'], at.in('where'), { of: { event: trigger?.event }, may_use_clock: true });
   return trigger && where && { kind: 'event', event: trigger.event, where };
 }
 

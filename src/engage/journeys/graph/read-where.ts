@@ -24,8 +24,8 @@ const clause = z
   });
 
 interface Filter {
-  /** Properties of an event, or paths in the context of the run. */
-  of: 'event' | 'context';
+  /** Properties of this event, or paths in the context of the run. */
+  of: { event: string | undefined } | 'context';
   /** Whether `within_last` and `not_within_last` are allowed: only where the condition is checked again as time passes. */
   may_use_clock: boolean;
 }
@@ -113,7 +113,7 @@ function readClause(
     const rule = `a property's name must be a text of 1 to ${MAX_PROPERTY} characters without NUL`;
     return at.report('FIELD_INVALID', `${rule}, not ${quoted(property)}`);
   }
-  const kind = of === 'event' && isMoneyProperty(property) ? 'number' : 'json';
+  const kind = of !== 'context' && isMoneyProperty(property, of.event) ? 'number' : 'json';
   const read = readComparison({ kind }, comparison);
   if ('key' in read) return refuse(read, comparison, { at_op, at_value });
   if (!may_use_clock && passingMs(read) !== undefined) {

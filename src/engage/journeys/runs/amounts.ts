@@ -2,6 +2,7 @@ import { ratesWithin } from '../../../ledger/fx/latest-rate.ts';
 import { divideHalfEven, factorOf, type ExactRate } from '../../../ledger/money/conversion.ts';
 import { amountOf, claimOf } from '../../../ledger/money/ledger.ts';
 import { isObject } from '../../../platform/json-object.ts';
+import { isMoneyProperty } from '../../../segments/language/fields.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { Definition } from '../graph/shapes.ts';
 import { contextValue, ownValue } from '../graph/where.ts';
@@ -90,6 +91,9 @@ function sentAt(
   if (amount === undefined || typeof currency !== 'string' || currency === '') return undefined;
   if (currency.length > MAX_CURRENCY) return undefined;
   const event = eventAt(definition, path) ?? null;
+  // A branch compares it as what it is on its event.
+  const is_free = event !== null && template_id === undefined && !isMoneyProperty(path.at(-1) ?? '', event);
+  if (is_free) return undefined;
   const reference = event === null || !isObject(holder) ? null : referenceOf(event, holder);
   // What a run was started with is as old as the run; what came later was not sent before it.
   const sent_ms = path[0] === 'trigger_payload' ? started_at.getTime() : now_ms;

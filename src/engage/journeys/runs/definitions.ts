@@ -99,6 +99,6 @@ function amountsUsed(node: Node): AmountUse[] {
     condition.kind === 'context' ? condition.where.map(({ property }) => property.split('.')) : [],
   );
   return compared
-    .filter((path) => isMoneyProperty(path.at(-1) ?? ''))
+    .filter((path) => isMoneyProperty(path.at(-1) ?? '', undefined))
     .map((path) => ({ path, template_id: undefined }));
 }

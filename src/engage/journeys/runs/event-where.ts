@@ -1,13 +1,13 @@
 import type { PlayerEvent } from '../../../ingest/events/envelope.ts';
 import { amountOf, claimOf } from '../../../ledger/money/ledger.ts';
 import type { Where } from '../graph/shapes.ts';
-import { isMoneyProperty, type MoneyProperty } from '../../../segments/language/fields.ts';
+import { isMoneyProperty, MONEY_PROPERTIES, type MoneyProperty } from '../../../segments/language/fields.ts';
 import { ownValue, UNRATED, verdictOf } from '../graph/where.ts';
 
 /** What filters read of an event. */
 export type JudgedEvent = Pick<
   PlayerEvent,
-  'event' | 'properties' | 'base_amount' | 'base_payout' | 'received_at'
+  'event' | 'properties' | (typeof MONEY_PROPERTIES)[MoneyProperty] | 'received_at'
 >;
 
 /**
@@ -20,11 +20,11 @@ export function verdictOn(where: Where, event: JudgedEvent): boolean | undefined
 }
 
 function valueOf(event: JudgedEvent, property: string): unknown {
-  const { base_amount, base_payout, properties } = event;
+  const { properties } = event;
   const sent = ownValue(properties, property);
-  if (!isMoneyProperty(property)) return sent;
-  const base = property === 'amount' ? base_amount : base_payout;
-  if (base !== null) return base;
+  if (!isMoneyProperty(property, event.event)) return sent;
+  const base = event[MONEY_PROPERTIES[property]];
+  if (base !== null && base !== undefined) return base;
   const amount = amountOf(sent);
   if (amount === 0n) return amount;
   if (amount !== undefined && isPending(event, property)) return UNRATED;

@@ -97,7 +97,9 @@ export class RatedEvents {
 }
 
 /** The event's record, under the key that it has on the log, with its amounts in the base currency. */
-export function recordOf({ project_id, value, log_offset, base_amount, base_payout }: RatedEvent): LogRecord {
+export function recordOf({ project_id, value, log_offset, ...rated }: RatedEvent): LogRecord {
   const key = playerKey(project_id, playerOf(value));
-  return { offset: log_offset, key, value: changeLine(value, { base_amount, base_payout }) };
+  const { base_amount, base_payout, base_bonus_stake = null, base_bonus_payout = null } = rated;
+  const money = { base_amount, base_payout, base_bonus_stake, base_bonus_payout };
+  return { offset: log_offset, key, value: changeLine(value, money) };
 }

@@ -4,6 +4,7 @@ import { withinTime } from '../../../platform/time-limit.ts';
 import { MAX_ATTRIBUTES_BYTES } from '../../../players/profile/profile-patch.ts';
 import { withSurvivor } from '../../../players/profile/read.ts';
 import { amountOf } from '../../../ledger/money/ledger.ts';
+import { MONEY_PROPERTIES, type MoneyProperty } from '../../../segments/language/fields.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import type { JourneyRef } from '../graph/queries.ts';
@@ -26,7 +27,7 @@ import { findScopePlayer } from '../../templates/preview.ts';
 import { renderSends } from './messages.ts';
 import { answerBySample, samplePlayer, sampleScope } from './sample-player.ts';
 import type { SimulateBody, SimulateResult, SimulatedEvent } from './schema.ts';
-import { runVirtually, type VirtualEvent, type VirtualStart } from './virtual-run.ts';
+import { runVirtually, type VirtualEvent, type VirtualMoney, type VirtualStart } from './virtual-run.ts';
 
 export interface SimulateDeps extends Pick<Platform, 'postgres' | 'clickhouse' | 'clock'> {
   public_url: string;
@@ -99,20 +100,21 @@ async function judgedEvents(
   events: readonly SimulatedEvent[],
   now_ms: number,
 ): Promise<VirtualEvent[]> {
-  const moneyOf = (property: 'amount' | 'payout') =>
+  const moneyOf = (property: MoneyProperty) =>
     events.map(({ properties }): SentAmount | undefined => {
       const [amount, currency] = [amountOf(properties[property]), properties['currency']];
       if (amount === undefined || typeof currency !== 'string') return undefined;
       const of_event = { template_id: null, event: null, reference: null, sent_ms: now_ms };
       return { tenant_id, project_id, currency, amount, ...of_event };
     });
-  const sent = [...moneyOf('amount'), ...moneyOf('payout')];
+  const names = Object.keys(MONEY_PROPERTIES) as MoneyProperty[];
+  const sent = names.flatMap(moneyOf);
   const known = sent.filter((one) => one !== undefined);
   const worth = known.length === 0 ? [] : await postgres.asTenant(tenant_id, (tx) => worthOf(tx, known));
   const base = sent.map((one) => (one === undefined ? null : (worth[known.indexOf(one)] ?? null)));
   return events.map((event, i) => {
-    const money = { base_amount: base[i] ?? null, base_payout: base[events.length + i] ?? null };
-    return { ...event, ...money };
+    const money = names.map((name, n) => [MONEY_PROPERTIES[name], base[n * events.length + i] ?? null]);
+    return { ...event, ...(Object.fromEntries(money) as VirtualMoney) };
   });
 }
 

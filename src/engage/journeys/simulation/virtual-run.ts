@@ -15,8 +15,10 @@ import type { SimulatedEvent, WebhookAnswer } from './schema.ts';
 /** A run that has moved: not one that asks. */
 type Moved = Exclude<Advanced, { needs: unknown }>;
 
-/** An event of the simulation, with its amounts in the base currency; null: it has none, or no rate is known. */
-export type VirtualEvent = SimulatedEvent & Pick<JudgedEvent, 'base_amount' | 'base_payout'>;
+/** The amounts of an event in the base currency; null: it has none, or no rate is known. */
+export type VirtualMoney = Omit<JudgedEvent, 'event' | 'properties' | 'received_at'>;
+/** An event of the simulation. */
+export type VirtualEvent = SimulatedEvent & VirtualMoney;
 
 /** What a run on a virtual clock begins with. */
 export interface VirtualStart {
@@ -158,11 +160,8 @@ function withEvent({ context, node_id }: RunningRow, properties: Record<string, 
 }
 
 /** The event as the matcher reads it. */
-function judged(
-  { event, properties, base_amount, base_payout }: VirtualEvent,
-  received_at: number,
-): JudgedEvent {
-  return { event, properties, base_amount, base_payout, received_at };
+function judged(event: VirtualEvent, received_at: number): JudgedEvent {
+  return { ...event, received_at };
 }
 
 /** The last step of a run that an event ends. */
