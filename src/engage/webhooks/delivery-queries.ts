@@ -137,9 +137,9 @@ export async function rejoinDeliveries(tx: Tx, rows: readonly NewDelivery[], now
     returning d.tenant_id, d.project_id, d.run_id, d.seq, d.status, d.last_error`;
   const ended = rejoined.filter(({ status }) => status !== 'pending');
   const wakes = ended.map(({ status, last_error, ...run }) => {
-    return { ...run, node_id: null, woken_by: wokenByDelivery({ status, last_error }), kept: null };
+    return { ...run, woken_by: wokenByDelivery({ status, last_error }), kept: null };
   });
   await wakeRuns(tx, wakes, now);
 }
 
-type Rejoined = Omit<RestingRun, 'node_id'> & Pick<AttemptResult, 'status' | 'last_error'>;
+type Rejoined = RestingRun & Pick<AttemptResult, 'status' | 'last_error'>;

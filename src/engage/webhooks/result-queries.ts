@@ -10,7 +10,7 @@ export interface AttemptResult extends ProjectRef {
   /** The number of the attempt. */
   attempts: number;
   run_id: string;
-  node_id: string;
+  /** As the claim has read it, like `wait_for_response`. */
   seq: number;
   wait_for_response: boolean;
   save_as: string | null;
@@ -32,34 +32,41 @@ export interface AttemptResult extends ProjectRef {
 
 /**
  * Writes results, and wakes the runs that wait for them, in the caller's transaction. A result counts only if its
- * attempt is the last one and the delivery is still pending; a run is woken only if it still stands at the step. Runs are
- * locked before deliveries, as cancelling does.
+ * attempt is the last one and the delivery is still pending. Its run is woken where the delivery says now that it rests:
+ * during the call it may have come to the webhook a second time (`rejoinDeliveries`). Runs are locked before
+ * deliveries, as cancelling does, except one that came back: a deadlock is possible, and the caller tries again.
  */
 export async function writeResults(tx: Tx, results: readonly AttemptResult[], now: Date): Promise<void> {
-  const ended = results.filter(({ status, wait_for_response }) => wait_for_response && status !== 'pending');
+  const ended = results.filter(({ status }) => status !== 'pending');
   // Statements of their own lock first, so that the next one sees what other transactions have changed.
   const [, , counted] = await Promise.all([
-    lockResting(tx, ended),
+    lockResting(
+      tx,
+      ended.filter(({ wait_for_response }) => wait_for_response),
+    ),
     lockDeliveries(tx, results),
     updateDeliveries(tx, results, now),
   ]);
-  const wakes = ended.flatMap((result) => (counted.has(result.event_id) ? [wakeOf(result)] : []));
+  const wakes: Wake[] = [];
+  const unlocked: Wake[] = [];
+  for (const result of ended) {
+    const awaiting = counted.get(result.event_id);
+    if (awaiting?.wait_for_response !== true) continue;
+    const wake = wakeOf(result, awaiting.seq);
+    wakes.push(wake);
+    if (!result.wait_for_response || result.seq !== awaiting.seq) unlocked.push(wake);
+  }
+  await lockResting(tx, unlocked);
   await wakeRuns(tx, wakes, now);
 }
 
-function wakeOf({
-  tenant_id,
-  project_id,
-  run_id,
-  seq,
-  node_id,
-  save_as,
-  saved,
-  ...ended
-}: AttemptResult): Wake {
+function wakeOf(
+  { tenant_id, project_id, run_id, save_as, saved, status, last_error }: AttemptResult,
+  seq: number,
+): Wake {
   const kept =
     save_as === null || saved === null ? null : ({ part: 'responses', name: save_as, json: saved } as const);
-  return { tenant_id, project_id, run_id, seq, node_id, kept, woken_by: wokenByDelivery(ended) };
+  return { tenant_id, project_id, run_id, seq, kept, woken_by: wokenByDelivery({ status, last_error }) };
 }
 
 /** What a run that waits for a delivery learns of its end. */
@@ -75,16 +82,19 @@ export function wokenByDelivery({
   };
 }
 
+/** Whether a run waits for a delivery, and at which step. */
+type Awaiting = Pick<AttemptResult, 'seq' | 'wait_for_response'>;
+
 /**
- * The event ids of the results that count. The claim has taken the attempt for one that does not count; now it does,
- * unless it is void.
+ * By event id, of the results that count, what the delivery says now. The claim has taken the attempt for one that does
+ * not count; now it does, unless it is void.
  */
 async function updateDeliveries(
   tx: Tx,
   results: readonly AttemptResult[],
   now: Date,
-): Promise<ReadonlySet<string>> {
-  const rows = await tx<{ event_id: string }[]>`
+): Promise<ReadonlyMap<string, Awaiting>> {
+  const rows = await tx<(Awaiting & { event_id: string })[]>`
     update webhook_deliveries d set
       status = r.status, next_at = 'epoch'::timestamptz + r.next_ms * interval '1 millisecond',
       attempts = d.attempts - r.unsent, attempts_before = d.attempts_before - 1 + r.voided,
@@ -112,8 +122,8 @@ async function updateDeliveries(
       where o.tenant_id = r.tenant_id and o.event_id = r.event_id and o.attempts = r.attempts and o.status = 'pending'
       offset 0) found
     where d.ctid = found.ctid
-    returning d.event_id`;
-  return new Set(rows.map(({ event_id }) => event_id));
+    returning d.event_id, d.seq, d.wait_for_response`;
+  return new Map(rows.map((row) => [row.event_id, row]));
 }
 
 async function lockDeliveries(tx: Tx, results: readonly AttemptResult[]): Promise<void> {

@@ -24,8 +24,7 @@ const BEHIND_PAUSE_MS = 1_000;
  * deliveries which failed together do not come back together.
  */
 export function resultOf(delivery: ClaimedDelivery, outcome: AttemptOutcome, now_ms: number): AttemptResult {
-  const { tenant_id, project_id, event_id, attempts, run_id, node_id, seq, wait_for_response, save_as } =
-    delivery;
+  const { tenant_id, project_id, event_id, attempts, run_id, seq, wait_for_response, save_as } = delivery;
   // If this one has failed.
   const failed = attempts - delivery.attempts_before;
   const is_void = outcome.kind === 'stopped';
@@ -39,7 +38,7 @@ export function resultOf(delivery: ClaimedDelivery, outcome: AttemptOutcome, now
       : is_behind
         ? BEHIND_PAUSE_MS
         : deliveryPauseMs({ backoff_ms, failed, retry_after_ms: outcome.retry_after_ms }, jitter);
-  const of_run = { tenant_id, project_id, run_id, node_id, seq, wait_for_response, save_as };
+  const of_run = { tenant_id, project_id, run_id, seq, wait_for_response, save_as };
   return {
     ...of_run,
     event_id,

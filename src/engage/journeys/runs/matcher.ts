@@ -442,7 +442,7 @@ export class Matcher {
       const kept = { part: 'events', name: node_id, json: exactJson(event.properties) } as const;
       const behind = placeBehind(place, record, hit.is_merged);
       const woken_by = { kind: 'event', behind } as const;
-      wakes.set(run_id, { tenant_id, project_id, run_id, seq, node_id: null, woken_by, kept });
+      wakes.set(run_id, { tenant_id, project_id, run_id, seq, woken_by, kept });
     }
     await writeMatches(this.#deps, this.#definitions, { wakes: [...wakes.values()] });
   }

@@ -5,11 +5,9 @@ import { TIMERS_CHANNEL } from './claim-queries.ts';
 import { MAX_CONTEXT_BYTES, type RunRef } from './run-row.ts';
 import type { WokenBy } from './shapes.ts';
 
-/** Where a run rests. */
+/** Where a run rests: at a step. A change of version may give the step another node. */
 export interface RestingRun extends RunRef {
   seq: number;
-  /** Null: on any node, since a change of version may have moved it. */
-  node_id: string | null;
 }
 
 /** What ends the rest of a run. */
@@ -22,7 +20,7 @@ export interface Wake extends RestingRun {
 /** The condition that a run `r` still rests where `g`, a row of {@link RestingRun}, says, and nothing has ended its rest. */
 function restsThere(tx: Tx) {
   return tx`r.run_id = g.run_id and r.tenant_id = g.tenant_id and r.project_id = g.project_id
-    and r.seq = g.seq and r.status = 'running' and r.woken_by is null and (g.node_id is null or r.node_id = g.node_id)`;
+    and r.seq = g.seq and r.status = 'running' and r.woken_by is null`;
 }
 
 /** Locks the runs that still rest there, in the order of their ids. */
@@ -30,7 +28,7 @@ export async function lockResting(tx: Tx, runs: readonly RestingRun[]): Promise<
   if (runs.length === 0) return;
   await tx`
     select from (
-      select * from ${rowsOf(tx, 'g', runs, { ...PROJECT_KEY, run_id: 'uuid', seq: 'integer', node_id: 'text' })} order by run_id) g
+      select * from ${rowsOf(tx, 'g', runs, { ...PROJECT_KEY, run_id: 'uuid', seq: 'integer' })} order by run_id) g
     cross join lateral (select from journey_runs r where ${restsThere(tx)} for update) r`;
 }
 
@@ -44,7 +42,6 @@ export async function wakeRuns(tx: Tx, wakes: readonly Wake[], now: Date): Promi
     ...PROJECT_KEY,
     run_id: 'uuid',
     seq: 'integer',
-    node_id: 'text',
     woken_by: ['text', ({ woken_by }) => JSON.stringify(woken_by)],
     part: ['text', ({ kept }) => kept?.part ?? null],
     name: ['text', ({ kept }) => kept?.name ?? null],

@@ -267,7 +267,6 @@ export class Stage {
       tenant_id,
       project_id,
       run_id,
-      node_id,
       wait_for_response: true,
       save_as: null,
       status: error === undefined ? 'delivered' : 'failed',

@@ -344,7 +344,6 @@ class Meeting {
       event_id: uuidv5('c', run_id),
       attempts: 0,
       run_id,
-      node_id: 'c',
       seq: 1,
       wait_for_response: true,
       save_as: null,

@@ -1,14 +1,27 @@
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { claimDue, lockRuns } from '../../../../src/engage/journeys/runs/claim-queries.ts';
 import { runResumeJob } from '../../../../src/engage/journeys/runs-job.ts';
 import { JourneyRunner, type RunnerDeps } from '../../../../src/engage/journeys/runs/runner.ts';
 import { Sweeper } from '../../../../src/engage/journeys/runs/sweeper.ts';
+import type { AttemptOutcome } from '../../../../src/engage/webhooks/call.ts';
+import { claimDeliveries } from '../../../../src/engage/webhooks/claim-queries.ts';
+import { writeResults } from '../../../../src/engage/webhooks/result-queries.ts';
+import { resultOf } from '../../../../src/engage/webhooks/results.ts';
 import { statementWaits } from '../../../engines/lock-wait.ts';
 import { startTestService, type TestService } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
 import { end, runFixture, update, wait, type RunFixture } from './run-fixture.ts';
 
 const DAY_MS = 86_400_000;
+const DELIVERED: AttemptOutcome = {
+  kind: 'delivered',
+  status: 200,
+  error: null,
+  reason: null,
+  retry_after_ms: null,
+  text: null,
+  is_cut: false,
+};
 
 let service: TestService;
 let on: RunFixture;
@@ -22,6 +35,7 @@ afterEach(async () => {
   vi.restoreAllMocks();
   // What a failed test left must not come due in the next one.
   await on.sql`delete from journey_timers`;
+  await on.sql`delete from webhook_deliveries`;
 });
 
 const runnerOf = (changed: Partial<RunnerDeps> = {}) =>
@@ -365,7 +379,7 @@ it('the answer to a run that was moved to another version meanwhile is asked for
   expect(asked).toBe(2);
 });
 
-it('a run that was moved back before a webhook takes the outcome that there is', async () => {
+describe('a run that waits for a webhook', () => {
   const call = {
     id: 'c',
     type: 'call_webhook',
@@ -373,29 +387,104 @@ it('a run that was moved back before a webhook takes the outcome that there is',
     on_error: 'fail',
     next: 'end',
   };
-  const journey_id = await on.journey([wait('w', 0, 'c'), call, end()]);
-  await on.begin(journey_id, await on.client.players(3), 'w');
-  const runner = runnerOf();
-  await drain(runner);
-  const runs = await stored(journey_id);
-  expect(runs.map(({ node_id }) => node_id)).toEqual(['c', 'c', 'c']);
-  const [delivered = '', failed = '', pending = ''] = runs.map(({ run_id }) => run_id);
-  await on.sql`update webhook_deliveries set status = 'delivered', completed_at = now() where run_id = ${delivered}`;
-  await on.sql`
-    update webhook_deliveries set status = 'failed', last_error = 'WEBHOOK_REFUSED', completed_at = now()
-    where run_id = ${failed}`;
-  await on.sql`
+  const nodes = [wait('w', 0, 'c'), call, end()];
+  /** Moves the runs back to the first node, where they go on at once. */
+  const moveBack = (journey_id: string) => on.sql`
     with moved as (
       update journey_runs set node_id = 'w', seq = 3, due_at = date_trunc('milliseconds', now())
       where journey_id = ${journey_id} returning *)
     insert into journey_timers (tenant_id, project_id, due_at, run_id, seq)
     select tenant_id, project_id, due_at, run_id, seq from moved`;
-  await drain(runner);
-  const byRun = new Map((await stored(journey_id)).map((run) => [run.run_id, run]));
-  expect(byRun.get(delivered)).toMatchObject({ status: 'completed', node_id: 'end' });
-  expect(byRun.get(failed)).toMatchObject({ status: 'failed', error_code: 'WEBHOOK_REFUSED' });
-  expect(byRun.get(pending)).toMatchObject({ status: 'running', node_id: 'c', seq: 4 });
-  expect(await on.sql`select seq from webhook_deliveries where run_id = ${pending}`).toEqual([{ seq: 4 }]);
+  /** Begins runs, and the calls that they wait for; resolves with what writes that all calls were answered. */
+  async function calling(journey_id: string, runs: number, begun?: (run_ids: string[]) => Promise<unknown>) {
+    await on.begin(journey_id, await on.client.players(runs), 'w');
+    await drain(runnerOf());
+    await begun?.((await stored(journey_id)).map(({ run_id }) => run_id));
+    const { tenant_id } = service;
+    const lane = { tenant_id, host: 'example.com', places: runs };
+    const claimed = await claimDeliveries(on.sql, [lane], new Date());
+    expect(claimed).toHaveLength(runs);
+    const results = claimed.map((delivery) => resultOf(delivery, DELIVERED, Date.now()));
+    return () => on.sql.begin((tx) => writeResults(tx, results, new Date()));
+  }
+
+  it('takes the outcome that there is, when it was moved back', async () => {
+    const journey_id = await on.journey(nodes);
+    await on.begin(journey_id, await on.client.players(3), 'w');
+    const runner = runnerOf();
+    await drain(runner);
+    const runs = await stored(journey_id);
+    expect(runs.map(({ node_id }) => node_id)).toEqual(['c', 'c', 'c']);
+    const [delivered = '', failed = '', pending = ''] = runs.map(({ run_id }) => run_id);
+    await on.sql`update webhook_deliveries set status = 'delivered', completed_at = now() where run_id = ${delivered}`;
+    await on.sql`
+    update webhook_deliveries set status = 'failed', last_error = 'WEBHOOK_REFUSED', completed_at = now()
+    where run_id = ${failed}`;
+    await moveBack(journey_id);
+    await drain(runner);
+    const byRun = new Map((await stored(journey_id)).map((run) => [run.run_id, run]));
+    expect(byRun.get(delivered)).toMatchObject({ status: 'completed', node_id: 'end' });
+    expect(byRun.get(failed)).toMatchObject({ status: 'failed', error_code: 'WEBHOOK_REFUSED' });
+    expect(byRun.get(pending)).toMatchObject({ status: 'running', node_id: 'c', seq: 4 });
+    expect(await on.sql`select seq from webhook_deliveries where run_id = ${pending}`).toEqual([{ seq: 4 }]);
+  });
+
+  it('takes the outcome of the call that was under way, when it was moved back', async () => {
+    const journey_id = await on.journey(nodes);
+    // The first of the runs did not wait, in its version of the node.
+    const answer = await calling(
+      journey_id,
+      2,
+      ([unawaited = '']) => on.sql`
+      update webhook_deliveries set wait_for_response = false where run_id = ${unawaited}`,
+    );
+    await moveBack(journey_id);
+    await drain(runnerOf());
+    expect(await stored(journey_id)).toMatchObject([
+      { node_id: 'c', seq: 4 },
+      { node_id: 'c', seq: 4 },
+    ]);
+    await answer();
+    await drain(runnerOf());
+    expect(await stored(journey_id)).toMatchObject([{ status: 'completed' }, { status: 'completed' }]);
+  });
+
+  it('takes it also while another transaction changes the run', async () => {
+    const journey_id = await on.journey(nodes);
+    const answer = await calling(journey_id, 1);
+    await moveBack(journey_id);
+    await drain(runnerOf());
+    let answered: Promise<unknown> | undefined;
+    await on.sql.begin(async (tx) => {
+      await tx`update journey_runs set changed_xid = pg_current_xact_id() where journey_id = ${journey_id}`;
+      answered = answer();
+      await statementWaits(on.sql, tx);
+    });
+    await answered;
+    await drain(runnerOf());
+    expect(await stored(journey_id)).toMatchObject([{ status: 'completed' }]);
+  });
+
+  it('takes it also when a change of version has replaced the node', async () => {
+    const journey_id = await on.journey(nodes);
+    const graph = { start_node_id: 'w', nodes: [wait('w', 0, 'd'), { ...call, id: 'd' }, end()] };
+    await on.sql`
+      insert into journey_versions
+      select tenant_id, project_id, journey_id, 2, trigger, ${JSON.stringify(graph)}::text::jsonb, settings, published_at
+      from journey_versions where journey_id = ${journey_id}`;
+    const answer = await calling(journey_id, 1);
+    const { data } = await on.client.api('POST', `/v1/journeys/${journey_id}/migrate-runs`, {
+      from_version: 1,
+      to_version: 2,
+      node_map: { c: 'd' },
+      unmapped: 'stay',
+      dry_run: false,
+    });
+    expect(data).toMatchObject({ moved: 1 });
+    await answer();
+    await drain(runnerOf());
+    expect(await stored(journey_id)).toMatchObject([{ status: 'completed' }]);
+  });
 });
 
 it('the sweeper sets a missing timer once, and fails a run that is found again', async () => {
