@@ -214,7 +214,7 @@ export function createMetrics() {
     }),
     bonusLotsUndone: new Counter({
       name: 'bonus_lots_undone_total',
-      help: 'Lots of requests for bonuses whose shared transaction was undone; each request was then run alone',
+      help: 'Groups of requests about bonuses whose shared transaction was rolled back; each request then ran alone',
       labelNames: ['work'],
       registers,
     }),
