@@ -198,7 +198,7 @@ async function applyPart(
   const request = requestFor(events, base_currencies);
   const decision = await sql.begin(async (tx): Promise<Decision> => {
     // What is known of a player's KYC is not among the effects of a part.
-    if (request.kyc.length > 0) await committed(preceding);
+    if (request.kyc.length > 0) await untilCommitted(preceding);
     const snapshot = await readSnapshot(tx, request);
     if (preceding !== undefined) addEffects(snapshot, preceding.effects);
     for (const { tenant_id, base_currency } of snapshot.projects.values())
@@ -206,7 +206,7 @@ async function applyPart(
     const decided = orPoison(() => decide(events, snapshot, { newId, partition }));
     onDecided?.(decided.effects);
     const write = prepareWrite(tx, decided.effects, part, clock.now_ms(), thresholds);
-    await committed(preceding);
+    await untilCommitted(preceding);
     await write();
     return decided;
   });
@@ -219,7 +219,7 @@ async function applyPart(
   return { events: decision.emission.events, rejections: [...rejections, ...decision.emission.rejections] };
 }
 
-async function committed(preceding: PrecedingPart | undefined): Promise<void> {
+async function untilCommitted(preceding: PrecedingPart | undefined): Promise<void> {
   if (preceding !== undefined && !(await preceding.committed))
     throw new SpeculationInvalidated('the part before was not applied as it was decided');
 }
@@ -287,7 +287,7 @@ export function startFolding(
   const decided = new Promise<PrecedingPart | undefined>((resolve) => (onDecided = resolve));
   const committed = new Promise<boolean>((resolve) => (onCommitted = resolve));
   const fold = async (): Promise<Emission> => {
-    const emission = await attempt(context, part, emitted, preceding, (effects) =>
+    const emission = await applyAhead(context, part, emitted, preceding, (effects) =>
       onDecided({ effects, committed }),
     ).catch((error: unknown) => {
       context.logger.debug({ err: error }, 'a part is folded again, after the part before it');
@@ -304,7 +304,7 @@ export function startFolding(
 }
 
 /** Undefined: the position is not known, so that it has to be read first. */
-async function attempt(
+async function applyAhead(
   context: FoldContext,
   { topic, partition, from, records }: LogBatch,
   emitted: () => bigint,
