@@ -8,7 +8,7 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { CampaignFilters, CampaignStatus, CampaignType } from './schema.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
-import type { FindReferences } from '../../segments/references.ts';
+import { namingSegment } from '../../segments/reference-queries.ts';
 
 /** The key of a campaign. */
 export interface CampaignRef extends ProjectRef {
@@ -271,18 +271,9 @@ export async function finishCampaigns(sql: Db, now: Date): Promise<void> {
 }
 
 /** The campaigns to the members of the segment, the newest first. */
-export const campaignsOfSegment: FindReferences = async (
-  postgres,
-  { tenant_id, project_id, segment_id },
-  limit,
-) => {
-  const rows = await postgres.readAsTenant(
-    tenant_id,
-    (tx) => tx<{ id: string; name: string; status: string }[]>`
-      select campaign_id as id, name, status from campaigns
-      where tenant_id = ${tenant_id} and project_id = ${project_id} and created_at > '-infinity'
-        and segment_id = ${segment_id} and deleted_at is null
-      order by created_at desc, campaign_id desc limit ${limit}`,
-  );
-  return rows.map((row) => ({ type: 'campaign', ...row }));
-};
+export const campaignsOfSegment = namingSegment('campaign', {
+  table: 'campaigns',
+  id: 'campaign_id',
+  segment_id: 'segment_id',
+  counts: (tx) => tx`deleted_at is null`,
+});
