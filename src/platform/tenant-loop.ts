@@ -45,12 +45,19 @@ export function startTenantLoop(
   const work = workWatch.watch((sql) => sql`select from ${sql(table)} order by tenant_id limit 1`, clock);
   let after = NIL_ID;
   const loop = startPolling({ name, logger, ...pauses, work }, async () => {
-    const tenants = await selectWaitingTenants(postgres.service, table, after, MAX_TENANTS);
+    const behind = await selectWaitingTenants(postgres.service, table, after, MAX_TENANTS);
+    const is_last = behind.length < MAX_TENANTS;
+    // Behind the last tenant is the first: those that have not begun of the pages before wait on.
+    const first =
+      is_last && after !== NIL_ID
+        ? await selectWaitingTenants(postgres.service, table, NIL_ID, MAX_TENANTS - behind.length)
+        : [];
+    const tenants = [...new Set([...behind, ...first])];
     void queue.offer(tenants, serve);
     // The next look reads the tenants after these, also while all places are taken: of a page that comes again those that
     // have not begun are first.
     after = tenants.length < MAX_TENANTS ? NIL_ID : (tenants.at(-1) ?? NIL_ID);
-    return after !== NIL_ID && !queue.isFull;
+    return !is_last && !queue.isFull;
   });
   return {
     wake: () => loop.wake(),
