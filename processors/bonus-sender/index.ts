@@ -18,7 +18,7 @@ import { NIL_ID } from '../../src/platform/ids.ts';
 import { publishOutbox } from '../../src/platform/outbox.ts';
 import type { Platform } from '../../src/platform/platform.ts';
 import type { WorkQuery } from '../../src/platform/postgres/work-watch.ts';
-import { startPolling } from '../../src/platform/poll-loop.ts';
+import { startPolling, type Turned } from '../../src/platform/poll-loop.ts';
 
 /** The loops of a running bonus-sender. */
 export interface RunningBonusSender {
@@ -51,7 +51,7 @@ export async function startBonusSender(
   const poll = (
     name: string,
     query: WorkQuery,
-    turn: (stop: AbortSignal) => Promise<boolean>,
+    turn: (stop: AbortSignal) => Promise<Turned>,
     idle_pause_ms = IDLE_PAUSE_MS,
   ) => {
     const work = workWatch.watch(query, clock);

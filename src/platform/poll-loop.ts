@@ -21,6 +21,9 @@ export interface PollOptions {
 /** A loop looks for itself at least so often: work that its query misses is late, but is not lost. */
 const LONGEST_WAIT_MS = 30_000;
 
+/** What follows a turn: true: another one at once; false: a pause; an object: a rest that only `wake` ends early. */
+export type Turned = boolean | { rest_ms: number };
+
 /** A polling loop that runs in the background. */
 export interface PollLoop {
   /** Ends the current pause or wait, because there is something to do. */
@@ -31,11 +34,12 @@ export interface PollLoop {
 
 /**
  * Calls `turn` again and again until the loop is closed: as soon as `work` has work, and at once when `turn` returns true
- * (there is more to do). Otherwise it waits for the pause, and then until `work` has work. When `turn` rejects, the error
+ * (there is more to do). Otherwise it waits for the pause, or for the rest that `turn` asks for, and then until `work` has
+ * work. When `turn` rejects, the error
  * is logged and `turn` is called again after a pause, so `turn` must be safe to repeat. When `stop` is aborted, `turn`
  * should resolve or reject soon.
  */
-export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => Promise<boolean>): PollLoop {
+export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => Promise<Turned>): PollLoop {
   const { name, logger, idle_pause_ms, longest_pause_ms, work, longest_wait_ms = LONGEST_WAIT_MS } = options;
   const stop = new AbortController();
   let woken = new AbortController();
@@ -50,9 +54,10 @@ export function startPolling(options: PollOptions, turn: (stop: AbortSignal) => 
       woken = new AbortController();
       let pause_ms = idle_pause_ms;
       try {
-        const has_more = await turn(stop.signal);
+        const turned = await turn(stop.signal);
         failures = 0;
-        if (has_more) continue;
+        if (turned === true) continue;
+        if (turned !== false) pause_ms = turned.rest_ms;
       } catch (error) {
         if (stop.signal.aborted) {
           logger.debug({ err: error }, `${name} ended within its turn`);

@@ -25,6 +25,22 @@ it('waking during a turn starts another one at once', async () => {
   await loop.close();
 });
 
+it('a rest that a turn asks for asks for no work, and waking ends it', async () => {
+  let turns = 0;
+  let waits = 0;
+  const work = { untilFound: () => (waits++, Promise.resolve()) };
+  const loop = startPolling({ ...pauses, idle_pause_ms: 1, work }, () =>
+    Promise.resolve(++turns < 3 ? false : { rest_ms: 60_000 }),
+  );
+  // Before each turn.
+  await until((saw) => saw(turns) === 3);
+  expect(waits).toBe(3);
+  loop.wake();
+  await until((saw) => saw(turns) === 4);
+  expect(waits).toBe(4);
+  await loop.close();
+});
+
 it('closing ends the pause', async () => {
   let turns = 0;
   const loop = startPolling({ ...pauses, idle_pause_ms: 60_000 }, () => Promise.resolve(++turns < 0));

@@ -3,6 +3,7 @@ import { CallQueue } from '../../platform/call-queue/call-queue.ts';
 import type { LaneRules, LaneVerdict } from '../../platform/call-queue/lanes.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../platform/platform.ts';
+import type { Turned } from '../../platform/poll-loop.ts';
 import type { Platforms } from '../../adapters/platforms.ts';
 import { GrantAdmission } from './admission.ts';
 import { attemptCall } from './calls.ts';
@@ -54,7 +55,7 @@ export class Sender {
   }
 
   /** Begins the calls that are due and have a place: see {@link CallQueue}. */
-  turn(stop?: AbortSignal): Promise<boolean> {
+  turn(stop?: AbortSignal): Promise<Turned> {
     return this.#queue.turn(stop);
   }
 

@@ -5,6 +5,7 @@ import type { LaneRules, LaneVerdict } from '../../platform/call-queue/lanes.ts'
 import { DecryptionFailed, type EncryptionKeys } from '../../platform/encryption.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../platform/platform.ts';
+import type { Turned } from '../../platform/poll-loop.ts';
 import { WebhookAdmission, type Refusal } from './admission.ts';
 import { callWebhook, type Call, type AttemptOutcome } from './call.ts';
 import {
@@ -86,7 +87,7 @@ export class Deliverer {
   }
 
   /** Begins the attempts that are due and have a place: see {@link CallQueue}. */
-  async turn(stop?: AbortSignal): Promise<boolean> {
+  async turn(stop?: AbortSignal): Promise<Turned> {
     await this.#count();
     return this.#queue.turn(stop);
   }

@@ -1,8 +1,11 @@
 import type { Clock } from '../clock.ts';
+import type { Turned } from '../poll-loop.ts';
 import { Lanes, type LaneRules, type LaneVerdict } from './lanes.ts';
 
 /** Lanes that one look finds; further ones have their turn at the next look. */
 const MAX_LANES = 1_000;
+/** The longest rest between two looks. */
+const MAX_REST_MS = 30_000;
 
 /** A lane in which something waits. */
 export type Waiting<Lane> = Lane & {
@@ -40,9 +43,13 @@ export class CallQueue<Lane, Call extends Lane> {
   #after: Lane | undefined;
   /** At the last look a lane was due and had no place. */
   #is_crowded = false;
+  /** The last look has asked for a rest. */
+  #is_at_rest = false;
+  /** A call has ended since the last look began, which may not have seen when it is due again. */
+  #has_ended = false;
   readonly #onFree: () => void;
 
-  /** `onFree` is called when a place is free for which a call may be waiting. */
+  /** `onFree` is called when a place is free for which a call may be waiting, and when a call ends during a rest. */
   constructor(clock: Clock, work: CallWork<Lane, Call>, onFree: () => void = () => undefined) {
     this.#clock = clock;
     this.#work = work;
@@ -50,8 +57,13 @@ export class CallQueue<Lane, Call extends Lane> {
     this.#lanes = new Lanes(work);
   }
 
-  /** Begins the calls that are due and have a place; true when there may be more to begin at once. */
-  async turn(stop?: AbortSignal): Promise<boolean> {
+  /**
+   * Begins the calls that are due and have a place; true when there may be more to begin at once. While all lanes that are
+   * due rest, so does the queue: until the first of them, or a call of another lane, may begin. Who adds calls wakes it.
+   */
+  async turn(stop?: AbortSignal): Promise<Turned> {
+    this.#is_at_rest = false;
+    this.#has_ended = false;
     const found = await this.#work.find(this.#after, MAX_LANES);
     const has_more = found.length === MAX_LANES;
     this.#after = has_more ? found.at(-1) : undefined;
@@ -60,6 +72,7 @@ export class CallQueue<Lane, Call extends Lane> {
     const granted = this.#lanes.grant(due, now.getTime());
     this.#is_crowded = granted.length < due.length;
     const isStopped = () => stop?.aborted === true;
+    if (granted.length === 0 && !has_more) return this.#restOf(found, now.getTime());
     if (granted.length === 0 || isStopped()) return has_more;
     let has_begun = false;
     for await (const claimed of this.#work.claim(granted, now, stop)) {
@@ -68,6 +81,22 @@ export class CallQueue<Lane, Call extends Lane> {
       if (isStopped()) break;
     }
     return has_begun || has_more;
+  }
+
+  /** False: a lane that is due does not rest, none is due, or it is not known when all others are. */
+  #restOf(found: readonly Waiting<Lane>[], now_ms: number): Turned {
+    if (this.#has_ended) return false;
+    let until_ms = now_ms + MAX_REST_MS;
+    let has_resting = false;
+    for (const lane of found) {
+      const due_ms = lane.next_at.getTime();
+      const rests_until_ms = due_ms <= now_ms ? this.#lanes.restOf(lane, now_ms) : due_ms;
+      if (rests_until_ms === undefined) return false;
+      has_resting ||= due_ms <= now_ms;
+      until_ms = Math.min(until_ms, rests_until_ms);
+    }
+    this.#is_at_rest = has_resting;
+    return has_resting && { rest_ms: until_ms - now_ms };
   }
 
   /** Resolves when all calls have ended and what they have led to is written. */
@@ -80,7 +109,8 @@ export class CallQueue<Lane, Call extends Lane> {
     const ended = this.#work.call(call).then((verdict) => {
       this.#lanes.end(call, verdict, this.#clock.now_ms());
       this.#calls.delete(ended);
-      if (this.#is_crowded && verdict !== 'not_made') this.#onFree();
+      this.#has_ended = true;
+      if (this.#is_at_rest || (this.#is_crowded && verdict !== 'not_made')) this.#onFree();
     });
     this.#calls.add(ended);
   }

@@ -73,6 +73,15 @@ export class Lanes<Lane> {
     return granted.filter(({ places }) => places > 0).map(({ lane, places }) => ({ ...lane, places }));
   }
 
+  /** Until when a lane rests; `Infinity`: until its one call ends; undefined: it does not rest. */
+  restOf(lane: Lane, now_ms: number): number | undefined {
+    const { keyOf, rest } = this.#rules;
+    const state = this.#states.get(keyOf(lane));
+    if (rest === undefined || state === undefined || state.failures < rest.failures) return undefined;
+    if (state.in_flight > 0) return Number.POSITIVE_INFINITY;
+    return state.rests_until_ms > now_ms ? state.rests_until_ms : undefined;
+  }
+
   /** A call begins. */
   begin(lane: Lane): void {
     const key = this.#rules.keyOf(lane);

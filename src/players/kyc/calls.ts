@@ -23,6 +23,7 @@ import {
 } from './call-queries.ts';
 import { inBatches } from '../../platform/in-batches.ts';
 import type { Platform } from '../../platform/platform.ts';
+import type { Turned } from '../../platform/poll-loop.ts';
 
 /** The dependencies of telling platforms about KYC. */
 export interface CallerDeps {
@@ -112,7 +113,7 @@ export class KycCaller {
   }
 
   /** Begins the calls that are due and have a place: see {@link CallQueue}. */
-  turn(stop?: AbortSignal): Promise<boolean> {
+  turn(stop?: AbortSignal): Promise<Turned> {
     return this.#queue.turn(stop);
   }
 
