@@ -39,8 +39,10 @@ create table recounts (
   ordinal integer not null default -1,
   primary key (tenant_id, project_id)
 );
-call protect_tenant_table('recounts');
+alter table projects no force row level security;
 insert into recounts (tenant_id, project_id) select tenant_id, project_id from projects;
+alter table projects force row level security;
+call protect_tenant_table('recounts');
 
 -- What a filter of a journey compares once the rate is known.
 alter table unrated_events

@@ -2334,6 +2334,8 @@ create table public.unrated_events (
   is_rated boolean not null default false,
   base_amount bigint,
   base_payout bigint,
+  base_bonus_stake bigint,
+  base_bonus_payout bigint,
   constraint unrated_events_pkey PRIMARY KEY (tenant_id, project_id, ingestion_id, event_index)
 );
 CREATE INDEX unrated_events_held ON public.unrated_events USING btree (held_at);
