@@ -1,41 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RETRY_TASK } from '../../../src/engage/campaigns/retry-failed.ts';
-import { migrateJobs } from '../../../src/platform/jobs/migrate.ts';
-import { createLogger } from '../../../src/platform/logger.ts';
-import { findMigrations } from '../../../src/platform/postgres/migrate.ts';
-import { connectPool } from '../../../src/platform/postgres/pool.ts';
-import type { Db } from '../../../src/platform/postgres/port.ts';
-import { openTestPostgres } from '../../engines/wiring.ts';
+import { openForUpgrade, type Upgraded } from '../../engines/upgrade.ts';
 
 const UPGRADE = 14;
 const [FIRST_ID, LAST_ID] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'];
 const id = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
-let postgres: Awaited<ReturnType<typeof openTestPostgres>>;
-let sql: Db;
+let upgraded: Upgraded;
 beforeAll(async () => {
-  postgres = await openTestPostgres();
-  const admin = connectPool(postgres.url);
-  await admin`create database before_ranges`;
-  await admin.end({ timeout: 5 });
-  const url = postgres.url.replace(/[^/]*$/, 'before_ranges');
-  sql = connectPool(url);
-  await migrateJobs(url, createLogger('silent'));
+  upgraded = await openForUpgrade('before_ranges');
 });
-afterAll(async () => {
-  await sql?.end({ timeout: 5 });
-  await postgres?.close();
-});
-
-async function migrate(which: (version: number) => boolean): Promise<void> {
-  const files = (await findMigrations('pg-migrations')).filter(({ version }) => which(version));
-  await sql.begin(async (tx) => {
-    for (const file of files) await tx.unsafe(await file.sql());
-  });
-}
+afterAll(() => upgraded?.close());
 
 it('ranges that wait in the tables of campaigns and journeys go on as member ranges, and retries as jobs', async () => {
+  const { sql, migrate } = upgraded;
   const [tenant_id, project_id, campaign, journey] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()];
   await migrate((version) => version < UPGRADE);
   await sql`
