@@ -13,15 +13,8 @@ import { until } from '../../../engines/until.ts';
 import { end, runFixture, update, wait, type RunFixture } from './run-fixture.ts';
 
 const DAY_MS = 86_400_000;
-const DELIVERED: AttemptOutcome = {
-  kind: 'delivered',
-  status: 200,
-  error: null,
-  reason: null,
-  retry_after_ms: null,
-  text: null,
-  is_cut: false,
-};
+const NOTHING_SAID = { error: null, reason: null, retry_after_ms: null, text: null, is_cut: false };
+const DELIVERED: AttemptOutcome = { kind: 'delivered', status: 200, ...NOTHING_SAID };
 
 let service: TestService;
 let on: RunFixture;
@@ -440,10 +433,8 @@ describe('a run that waits for a webhook', () => {
     );
     await moveBack(journey_id);
     await drain(runnerOf());
-    expect(await stored(journey_id)).toMatchObject([
-      { node_id: 'c', seq: 4 },
-      { node_id: 'c', seq: 4 },
-    ]);
+    const again = { node_id: 'c', seq: 4 };
+    expect(await stored(journey_id)).toMatchObject([again, again]);
     await answer();
     await drain(runnerOf());
     expect(await stored(journey_id)).toMatchObject([{ status: 'completed' }, { status: 'completed' }]);
