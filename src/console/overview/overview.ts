@@ -3,12 +3,12 @@ import { FAILURE_CODES, PROTECTION_CODES, SKIP_CODES } from '../../engage/messag
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import { withinTime } from '../../platform/time-limit.ts';
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
+import type { TimeZone } from '../../platform/time-zone.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { countMessages, type MessageCount } from './message-queries.ts';
-import { betsByStep, countFirstDeposits, sumEvents, type EventSums, type Range } from './money-queries.ts';
-import { oneStep, rangeBefore, rangeOf } from './range.ts';
-import type { RangeQuery } from './schema.ts';
+import { countFirstDeposits, MONEY_FIGURES, sumEvents, type EventSums, type Range } from './money-queries.ts';
+import { rangeBefore } from './range.ts';
 import { ACTIVITY } from './series.ts';
 import { readState, type ProjectState } from './state-queries.ts';
 import { JsonText, exactJson } from '../../platform/exact-json.ts';
@@ -21,22 +21,22 @@ export interface OverviewDeps extends Pick<Platform, 'postgres' | 'eventLog' | '
 const LOG_MS = 2_000;
 
 /**
- * The overview of a project as JSON text, because amounts have more digits than a JavaScript number: seven statements, side
- * by side, and what the log says. Rejects with VALIDATION_ERROR for an unusable range.
+ * The overview of a project as JSON text, because amounts have more digits than a JavaScript number: five statements, side
+ * by side, and what the log says. `zone` is the name of the zone by which the range was chosen.
  */
 export async function overviewJson(
   deps: OverviewDeps,
   project: ProjectRef,
-  query: RangeQuery,
+  now: Range,
+  zone: TimeZone,
 ): Promise<string> {
   const { clickhouse, postgres } = deps;
   const now_ms = deps.clock.now_ms();
-  const now = rangeOf(query, now_ms);
-  const before = rangeBefore(now);
+  const before = rangeBefore(now, zone);
   const { tenant_id } = project;
   const [of_now, of_before, first, messages, [state], pipeline] = await Promise.all([
-    sumsOf(clickhouse, project, now),
-    sumsOf(clickhouse, project, before),
+    sumEvents(clickhouse, project, now, ACTIVITY),
+    sumEvents(clickhouse, project, before, ACTIVITY),
     countFirstDeposits(clickhouse, project, { now, before }),
     countMessages(clickhouse, project, now),
     postgres.countAsTenant(tenant_id, (tx) => readState(tx, project, new Date(now_ms))),
@@ -45,6 +45,7 @@ export async function overviewJson(
   if (state === undefined) throw new Error('the state of a project is one row');
   return exactJson({
     base_currency: state.base_currency,
+    timezone: zone.name,
     at: new Date(now_ms).toISOString(),
     messages: messagesOf(messages),
     ...stateOf(state),
@@ -55,29 +56,11 @@ export async function overviewJson(
   });
 }
 
-interface Sums extends EventSums {
-  wagered: string;
-  won: string;
-}
-
-async function sumsOf(clickhouse: ClickHouseQueries, project: ProjectRef, range: Range): Promise<Sums> {
-  const [sums, [bets]] = await Promise.all([
-    sumEvents(clickhouse, project, range, ACTIVITY),
-    betsByStep(clickhouse, project, oneStep(range)),
-  ]);
-  return { ...sums, wagered: bets?.wagered ?? '0', won: bets?.won ?? '0' };
-}
-
-function moneyOf({ from_ms, to_ms }: Range, sums: Sums, first_time_depositors: string) {
-  const [wagered, won] = [BigInt(sums.wagered), BigInt(sums.won)];
+function moneyOf({ from_ms, to_ms }: Range, sums: EventSums, first_time_depositors: string) {
   return {
     from: new Date(from_ms),
     to: new Date(to_ms),
-    deposits: new JsonText(sums.deposits),
-    withdrawals: new JsonText(sums.withdrawals),
-    wagered,
-    won,
-    ggr: wagered - won,
+    ...Object.fromEntries(MONEY_FIGURES.map((name) => [name, new JsonText(sums[name])])),
     first_time_depositors: new JsonText(first_time_depositors),
     active_players: new JsonText(sums.active_players),
     events: new JsonText(sums.events),

@@ -1,5 +1,6 @@
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
+import { reportingZone } from '../../tenants/config/read.ts';
 import { findTenantMoney } from '../../tenants/queries.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -23,15 +24,17 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/overview',
-      summary: 'Figures of a range (default: today in UTC), of the range to compare with, and of now',
+      summary: 'Figures of a range (default: today), of the range to compare with, and of now',
       query: overviewQuery,
       response: overview,
       handle: async ({ caller, query }) => {
         const project = projectRefOf(caller);
+        const zone = await reportingZone(postgres, caller.tenant_id);
+        const range = rangeOf(query, clock.now_ms(), zone);
         // With the beginning of the range: an answer from before midnight is not about today.
-        const { from_ms } = rangeOf(query, clock.now_ms());
-        const { text, is_stale } = await answers.of(project, ['overview', from_ms, query.to], (clickhouse) =>
-          overviewJson({ ...platform, clickhouse }, project, query),
+        const question = ['overview', range.from_ms, query.to, zone.name];
+        const { text, is_stale } = await answers.of(project, question, (clickhouse) =>
+          overviewJson({ ...platform, clickhouse }, project, range, zone),
         );
         return envelopeOfText(`{"is_stale":${is_stale},${text.slice(1)}`);
       },
@@ -44,18 +47,26 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
       response: series,
       handle: async ({ caller, query }) => {
         const { metric, interval, event } = query;
-        const steps = stepsOf(query, interval, clock.now_ms());
+        const zone = await reportingZone(postgres, caller.tenant_id);
+        const steps = stepsOf(query, interval, clock.now_ms(), zone);
         const project = projectRefOf(caller);
-        const { from_ms, to_ms, step_ms } = steps;
+        const question = [metric, interval, steps.from_ms, steps.to_ms, event, zone.name];
         const [{ text, is_stale }, money] = await Promise.all([
-          answers.of(project, [metric, from_ms, to_ms, step_ms, event], (clickhouse) =>
+          answers.of(project, question, (clickhouse) =>
             seriesPoints(clickhouse, project, metric, steps, event),
           ),
           isMoney(metric) ? findTenantMoney(postgres.lookups, caller.tenant_id) : undefined,
         ]);
         const currency = money?.base_currency ?? null;
         return envelopeOfText(
-          exactJson({ metric, interval, currency, is_stale, points: new JsonText(text) }),
+          exactJson({
+            metric,
+            interval,
+            timezone: zone.name,
+            currency,
+            is_stale,
+            points: new JsonText(text),
+          }),
         );
       },
     }),

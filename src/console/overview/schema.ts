@@ -15,15 +15,24 @@ export type RangeQuery = z.infer<typeof overviewQuery>;
 const moneyOfRange = z.object({
   from: z.iso.datetime(),
   to: z.iso.datetime(),
-  deposits: int64,
-  withdrawals: int64,
+  deposits: int64.describe('Gross: what was reversed later is in `deposits_reversed`'),
+  withdrawals: int64.describe('Gross, as `deposits`'),
+  deposits_reversed: int64.describe('What reversals took back, on the day of the reversal'),
+  withdrawals_reversed: int64.describe('What reversals took back, on the day of the reversal'),
   wagered: int64,
   won: int64,
+  bonus_wagered: int64.describe('The part of `wagered` that was bonus money'),
+  bonus_won: int64.describe('The part of `won` that was bonus money'),
   ggr: int64.describe('wagered - won'),
+  credited: int64.describe('Cashback, prizes, released bonuses and goodwill that were paid'),
+  debited: int64.describe('Fees and other amounts that were taken'),
+  ngr: int64.describe('ggr - (bonus_wagered - bonus_won) - credited + debited'),
   first_time_depositors: z.int(),
   active_players: z.int().describe('Players with activity of their own'),
   events: z.int(),
 });
+
+const timezone = z.string().describe('The time zone of days: `config.reporting.timezone`, or UTC');
 
 const counts = z.record(z.string(), z.int());
 
@@ -35,6 +44,7 @@ const is_stale = z
 
 export const overview = z.object({
   base_currency: z.string().describe('Amounts are whole numbers of its smallest unit'),
+  timezone,
   at: z.iso.datetime().describe('When this was computed: up to a minute ago'),
   is_stale,
   now: moneyOfRange,
@@ -75,9 +85,16 @@ export const overview = z.object({
 export const METRICS = [
   'deposits',
   'withdrawals',
+  'deposits_reversed',
+  'withdrawals_reversed',
   'wagered',
   'won',
+  'bonus_wagered',
+  'bonus_won',
   'ggr',
+  'credited',
+  'debited',
+  'ngr',
   'active_players',
   'first_deposits',
   'new_players',
@@ -98,7 +115,10 @@ export type Interval = (typeof INTERVALS)[number];
 /** `GET /v1/series`. */
 export const seriesQuery = z.strictObject({
   metric: z.enum(METRICS),
-  interval: z.enum(INTERVALS).default('day').describe('In UTC; weeks begin on Monday'),
+  interval: z
+    .enum(INTERVALS)
+    .default('day')
+    .describe('By local time in the reporting time zone; weeks begin on Monday'),
   ...range,
   event: z
     .string()
@@ -110,6 +130,7 @@ export const seriesQuery = z.strictObject({
 export const series = z.object({
   metric: z.enum(METRICS),
   interval: z.enum(INTERVALS),
+  timezone,
   currency: z.string().nullable().describe('The base currency; null for counts'),
   is_stale,
   points: z.array(z.object({ at: z.iso.datetime().describe('When the interval begins'), value: int64 })),

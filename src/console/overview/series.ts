@@ -4,13 +4,13 @@ import { EVENTS, isActivity } from '../../ingest/events/catalogue.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { messagesByStep, skippedByStep } from './message-queries.ts';
 import {
-  amountsByStep,
-  betsByStep,
   eventsByStep,
   firstDepositsByStep,
+  MONEY_FIGURES,
+  moneyByStep,
   newPlayersByStep,
   playersByStep,
-  type BetSums,
+  type MoneyFigure,
   type StepRow,
   type Steps,
 } from './money-queries.ts';
@@ -20,10 +20,18 @@ import { JsonText, exactJson } from '../../platform/exact-json.ts';
 /** The names of events that are a player's own activity. */
 export const ACTIVITY: readonly string[] = Object.keys(EVENTS).filter(isActivity);
 
-const MONEY: ReadonlySet<Metric> = new Set(['deposits', 'withdrawals', 'wagered', 'won', 'ggr']);
-/** Bets are grouped one by one, so their range is shorter. */
-const OF_BETS: ReadonlySet<Metric> = new Set(['wagered', 'won', 'ggr']);
-const MAX_BET_RANGE_MS = 92 * 86_400_000;
+const MONEY: ReadonlySet<Metric> = new Set(MONEY_FIGURES);
+/** Bets are most of all events, so their range is shorter. */
+const OF_BETS: ReadonlySet<Metric> = new Set([
+  'wagered',
+  'won',
+  'ggr',
+  'bonus_wagered',
+  'bonus_won',
+  'ngr',
+] satisfies MoneyFigure[]);
+/** 92 days, in which clocks may be put back by an hour. */
+const MAX_BET_RANGE_MS = 92 * 86_400_000 + 3_600_000;
 
 /** Whether the values of the metric are amounts in the base currency. */
 export function isMoney(metric: Metric): boolean {
@@ -37,17 +45,13 @@ type Ask = (
   event?: string,
 ) => Promise<StepRow[]>;
 
-const bets =
-  (value: (sums: BetSums) => string): Ask =>
-  async (clickhouse, project, steps) =>
-    (await betsByStep(clickhouse, project, steps)).map((sums) => ({ step: sums.step, value: value(sums) }));
+const money =
+  (name: MoneyFigure): Ask =>
+  (...asked) =>
+    moneyByStep(asked[0], asked[1], asked[2], name);
 
 const QUESTIONS: Record<Metric, Ask> = {
-  deposits: (...of) => amountsByStep(of[0], of[1], of[2], 'deposit_confirmed'),
-  withdrawals: (...of) => amountsByStep(of[0], of[1], of[2], 'withdrawal_confirmed'),
-  wagered: bets(({ wagered }) => wagered),
-  won: bets(({ won }) => won),
-  ggr: bets(({ wagered, won }) => String(BigInt(wagered) - BigInt(won))),
+  ...(Object.fromEntries(MONEY_FIGURES.map((name) => [name, money(name)])) as Record<MoneyFigure, Ask>),
   active_players: (...of) => playersByStep(of[0], of[1], of[2], ACTIVITY),
   first_deposits: firstDepositsByStep,
   new_players: newPlayersByStep,
@@ -78,10 +82,9 @@ export async function seriesPoints(
     throw validationError([{ path: 'event', message: 'is only for the metric `events`' }]);
   const rows = await QUESTIONS[metric](clickhouse, project, steps, event);
   const values = new Map(rows.map(({ step, value }) => [step, value]));
-  const { from_ms, to_ms, step_ms } = steps;
-  const points = Array.from({ length: (to_ms - from_ms) / step_ms }, (_, step) => ({
-    at: new Date(from_ms + step * step_ms),
-    value: new JsonText(values.get(String(step)) ?? '0'),
+  const points = steps.starts_ms.map((start_ms) => ({
+    at: new Date(start_ms),
+    value: new JsonText(values.get(String(start_ms)) ?? '0'),
   }));
   return exactJson(points);
 }

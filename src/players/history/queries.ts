@@ -7,6 +7,8 @@ import { listAuditRowsOf, type ListedAuditRow } from '../../tenants/audit/querie
 import type { PlayerRef } from '../player-ref.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { nextLocal, startBefore } from '../../platform/local-intervals.ts';
+import type { TimeZone } from '../../platform/time-zone.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** What the history of a player is read from. */
@@ -45,9 +47,9 @@ export interface TimelineRow extends PagedEvent {
   properties: string;
 }
 
-/** `day` is YYYY-MM-DD; `amount` is in the smallest unit of the base currency, as digits. */
+/** The day that begins at `start_ms`, as digits; `amount` is in the smallest unit of the base currency, as digits. */
 export interface DepositDayRow {
-  day: string;
+  start_ms: string;
   amount: string;
 }
 
@@ -86,16 +88,16 @@ export async function findTimeline(
   );
 }
 
-/** Sums of confirmed deposits per UTC day in [from_ms, to_ms), each event once; days without deposits are absent. */
+/** Sums of confirmed deposits per day of the series, each event once; days without deposits are absent. */
 export async function sumDepositsByDay(
   clickhouse: ClickHouse,
   owner: EventOwner,
-  from_ms: number,
-  to_ms: number,
+  { starts_ms, to_ms }: DaySeries,
 ): Promise<DepositDayRow[]> {
   const { tenant_id, project_id, event_player_ids } = owner;
   return clickhouse.query<DepositDayRow>(
-    `select toString(toDate(occurred_at, 'UTC')) as day, toString(sum(toInt128(base_amount))) as amount
+    `select toString(roundDown(toUnixTimestamp64Milli(occurred_at), {starts_ms:Array(Int64)})) as start_ms,
+      toString(sum(toInt128(base_amount))) as amount
     from (
       select occurred_at, base_amount
       from events_by_player
@@ -107,33 +109,26 @@ export async function sumDepositsByDay(
       limit 1 by ingestion_id, event_index
     )
     where base_amount is not null
-    group by day`,
-    { tenant_id, project_id, event_player_ids, from_ms, to_ms },
+    group by start_ms`,
+    { tenant_id, project_id, event_player_ids, from_ms: starts_ms[0], to_ms, starts_ms },
   );
 }
-
-const DAY_MS = 86_400_000;
 
 /** How many days the deposit series covers, today included (spec part 4). */
 const SERIES_DAYS = 30;
 
-/** Consecutive UTC days and the time span that they cover. */
-interface DaySeries {
-  /** YYYY-MM-DD, oldest first. */
-  dates: string[];
-  from_ms: number;
-  /** Exclusive. */
+/** Consecutive local days: when they begin, the oldest first, and when the last one ends. */
+export interface DaySeries {
+  starts_ms: readonly number[];
   to_ms: number;
 }
 
-/** The last {@link SERIES_DAYS} UTC days up to and including the day of `now_ms`, oldest first. */
-export function lastDays(now_ms: number): DaySeries {
-  const to_ms = (Math.floor(now_ms / DAY_MS) + 1) * DAY_MS;
-  const from_ms = to_ms - SERIES_DAYS * DAY_MS;
-  const dates = Array.from({ length: SERIES_DAYS }, (_, i) =>
-    new Date(from_ms + i * DAY_MS).toISOString().slice(0, 10),
-  );
-  return { dates, from_ms, to_ms };
+/** The last {@link SERIES_DAYS} days of the zone up to and including the day of `now_ms`. */
+export function lastDays(now_ms: number, zone: TimeZone): DaySeries {
+  const starts_ms: number[] = [];
+  let at_ms = startBefore(zone, 'day', now_ms, SERIES_DAYS - 1);
+  for (; at_ms <= now_ms; at_ms = nextLocal(zone, 'day', at_ms)) starts_ms.push(at_ms);
+  return { starts_ms, to_ms: at_ms };
 }
 
 /** A page of the changes of a player and of those merged into it, the newest first. */

@@ -4,6 +4,8 @@ import { roleAllows } from '../../http/auth/roles.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
 import { listOf, readPage, type PageQuery } from '../../http/keyset-page.ts';
 import { requirePlayer, requireUuid } from '../profile/read.ts';
+import { localDate } from '../../platform/local-intervals.ts';
+import { reportingZone } from '../../tenants/config/read.ts';
 import { entryOf, auditLogEntry } from '../../tenants/audit/schema.ts';
 import {
   listPlayerAudit,
@@ -42,7 +44,8 @@ export function playerHistoryEndpoints(deps: HistoryDeps): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/players/:id/deposits-daily',
-      summary: 'Confirmed deposits of the last 30 UTC days in the base currency; days without deposits are 0',
+      summary:
+        'Confirmed deposits of the last 30 days of the reporting time zone in the base currency, gross; days without are 0',
       response: z.array(depositsOfDay),
       handle: ({ caller, params }) => depositSeries(deps, caller, params['id'] ?? ''),
     }),
@@ -130,12 +133,16 @@ async function depositSeries(
   player_id: string,
 ): Promise<string> {
   const ref = { tenant_id, project_id, player_id };
-  const { dates, from_ms, to_ms } = lastDays(deps.clock.now_ms());
+  const zone = await reportingZone(deps.postgres, tenant_id);
+  const days = lastDays(deps.clock.now_ms(), zone);
   const rows = await ofPlayer(deps, ref, (ids) =>
-    sumDepositsByDay(deps.clickhouse, { tenant_id, project_id, ...ids }, from_ms, to_ms),
+    sumDepositsByDay(deps.clickhouse, { tenant_id, project_id, ...ids }, days),
   );
-  const amounts = new Map(rows.map(({ day, amount }) => [day, amount]));
-  const series = dates.map((date) => ({ date, amount: new JsonText(amounts.get(date) ?? '0') }));
+  const amounts = new Map(rows.map(({ start_ms, amount }) => [start_ms, amount]));
+  const series = days.starts_ms.map((start_ms) => ({
+    date: localDate(zone, start_ms),
+    amount: new JsonText(amounts.get(String(start_ms)) ?? '0'),
+  }));
   return envelopeOfText(exactJson(series));
 }
 

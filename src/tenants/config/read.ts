@@ -3,6 +3,7 @@ import { selectTenantConfig } from './queries.ts';
 import type { TenantConfig, TenantSettings } from './schema.ts';
 import { effectiveRules } from '../licence/effective.ts';
 import type { LicenceRule } from '../licence/rule.ts';
+import { TimeZone, UTC_ZONE } from '../../platform/time-zone.ts';
 import { JURISDICTION_OF_LICENSE } from './catalogue.ts';
 
 /** The settings as the audit log shows them. */
@@ -45,6 +46,18 @@ interface BonusSettings {
 export function bonusSettingsOf({ config }: Pick<TenantSettings, 'config'>): BonusSettings {
   const { paused = false, on_exclusion = 'keep', grants_per_day = 5 } = config.bonuses ?? {};
   return { paused, on_exclusion, grants_per_day };
+}
+
+/** The time zone by which a tenant's days of money are cut: `config.reporting.timezone`, or UTC. */
+export function reportingZoneOf({ config }: Pick<TenantSettings, 'config'>): TimeZone {
+  const { timezone } = config.reporting ?? {};
+  // A later release of the rules may not have a name any more.
+  return (timezone === undefined ? undefined : TimeZone.named(timezone)) ?? UTC_ZONE;
+}
+
+/** As {@link reportingZoneOf}, read from Postgres; rejects when the tenant does not exist. */
+export async function reportingZone(postgres: Postgres, tenant_id: string): Promise<TimeZone> {
+  return reportingZoneOf(await readOwnConfig(postgres, tenant_id));
 }
 
 /** The licence rules that hold for a tenant now: of its licence and for all, as its configuration changes them. */

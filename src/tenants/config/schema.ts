@@ -31,6 +31,8 @@ const part = {
   error: ({ input }: { input?: unknown }) => (input === undefined ? 'must be set, too' : undefined),
 };
 const time = z.string(part).regex(/^([01]\d|2[0-3]):[0-5]\d$/, 'must be a time of day from 00:00 to 23:59');
+const timeZone = (text: z.ZodString) =>
+  text.refine(isTimeZone, 'must be an IANA time zone, such as Europe/Malta');
 const cap = z.int().min(0).max(MAX_CAP).describe('0 lets nothing through; without it there is no cap');
 
 /** Messages to one player on one channel, in any 24 hours and in any 7 days. */
@@ -89,10 +91,9 @@ const config = z.strictObject({
         .strictObject({
           start: time,
           end: time.describe('Not included; the same as `start` means no quiet hours'),
-          default_timezone: z
-            .string(part)
-            .refine(isTimeZone, 'must be an IANA time zone, such as Europe/Malta')
-            .describe('The time zone of players without one of their own'),
+          default_timezone: timeZone(z.string(part)).describe(
+            'The time zone of players without one of their own',
+          ),
         })
         .optional(),
       frequency_caps: z
@@ -109,6 +110,13 @@ const config = z.strictObject({
     })
     .optional(),
   bonuses: bonuses.optional(),
+  reporting: z
+    .strictObject({
+      timezone: timeZone(z.string())
+        .describe('The time zone of the days, hours and weeks of figures; default: UTC')
+        .optional(),
+    })
+    .optional(),
   license_rules: license_rules.describe('By id of the rule, see catalogue.license_rules').optional(),
 });
 
