@@ -136,6 +136,36 @@ export async function newestCorrection(sql: Tx): Promise<bigint> {
   return row?.id ?? 0n;
 }
 
+/** Corrections of a tenant that are looked at for the players whose events they are of. */
+const MAX_LOOKED_AT = 1_000;
+
+/**
+ * Which of these ids of players have events that a correction waits to write anew; all of them while the tenant has more
+ * corrections than can be looked at.
+ */
+export function playersToCorrect(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  player_ids: readonly string[],
+): PendingQuery<{ player_id: string }[]> {
+  return tx<{ player_id: string }[]>`
+    with pending as materialized (
+      select project_id, reference, ordinal from event_corrections
+      where tenant_id = ${tenant_id}
+      order by correction_id limit ${MAX_LOOKED_AT}
+    ),
+    asked as materialized (select unnest(${plainArray(player_ids)}::text::uuid[]) as player_id)
+    select a.player_id from asked a
+    where (select count(*) from pending) = ${MAX_LOOKED_AT}
+      or a.player_id in (
+        select l.player_id from pending c
+        cross join lateral (
+          select l.player_id from ledger l
+          where l.tenant_id = ${tenant_id} and l.project_id = c.project_id and l.reference = c.reference
+            and l.ordinal = c.ordinal offset 0) l
+        where c.project_id = ${project_id})`;
+}
+
 /** The number of open rate changes, of corrections up to `until_correction`, and of merges without an alias. */
 export async function pendingWork(
   sql: Tx,

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { captureHighWatermark, type HighWatermark } from '../platform/event-log/high-watermark.ts';
 import { OFFSET_STORES, type OffsetStore } from '../platform/event-log/position-queries.ts';
 import type { Platform } from '../platform/platform.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 import { lagOf } from './caught-up.ts';
+import { playersToCorrect } from './correction-queries.ts';
 
 /** The sink lags a few hundred milliseconds, for which a request waits. */
 const POLL_MS = 25;
@@ -17,6 +19,8 @@ export interface LoggedPlayer {
   accepted_keys: readonly string[];
   /** The keys of the fold's records of the player. */
   folded_keys: readonly string[];
+  /** The ids that its events in ClickHouse may have. */
+  event_player_ids: readonly string[];
 }
 
 /** Players whose events are to be passed in these partitions, of which `mark` has the ends. */
@@ -26,13 +30,15 @@ interface Waiting {
 }
 
 /**
- * Waits until ClickHouse has every event of these players that was accepted before the call; resolves with the
+ * Waits until ClickHouse has every event of these players that was accepted before the call, and what these changed of what
+ * earlier ones count; resolves with the
  * `asked_id`s of the players whose events are still missing after `wait_ms`. Each player waits for the partitions of its
  * own ids alone, in which the events that others sent before must be handled, too. The fold, or the sink, may be stopped,
  * or far behind, in another one.
  */
 export async function playersBehind(
   engines: Engines,
+  project: ProjectRef,
   players: readonly LoggedPlayer[],
   wait_ms: number,
 ): Promise<Set<string>> {
@@ -54,6 +60,7 @@ export async function playersBehind(
   });
   let to_fold = waitingFor(await noted(OFFSET_STORES.fold), players, ({ accepted_keys }) => accepted_keys);
   let to_sink: Waiting[] = [];
+  let to_correct: readonly LoggedPlayer[] = [];
   for (;;) {
     const { left, passed } = await look(engines, OFFSET_STORES.fold, 'emitted', to_fold);
     to_fold = left;
@@ -63,10 +70,25 @@ export async function playersBehind(
     }
     const looks = await Promise.all(to_sink.map((one) => look(engines, OFFSET_STORES.sink, 'applied', one)));
     to_sink = looks.flatMap((one) => (one.left.players.length > 0 ? [one.left] : []));
-    const behind = [to_fold, ...to_sink].flatMap((one) => one.players.map(({ player }) => player.asked_id));
+    to_correct = await uncorrected(engines, project, [...to_correct, ...looks.flatMap((one) => one.passed)]);
+    const waiting = [to_fold, ...to_sink].flatMap((one) => one.players.map(({ player }) => player));
+    const behind = [...waiting, ...to_correct].map(({ asked_id }) => asked_id);
     if (behind.length === 0 || clock.now_ms() >= deadline_ms) return new Set(behind);
     await sleep(POLL_MS);
   }
+}
+
+/** Those of the players with events that are still to be written anew. */
+async function uncorrected(
+  { postgres }: Engines,
+  project: ProjectRef,
+  players: readonly LoggedPlayer[],
+): Promise<readonly LoggedPlayer[]> {
+  if (players.length === 0) return players;
+  const ids = players.flatMap(({ event_player_ids }) => event_player_ids);
+  const rows = await postgres.readAsTenant(project.tenant_id, (tx) => playersToCorrect(tx, project, ids));
+  const found = new Set(rows.map(({ player_id }) => player_id));
+  return players.filter(({ event_player_ids }) => event_player_ids.some((id) => found.has(id)));
 }
 
 /** Which of the players a consumer has passed. */

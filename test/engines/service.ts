@@ -1,5 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { newestCorrection, pendingWork } from '../../src/analytics/correction-queries.ts';
 import { createApiKey } from '../../src/tenants/api-keys/create.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import { startService, type Service } from '../../src/app/service.ts';
@@ -126,6 +127,18 @@ export async function folded(platform: Platform, timeout_ms = 60_000): Promise<v
 export async function sunk(platform: Platform, timeout_ms = 60_000): Promise<void> {
   await folded(platform, timeout_ms);
   await untilRead(platform, { topic: TOPICS.playerEvents, group: GROUPS.sink }, timeout_ms);
+}
+
+/** Resolves when ClickHouse has what every event accepted before the call counts, and what it changed of earlier ones. */
+export async function counted(platform: Platform, timeout_ms = 60_000): Promise<void> {
+  await sunk(platform, timeout_ms);
+  const sql = platform.postgres.service;
+  const until_correction = await newestCorrection(sql);
+  await until(
+    'what events count is corrected in ClickHouse',
+    async (saw) => saw(await pendingWork(sql, until_correction)).corrections === 0n,
+    timeout_ms,
+  );
 }
 
 /** Waits for the present end of the topic: where more comes all the time, a later end may never be reached. */

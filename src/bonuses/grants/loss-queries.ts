@@ -10,8 +10,8 @@ export interface EventOwner {
   event_player_ids: readonly string[];
 }
 
-/** Stakes and payouts, in the smallest unit of the base currency. */
-export interface BetSums {
+/** Stakes and payouts of the player's own money, in the smallest unit of the base currency. */
+export interface RealSums {
   stakes: bigint;
   payouts: bigint;
 }
@@ -59,53 +59,64 @@ export function selectLoggedIds(
 /** How long before its outcome a bet may have been placed. */
 const OPEN_MS = 90 * 86_400_000;
 
+const OUTCOMES = ['bet_lost', 'bet_won', 'bet_settled', 'sport_bet_settled', 'sport_cashout'];
+const STAKES = ['bet_placed', 'sport_bet_placed'];
+/** A bet that is open again is not a loss yet. */
+const REOPENED = 'sport_bet_reopened';
+
 /**
- * Stakes and payouts of the players' bets whose outcome is in [from_ms, until_ms), by player_id. A bet counts as for the
- * totals: its stake once, its last outcome, and nothing when it was voided; an open one is not a loss yet. A player without
- * such a bet is omitted.
+ * Stakes and payouts, without bonus money, of the players' bets whose outcome is in [from_ms, until_ms), by player_id. What a
+ * row of a bet counts is what the totals count of it (`feeds.md` 2); an open bet is not a loss yet, and a cash-out with a
+ * movement_id leaves it open. A player without such a bet is omitted.
  */
-export async function sumBets(
+export async function sumRealMoney(
   clickhouse: ClickHouse,
   { tenant_id, project_id }: ProjectRef,
   players: readonly EventOwner[],
   from_ms: number,
   until_ms: number,
-): Promise<Map<string, BetSums>> {
+): Promise<Map<string, RealSums>> {
   if (players.length === 0) return new Map();
   const ids = players.flatMap((one) => one.event_player_ids);
   const owners = players.flatMap((one) => one.event_player_ids.map(() => one.player_id));
+  // The outcome of a casino bet is of the name that ranks highest, that of a sports bet the latest: as `betEffect` has it.
   const rows = await clickhouse.query<{ owner: string; stakes: string; payouts: string }>(
-    `select owner, toString(sum(toInt128(coalesce(stake, 0)))) as stakes,
-      toString(sum(toInt128(coalesce(payout, 0)))) as payouts
+    `select owner, toString(sum(stake)) as stakes, toString(sum(payout)) as payouts
     from (
-      select owner,
-        coalesce(anyIf(base_amount, event in ('bet_placed', 'sport_bet_placed')),
-          anyIf(base_amount, event in ('bet_settled', 'sport_bet_settled'))) as stake,
-        argMaxIf(tuple(base_payout, event, occurred_at), (if(is_sport, occurred_at, toDateTime64(0, 3, 'UTC')), rank), rank > 0)
-          as outcome,
-        outcome.1 as payout
+      select owner, sum(toInt128(stake_counted) - bonus_stake_counted) as stake,
+        sum(toInt128(payout_counted) - bonus_payout_counted) as payout,
+        argMaxIf(tuple(event, occurred_at), (if(is_sport, occurred_at, toDateTime64(0, 3, 'UTC')), rank, occurred_at), rank > 0)
+          as outcome
       from (
         select transform(toString(player_id), {ids:Array(String)}, {owners:Array(String)}, '') as owner,
-          event, occurred_at, base_amount, base_payout, JSONExtractString(properties, 'bet_id') as bet_id,
-          startsWith(event, 'sport_') as is_sport,
-          transform(event, ['bet_lost', 'bet_won', 'bet_settled', 'sport_bet_settled', 'sport_cashout', 'sport_bet_voided'],
-            [1, 2, 3, 1, 2, 3], 0) as rank
+          event, occurred_at, stake_counted, payout_counted, bonus_stake_counted, bonus_payout_counted,
+          JSONExtractString(properties, 'bet_id') as bet_id, startsWith(event, 'sport_') as is_sport,
+          if(event = 'sport_cashout' and JSONHas(properties, 'movement_id'), 0,
+            transform(event, ['bet_lost', 'bet_won', 'bet_settled', '${REOPENED}', 'sport_bet_settled', 'sport_cashout'],
+              [1, 2, 3, 1, 2, 3], 0)) as rank
         from events_by_player
         where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}
           and player_id in ({ids:Array(UUID)})
-          and event in ('bet_placed', 'bet_settled', 'bet_won', 'bet_lost', 'sport_bet_placed', 'sport_bet_settled',
-            'sport_cashout', 'sport_bet_voided')
+          and event in ({events:Array(String)})
           and occurred_at >= fromUnixTimestamp64Milli({open_ms:Int64}, 'UTC')
           and occurred_at < fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC')
         order by revision desc
         limit 1 by owner, ingestion_id, event_index
       )
       group by owner, is_sport, bet_id
-      having countIf(rank > 0) > 0 and outcome.2 <> 'sport_bet_voided'
-        and outcome.3 >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
+      having outcome.1 not in ('', '${REOPENED}') and outcome.2 >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
     )
     group by owner`,
-    { tenant_id, project_id, ids, owners, from_ms, until_ms, open_ms: from_ms - OPEN_MS },
+    {
+      tenant_id,
+      project_id,
+      ids,
+      owners,
+      events: [...STAKES, ...OUTCOMES, REOPENED],
+      from_ms,
+      until_ms,
+      open_ms: from_ms - OPEN_MS,
+    },
   );
   return new Map(
     rows.map(({ owner, stakes, payouts }) => [owner, { stakes: BigInt(stakes), payouts: BigInt(payouts) }]),

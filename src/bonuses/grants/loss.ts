@@ -6,7 +6,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { requirePlayer } from '../../players/profile/read.ts';
 import { selectBonusTemplate } from '../templates/queries.ts';
 import { parseConfig, type BonusConfig } from '../templates/config.ts';
-import { selectLoggedIds, sumBets, type BetSums, type EventOwner } from './loss-queries.ts';
+import { selectLoggedIds, sumRealMoney, type RealSums, type EventOwner } from './loss-queries.ts';
 
 const DAY_MS = 86_400_000;
 /** How long it is waited for ClickHouse, which trails Postgres by a few hundred milliseconds. */
@@ -30,8 +30,8 @@ export interface Loss {
 }
 
 /**
- * What a cashback is of: the stakes of the window less the payouts, or the stakes alone; nothing for other types. Bets
- * whose rate is not known yet count nothing. The answer is that of ClickHouse as it is: see {@link settledLossOf}.
+ * What a cashback is of: the stakes of the window less the payouts, or the stakes alone, both without bonus money; nothing
+ * for other types. Bets whose rate is not known yet count nothing. The answer is that of ClickHouse as it is: see {@link settledLossOf}.
  */
 export async function lossOf(
   deps: LossDeps,
@@ -56,7 +56,7 @@ export async function settledLossOf(
   const cashback = await cashbackOf(deps, project, template_id);
   if (cashback === undefined) return {};
   const players = await loggedPlayersOf(deps, project, [player_id]);
-  const behind = await playersBehind(deps, players, SINK_WAIT_MS);
+  const behind = await playersBehind(deps, project, players, SINK_WAIT_MS);
   if (behind.size > 0) return 'behind';
   const [player] = players;
   return player === undefined ? {} : lossIn(deps, project, cashback, player);
@@ -129,8 +129,8 @@ async function lossesIn(
   players: readonly EventOwner[],
 ): Promise<Map<string, bigint>> {
   const until_ms = clock.now_ms();
-  const sums = await sumBets(clickhouse, project, players, until_ms - window_days * DAY_MS, until_ms);
-  const lost = ({ stakes, payouts }: BetSums) => (basis === 'turnover' ? stakes : stakes - payouts);
+  const sums = await sumRealMoney(clickhouse, project, players, until_ms - window_days * DAY_MS, until_ms);
+  const lost = ({ stakes, payouts }: RealSums) => (basis === 'turnover' ? stakes : stakes - payouts);
   return new Map([...sums].map(([player_id, of_player]) => [player_id, lost(of_player)]));
 }
 

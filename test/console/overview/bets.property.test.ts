@@ -14,7 +14,7 @@ import {
 } from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runs } from '../../engines/effort.ts';
-import { startTestService, sunk, type TestService } from '../../engines/service.ts';
+import { counted, startTestService, type TestService } from '../../engines/service.ts';
 import { accept, api, newPlayer } from '../events/event-client.ts';
 
 let service: TestService;
@@ -113,7 +113,7 @@ it('a stake counts on its day alone, whenever the bet is settled', async () => {
     of('c', 'bet_settled', 2, { ...CASINO, amount: 500, payout: 900, outcome: 'won' }),
     of('d', 'bet_settled', 2, { ...CASINO, amount: 20, payout: 0, outcome: 'lost' }),
   );
-  await sunk(service.platform);
+  await counted(service.platform);
   const series = async (metric: string, first: number, end: number) => {
     const range = `from=${iso(today_ms - first * DAY_MS)}&to=${iso(today_ms + (1 - end) * DAY_MS)}`;
     const path = `/v1/series?metric=${metric}&interval=day&${range}`;
@@ -156,7 +156,7 @@ it('the days of a range add up to the players’ totals, and a day is the same i
           }));
         if (events.length === 0) return;
         await accept(service, tenant, ...events);
-        await sunk(service.platform);
+        await counted(service.platform);
         const answer = async (path: string) => {
           const { status, text } = await api(service, tenant.session_token, path);
           expect(status, text).toBe(200);
@@ -226,7 +226,7 @@ it('stakes and payouts of the overview and of its series are those of the player
           }));
         if (events.length === 0) return;
         await accept(service, tenant, ...events);
-        await sunk(service.platform);
+        await counted(service.platform);
         const answer = async (path: string) => {
           const { status, text } = await api(service, tenant.session_token, path);
           expect(status, text).toBe(200);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sunk, type TestService, type TestTenant } from '../../engines/service.ts';
+import { counted, type TestService, type TestTenant } from '../../engines/service.ts';
 import { sharedService } from '../../engines/shared-service.ts';
 import { accept, api, depositOf, member, newPlayer } from '../events/event-client.ts';
 
@@ -66,7 +66,7 @@ beforeAll(async () => {
   });
   await service.platform.postgres.service`
     update players set self_excluded = true, status = 'self_excluded' where player_id = ${bob}`;
-  await sunk(service.platform);
+  await counted(service.platform);
 });
 afterAll(() => service.close());
 

@@ -95,7 +95,9 @@ export class Losses {
     if (fresh.length === 0) return;
     const players = await loggedPlayersOf(deps, this.#project, fresh);
     const behind =
-      eventLog === undefined ? undefined : await playersBehind({ ...deps, eventLog }, players, SINK_WAIT_MS);
+      eventLog === undefined
+        ? undefined
+        : await playersBehind({ ...deps, eventLog }, this.#project, players, SINK_WAIT_MS);
     for (const player_id of fresh) this.#players.set(player_id, null);
     for (const player of players) {
       this.#players.set(player.asked_id, behind?.has(player.asked_id) === true ? 'behind' : player);
