@@ -159,10 +159,10 @@ export function playersToCorrect(
     where (select count(*) from pending) = ${MAX_LOOKED_AT}
       or a.player_id in (
         select l.player_id from pending c
+        join projects p on p.tenant_id = ${tenant_id} and p.project_id = c.project_id
         cross join lateral (
           select l.player_id from ledger l
-          where l.tenant_id = ${tenant_id} and l.project_id = c.project_id and l.reference = c.reference
-            and l.ordinal = c.ordinal offset 0) l
+          where l.project_no = p.project_no and l.reference = c.reference and l.ordinal = c.ordinal offset 0) l
         where c.project_id = ${project_id})`;
 }
 

@@ -5,13 +5,12 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sentJson, storedJson } from '../../src/analytics/stored-json.ts';
-import { sumBets } from '../../src/bonuses/grants/loss-queries.ts';
+import { sumRealMoney } from '../../src/bonuses/grants/loss-queries.ts';
 import { verdictOn } from '../../src/engage/journeys/runs/event-where.ts';
-import { encodePlayerEvent, type PlayerEvent } from '../../src/ingest/events/envelope.ts';
+import { encodePlayerEvent, type EventMoney, type PlayerEvent } from '../../src/ingest/events/envelope.ts';
 import { acceptBatch, acceptEvent, parseJsonBody } from '../../src/ingest/intake/accept.ts';
 import { toPlayerEvent } from '../../src/ledger/fold/decide.ts';
 import { parseRecord } from '../../src/ledger/fold/fold-event.ts';
-import type { LedgerRow } from '../../src/ledger/money/ledger.ts';
 import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
 import { parseExact } from '../../src/platform/exact-json.ts';
@@ -81,7 +80,8 @@ function linesOf(ref: ReturnType<typeof project>, players: readonly Sent[]): str
   return accepted.map(({ key, value }, i) => {
     const parsed = parseRecord({ offset: BigInt(i), key, value });
     if (!('event' in parsed)) throw new Error(parsed.rejection.message);
-    const row = { base_amount: parsed.event.claim?.amount ?? null, base_payout: 0n } as LedgerRow;
+    const stake = parsed.event.claim?.amount ?? null;
+    const row = { base_amount: stake, base_payout: 0n, stake_counted: stake } as EventMoney;
     return encodePlayerEvent(toPlayerEvent(parsed.event, players[i]?.player_id ?? '', row));
   });
 }
@@ -165,7 +165,7 @@ async function expectHistory(ref: ReturnType<typeof project>, players: readonly 
   const money = await findMoneyEvents(clickhouse, owner, undefined, AT_ONCE);
   expect(money.map(({ reference }) => reference).sort()).toEqual(players.map(({ bet_id }) => bet_id).sort());
   const owners = players.map(({ player_id }) => ({ player_id, event_player_ids: [player_id] }));
-  const losses = await sumBets(clickhouse, ref, owners, RECEIVED_MS - 1, RECEIVED_MS + 1);
+  const losses = await sumRealMoney(clickhouse, ref, owners, RECEIVED_MS - 1, RECEIVED_MS + 1);
   expect(losses).toEqual(
     new Map(players.map(({ player_id, stake }) => [player_id, { stakes: BigInt(stake), payouts: 0n }])),
   );

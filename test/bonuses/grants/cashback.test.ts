@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { REWRITER_LOCK } from '../../../src/analytics/correction-queries.ts';
 import { identityKeyOf, playerKey } from '../../../src/ingest/events/envelope.ts';
 import type { EventLog, NewRecord } from '../../../src/platform/event-log/port.ts';
 import { TOPICS } from '../../../src/platform/event-log/topics.ts';
 import { call } from '../../engines/http-client.ts';
-import { startTestService, type TestService } from '../../engines/service.ts';
+import { counted, startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
@@ -212,4 +213,68 @@ it('is refused for what is known before the loss is', async () => {
     expect(await answer(cashback, excluded)).toEqual([422, 'BONUS_PLAYER_NOT_ELIGIBLE', 'SELF_EXCLUDED']);
     expect(await answer(one, player_id)).toEqual([409, 'BONUS_GRANT_LIMIT_REACHED', 'max_grants_per_player']);
   });
+});
+
+it('is of own money alone, of what counts of finished bets', async () => {
+  const [net, turnover] = await Promise.all(
+    ['net_loss', 'turnover'].map((basis) =>
+      on.template({ ...CASHBACK, config: { ...CASHBACK.config, basis, min_loss: 0 } }),
+    ),
+  );
+  const player_id = await on.player();
+  const money = { currency: 'EUR' };
+  const game = { ...money, game_id: 'book', game_category: 'slots' };
+  const sport = { ...money, sport: 'tennis', bet_type: 'single', odds: '2', event_ref: 'm' };
+  const sent: [string, object][] = [
+    // 6,000 of own money, of which 1,000 came back.
+    ['bet_placed', { ...game, bet_id: 'a', amount: 10_000, bonus_stake: 4_000 }],
+    [
+      'bet_settled',
+      { ...game, bet_id: 'a', amount: 10_000, payout: 1_500, bonus_payout: 500, outcome: 'won' },
+    ],
+    // Two movements less a win that was taken back.
+    ['bet_placed', { ...game, bet_id: 'b', amount: 1_000, movement_id: '1' }],
+    ['bet_placed', { ...game, bet_id: 'b', amount: 500, movement_id: '2' }],
+    ['bet_won', { ...money, bet_id: 'b', payout: 300, movement_id: '3' }],
+    ['bet_won', { ...money, bet_id: 'b', payout: 900, movement_id: '4' }],
+    ['bet_voided', { bet_id: 'b', movement_id: '4' }],
+    // A round that was cancelled, and one that is not over.
+    ['bet_placed', { ...game, bet_id: 'c', amount: 7_000 }],
+    ['bet_lost', { bet_id: 'c' }],
+    ['bet_voided', { bet_id: 'c' }],
+    ['bet_placed', { ...game, bet_id: 'd', amount: 7_000 }],
+    // A bet that is open again, also after a part of it was cashed out, and one that was settled after that.
+    ['sport_bet_placed', { ...sport, bet_id: 's', amount: 8_000 }],
+    ['sport_bet_settled', { ...money, bet_id: 's', payout: 0 }],
+    ['sport_bet_reopened', { bet_id: 's' }],
+    ['sport_bet_placed', { ...sport, bet_id: 't', amount: 8_000 }],
+    ['sport_cashout', { ...money, bet_id: 't', payout: 100, movement_id: '1' }],
+    ['sport_bet_placed', { ...sport, bet_id: 'u', amount: 2_000 }],
+    ['sport_cashout', { ...money, bet_id: 'u', payout: 300, movement_id: '1' }],
+    ['sport_bet_settled', { ...money, bet_id: 'u', payout: 200 }],
+  ];
+  // One after the other, so that what comes later changes what ClickHouse has already.
+  const begun_ms = Date.now() - sent.length * 1_000;
+  for (const [i, [event, properties]] of sent.entries()) {
+    const timestamp = new Date(begun_ms + i * 1_000).toISOString();
+    await post(`${service.ingest_url}/v1/events`, { event, player_id, timestamp, properties });
+  }
+  await granted(net ?? '', player_id, (5_000 + 1_200 + 1_500) / 10);
+  await granted(turnover ?? '', player_id, (6_000 + 1_500 + 2_000) / 10);
+});
+
+it('waits for what later events change of earlier ones', async () => {
+  const cashback = await on.template(CASHBACK);
+  const player_id = await on.player();
+  await on.client.event(player_id, 'bet_settled', { ...betOf(3_000), bet_id: 'kept' });
+  await on.client.event(player_id, 'bet_settled', { ...betOf(6_000), bet_id: 'undone' });
+  await counted(service.platform);
+  await on.sql.begin(async (tx) => {
+    // Nobody writes anew what the void changes.
+    await tx`select pg_advisory_xact_lock(hashtext(${REWRITER_LOCK}))`;
+    await on.client.event(player_id, 'bet_voided', { bet_id: 'undone' });
+    await sunk(service.platform);
+    expect((await on.grant(cashback, player_id)).status).toBe(503);
+  });
+  await granted(cashback, player_id, 300);
 });

@@ -90,7 +90,12 @@ describe('the figures of feeds', () => {
       service,
       tenant,
       // Example 50: already the second in Malta.
-      at('2026-07-01T22:30:00Z', 'deposit_confirmed', { ...money, amount: 5_000, transaction_id: 'd' }),
+      at('2026-07-01T22:30:00Z', 'deposit_confirmed', {
+        ...money,
+        payment_method: 'card',
+        amount: 5_000,
+        transaction_id: 'd',
+      }),
       at('2026-07-01T23:00:00Z', 'bet_placed', { ...casino, amount: 1_000, bonus_stake: 400, bet_id: 'a' }),
       at('2026-07-03T10:00:00Z', 'bet_settled', {
         ...casino,
@@ -203,7 +208,12 @@ describe('the reporting time zone', () => {
     await accept(
       service,
       tenant,
-      at(late, 'deposit_confirmed', { ...money, amount: 333, transaction_id: 'late' }),
+      at(late, 'deposit_confirmed', {
+        ...money,
+        payment_method: 'card',
+        amount: 333,
+        transaction_id: 'late',
+      }),
     );
     await counted(service.platform);
     const days = (await get(`/v1/players/${player_id}/deposits-daily`)) as unknown as Record<
