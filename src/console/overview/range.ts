@@ -13,10 +13,9 @@ const DEFAULT_POINTS: Record<Interval, number> = { hour: 24, day: 30, week: 12 }
 /**
  * The range of a query: by default the day of `now_ms` in the zone up to now. Throws VALIDATION_ERROR for an unusable one.
  */
-export function rangeOf({ from, to }: RangeQuery, now_ms: number, zone: TimeZone): Range {
-  const to_ms = to === undefined ? now_ms : Date.parse(to);
-  // A range that ends at midnight is the day before.
-  const from_ms = from === undefined ? startOfLocal(zone, 'day', to_ms - 1) : Date.parse(from);
+export function rangeOf(query: RangeQuery, now_ms: number, zone: TimeZone): Range {
+  const to_ms = endOf(query, now_ms);
+  const from_ms = beginningOf(query, now_ms, zone) ?? startOfLocal(zone, 'day', to_ms - 1);
   if (from_ms >= to_ms) throw validationError([{ path: 'from', message: 'must be before `to`' }]);
   if (lengthOf({ from_ms, to_ms }, zone) > MAX_RANGE_MS)
     throw validationError([{ path: 'from', message: 'must be at most 366 days before `to`' }]);
@@ -44,13 +43,13 @@ function lengthOf({ from_ms, to_ms }: Range, zone: TimeZone): number {
  * The whole local intervals from the one with `from` to the one before or with `to`. Throws VALIDATION_ERROR when there are
  * more than {@link MAX_POINTS}.
  */
-export function stepsOf({ from, to }: RangeQuery, interval: Interval, now_ms: number, zone: TimeZone): Steps {
-  const end_ms = to === undefined ? now_ms : Date.parse(to);
-  const to_ms = nextLocal(zone, interval, end_ms - 1);
+export function stepsOf(query: RangeQuery, interval: Interval, now_ms: number, zone: TimeZone): Steps {
+  const to_ms = nextLocal(zone, interval, endOf(query, now_ms) - 1);
+  const begin_ms = beginningOf(query, now_ms, zone);
   const from_ms =
-    from === undefined
+    begin_ms === undefined
       ? startBefore(zone, interval, to_ms, DEFAULT_POINTS[interval])
-      : startOfLocal(zone, interval, Date.parse(from));
+      : startOfLocal(zone, interval, begin_ms);
   if (from_ms >= to_ms) throw validationError([{ path: 'from', message: 'must be before `to`' }]);
   const starts_ms: number[] = [];
   for (let at_ms = from_ms; at_ms < to_ms; at_ms = nextLocal(zone, interval, at_ms)) {
@@ -59,4 +58,17 @@ export function stepsOf({ from, to }: RangeQuery, interval: Interval, now_ms: nu
       throw validationError([{ path: 'from', message: `the range has more than ${MAX_POINTS} intervals` }]);
   }
   return { from_ms, to_ms, starts_ms };
+}
+
+function endOf({ to }: RangeQuery, now_ms: number): number {
+  return to === undefined ? now_ms : Date.parse(to);
+}
+
+/** When the range of a query begins; undefined: it does not say. Throws VALIDATION_ERROR when it says so twice. */
+function beginningOf(query: RangeQuery, now_ms: number, zone: TimeZone): number | undefined {
+  const { from, days } = query;
+  if (days === undefined) return from === undefined ? undefined : Date.parse(from);
+  if (from !== undefined) throw validationError([{ path: 'days', message: 'is instead of `from`' }]);
+  // A range that ends at midnight is of the day before.
+  return startBefore(zone, 'day', endOf(query, now_ms) - 1, days - 1);
 }

@@ -6,6 +6,11 @@ import { isEventName } from '../../ingest/events/validate.ts';
 const range = {
   from: timestampWithOffset.describe('Event times from here on').optional(),
   to: timestampWithOffset.describe('Event times before this; default: now').optional(),
+  days: z.coerce
+    .number()
+    .pipe(z.int().min(1).max(366))
+    .describe('Instead of `from`: this many days of the reporting time zone up to `to`, its own day included')
+    .optional(),
 };
 
 /** `GET /v1/overview`. */

@@ -229,6 +229,14 @@ describe('the reporting time zone', () => {
     expect(dateIn.format(late_ms)).not.toBe(late.slice(0, 10));
     const { now } = (await get('/v1/overview')) as { now: { from: string } };
     expect(new Date(now.from).toLocaleTimeString('en-GB', { timeZone: ZONE })).toBe('00:00:00');
+    // Days that are counted from today: over the beginning of summer time, and in a chart of their hours.
+    const to = encodeURIComponent('2026-03-30T12:00:00+02:00');
+    const days_of = (await get(`/v1/overview?days=3&to=${to}`)) as { now: { from: string } };
+    expect(days_of.now.from).toBe('2026-03-27T23:00:00.000Z');
+    const hours = await get(`/v1/series?metric=ngr&interval=hour&days=2&to=${to}`);
+    expect(hours['points']).toHaveLength(23 + 12);
+    const both = `/v1/overview?days=3&from=${to}`;
+    expect(await api(service, tenant.session_token, both)).toMatchObject({ status: 422 });
   });
 
   it('of which there is none is refused', async () => {

@@ -9,10 +9,11 @@ const STALE_REFRESH_MS = 1_500;
 const refreshOf = (data: { is_stale: boolean } | undefined) =>
   data?.is_stale === true ? STALE_REFRESH_MS : REFRESH_MS;
 
-export function useOverview(from: string, to: string | undefined) {
-  return useRead('overview', [{ from, to }], { refresh_ms: refreshOf, keep_previous: true });
+/** The figures of so many days of the reporting time zone, today included. */
+export function useOverview(days: number) {
+  return useRead('overview', [{ days }], { refresh_ms: refreshOf, keep_previous: true });
 }
 
-export function useSeries(metric: 'deposits' | 'ggr', interval: 'hour' | 'day', from: string) {
-  return useRead('series', [{ metric, interval, from }], { refresh_ms: refreshOf, keep_previous: true });
+export function useSeries(metric: 'deposits' | 'ggr', interval: 'hour' | 'day', days: number) {
+  return useRead('series', [{ metric, interval, days }], { refresh_ms: refreshOf, keep_previous: true });
 }

@@ -1,6 +1,6 @@
 import { wordIn, wordsOf } from '../../format/code-words.ts';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
-import { useMemo, type ComponentProps } from 'react';
+import { type ComponentProps } from 'react';
 import { useBaseCurrency, useMoney, type MoneyFormat } from '../../api/currencies.ts';
 import type { Int } from '../../api/json.ts';
 import { decimalOf } from '../../format/money.ts';
@@ -19,28 +19,21 @@ import css from './view.module.css';
 
 const route = getRouteApi('/overview');
 const m = t.overview;
-const DAY_MS = 86_400_000;
 const EXAMPLE = `curl "$INGEST/v1/events" -H "Authorization: Bearer $API_KEY" -H 'Content-Type: application/json' \\
   -d '{"event":"deposit_confirmed","anonymous_id":"device-1","properties":{"amount":2500,"currency":"EUR","transaction_id":"tx-1","payment_method":"card"}}'`;
 
 const RANGES = ['today', 'week', 'month'] as const;
 type Range = (typeof RANGES)[number];
 
-/** When a range began: today at midnight in UTC, which the API counts days by. */
-function startOf(range: Range): string {
-  const midnight_ms = Math.floor(Date.now() / DAY_MS) * DAY_MS;
-  const days = { today: 0, week: 6, month: 29 }[range];
-  return new Date(midnight_ms - days * DAY_MS).toISOString();
-}
+/** Days of a range, today included. */
+const DAYS: Record<Range, number> = { today: 1, week: 7, month: 30 };
 
 /** What happens now, compared with the same time a week before, or the 30 days with the 30 before. */
 export function Overview() {
   const search = route.useSearch();
   const navigate = useNavigate({ from: '/overview' });
   const range = RANGES.find((one) => one === search.range) ?? 'today';
-  // One start for the whole visit: a start that moved with each drawing would be another question each time.
-  const from = useMemo(() => startOf(range), [range]);
-  const overview = useOverview(from, undefined);
+  const overview = useOverview(DAYS[range]);
   const money = useMoney();
   return (
     <Page
@@ -80,8 +73,8 @@ export function Overview() {
         </Answered>
       </div>
       <div className={css['charts']}>
-        <Chart metric="deposits" title={m.depositsOverTime} range={range} from={from} money={money} />
-        <Chart metric="ggr" title={m.ggrOverTime} range={range} from={from} money={money} />
+        <Chart metric="deposits" title={m.depositsOverTime} range={range} money={money} />
+        <Chart metric="ggr" title={m.ggrOverTime} range={range} money={money} />
       </div>
       {overview.data === undefined ? null : <Work data={overview.data.data} money={money} />}
     </Page>
@@ -95,8 +88,8 @@ interface MoneyProps {
   before: string;
 }
 
-function Money({ data: { now, week_before }, money, before }: MoneyProps) {
-  const figure = (key: 'deposits' | 'withdrawals' | 'ggr' | 'first_time_depositors' | 'active_players') => {
+function Money({ data: { now, week_before, timezone }, money, before }: MoneyProps) {
+  const figure = (key: Figure) => {
     const format = key === 'first_time_depositors' || key === 'active_players' ? formatInt : money.base;
     return (
       <>
@@ -105,19 +98,36 @@ function Money({ data: { now, week_before }, money, before }: MoneyProps) {
     );
   };
   return (
-    <Facts
-      label={m.title}
-      large
-      facts={[
-        [m.deposits, figure('deposits')],
-        [m.withdrawals, figure('withdrawals')],
-        [m.ggr, figure('ggr')],
-        [m.firstDeposits, figure('first_time_depositors')],
-        [m.activePlayers, figure('active_players')],
-      ]}
-    />
+    <div className={css['part']}>
+      <Facts
+        label={m.title}
+        large
+        facts={[
+          [m.deposits, figure('deposits')],
+          [m.withdrawals, figure('withdrawals')],
+          [m.ggr, figure('ggr')],
+          [m.ngr, figure('ngr')],
+          [m.firstDeposits, figure('first_time_depositors')],
+          [m.activePlayers, figure('active_players')],
+        ]}
+      />
+      <Facts
+        label={m.parts}
+        facts={[
+          [m.depositsReversed, money.base(now.deposits_reversed)],
+          [m.withdrawalsReversed, money.base(now.withdrawals_reversed)],
+          [m.bonusWagered, money.base(now.bonus_wagered)],
+          [m.bonusWon, money.base(now.bonus_won)],
+          [m.credited, money.base(now.credited)],
+          [m.debited, money.base(now.debited)],
+          [m.days, timezone],
+        ]}
+      />
+    </div>
   );
 }
+
+type Figure = 'deposits' | 'withdrawals' | 'ggr' | 'ngr' | 'first_time_depositors' | 'active_players';
 
 function Change({ now, before, name }: { now: Int; before: Int; name: string }) {
   const change = changeOf(now, before);
@@ -130,14 +140,13 @@ interface ChartProps {
   metric: 'deposits' | 'ggr';
   title: string;
   range: Range;
-  from: string;
   money: MoneyFormat;
 }
 
-function Chart({ metric, title, range, from, money }: ChartProps) {
+function Chart({ metric, title, range, money }: ChartProps) {
   const { name } = useZone();
   const base = useBaseCurrency();
-  const series = useSeries(metric, range === 'month' ? 'day' : 'hour', from);
+  const series = useSeries(metric, range === 'month' ? 'day' : 'hour', DAYS[range]);
   return (
     <Answered asked={series} what={title}>
       {({ data }) => (

@@ -40,7 +40,7 @@ export function ConfigForm({ draft, catalogue, onChange }: FormProps) {
     </Field>
   );
   const text = (
-    field: CapField | 'quiet_start' | 'quiet_end' | 'quiet_zone',
+    field: CapField | 'quiet_start' | 'quiet_end' | 'quiet_zone' | 'reporting_zone',
     type = 'text',
     hint?: string,
   ) => (
@@ -89,6 +89,8 @@ export function ConfigForm({ draft, catalogue, onChange }: FormProps) {
         value={draft.rg_features}
         onChange={(rg_features) => onChange({ rg_features })}
       />
+      <h2>{m.reporting}</h2>
+      <Row>{text('reporting_zone', 'text', m.reportingHint)}</Row>
       <h2>{m.messaging}</h2>
       <label className={css['check']}>
         <input

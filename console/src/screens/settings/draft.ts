@@ -19,6 +19,7 @@ export type Draft = Readonly<Record<CapField, string>> &
     quiet_start: string;
     quiet_end: string;
     quiet_zone: string;
+    reporting_zone: string;
     bonuses_paused: boolean;
     on_exclusion: string;
     grants_per_day: string;
@@ -50,6 +51,7 @@ export function draftOf(
     quiet_start: quiet_hours?.start ?? '',
     quiet_end: quiet_hours?.end ?? '',
     quiet_zone: quiet_hours?.default_timezone ?? '',
+    reporting_zone: config.reporting?.timezone ?? '',
     bonuses_paused: config.bonuses?.paused ?? false,
     on_exclusion: config.bonuses?.on_exclusion ?? '',
     grants_per_day: String(config.bonuses?.grants_per_day ?? ''),
@@ -67,7 +69,9 @@ export function valuesOf(text: string): string[] {
 
 /** The merge patch of what is changed and of nothing else; quiet hours are removed when nothing of them is left. */
 export function patchOf(changes: Partial<Draft>, draft: Draft): Record<string, unknown> {
-  const { license_jurisdiction, kyc_model, verticals, rg_features, consent_required } = changes;
+  const { license_jurisdiction, kyc_model, verticals, rg_features, consent_required, reporting_zone } =
+    changes;
+  const zone = reporting_zone?.trim();
   const messaging: Record<string, unknown> = {};
   if (consent_required !== undefined) messaging['consent_required'] = consent_required;
   const quiet = QUIET.filter(([field]) => changes[field] !== undefined);
@@ -91,6 +95,7 @@ export function patchOf(changes: Partial<Draft>, draft: Draft): Record<string, u
     ...(rg_features === undefined ? {} : { rg_features: valuesOf(rg_features) }),
     ...(Object.keys(messaging).length === 0 ? {} : { messaging }),
     ...(Object.keys(bonuses).length === 0 ? {} : { bonuses }),
+    ...(zone === undefined ? {} : { reporting: { timezone: zone === '' ? null : zone } }),
     ...(Object.keys(license_rules).length === 0 ? {} : { license_rules }),
   };
   return {
