@@ -8,7 +8,9 @@ const range = {
   to: timestampWithOffset.describe('Event times before this; default: now').optional(),
   days: z.coerce
     .number()
-    .pipe(z.int().min(1).max(366))
+    .int()
+    .min(1)
+    .max(366)
     .describe('Instead of `from`: this many days of the reporting time zone up to `to`, its own day included')
     .optional(),
 };
