@@ -158,7 +158,7 @@ describe('the figures of feeds', () => {
     await counted(service.platform);
     for (const [metric, days] of Object.entries(FIGURES)) expect(await daysOf(metric), metric).toEqual(days);
     const sum = (metric: keyof typeof FIGURES) =>
-      FIGURES[metric].reduce((all, [, value]) => all + Number(value), 0);
+      FIGURES[metric].reduce((all: number, [, value]) => all + value, 0);
     const overview = await get('/v1/overview?from=2026-06-30T22:00:00Z&to=2026-07-10T22:00:00Z');
     expect(overview).toMatchObject({
       timezone: ZONE,
