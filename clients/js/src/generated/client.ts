@@ -604,7 +604,7 @@ revoke(id: string, body: S.RevokeKycBody, options?: CallOptions): Promise<S.Kyc>
  */
 timeline(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.TimelineEntry>>;
 /**
- * Confirmed deposits of the last 30 UTC days in the base currency; days without deposits are 0.
+ * Confirmed deposits of the last 30 days of the reporting time zone in the base currency, gross; days without are 0.
  *
  * Admin session, role viewer or above.
  *
@@ -1879,7 +1879,7 @@ eventTrace: {
 get(ingestion_id: string, index: string, options?: CallOptions): Promise<S.EventTrace>;
 };
 /**
- * Figures of a range (default: today in UTC), of the range to compare with, and of now.
+ * Figures of a range (default: today), of the range to compare with, and of now.
  *
  * Admin session, role viewer or above.
  *
@@ -1887,7 +1887,7 @@ get(ingestion_id: string, index: string, options?: CallOptions): Promise<S.Event
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-overview(query?: { /** S.Event times from here on */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; }, options?: CallOptions): Promise<S.Overview>;
+overview(query?: { /** S.Event times from here on */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; /** S.Instead of `from`: this many days of the reporting time zone up to `to`, its own day included */ days?: number | undefined; }, options?: CallOptions): Promise<S.Overview>;
 /**
  * A metric of the project by hour, day or week; at most 1,000 points, without events 0.
  *
@@ -1897,7 +1897,7 @@ overview(query?: { /** S.Event times from here on */ from?: string | undefined; 
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-series(query: { metric: "deposits" | "withdrawals" | "wagered" | "won" | "ggr" | "active_players" | "first_deposits" | "new_players" | "signups" | "events" | "messages_sent" | "messages_delivered" | "messages_opened" | "messages_clicked" | "messages_bounced" | "messages_skipped"; /** S.In S.UTC; weeks begin on S.Monday */ interval?: "hour" | "day" | "week" | undefined; /** S.Event times from here on */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; /** S.For `events` alone */ event?: string | undefined; }, options?: CallOptions): Promise<S.Series>;
+series(query: { metric: "deposits" | "withdrawals" | "deposits_reversed" | "withdrawals_reversed" | "wagered" | "won" | "bonus_wagered" | "bonus_won" | "ggr" | "credited" | "debited" | "ngr" | "active_players" | "first_deposits" | "new_players" | "signups" | "events" | "messages_sent" | "messages_delivered" | "messages_opened" | "messages_clicked" | "messages_bounced" | "messages_skipped"; /** S.By local time in the reporting time zone; weeks begin on S.Monday */ interval?: "hour" | "day" | "week" | undefined; /** S.Event times from here on */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; /** S.Instead of `from`: this many days of the reporting time zone up to `to`, its own day included */ days?: number | undefined; /** S.For `events` alone */ event?: string | undefined; }, options?: CallOptions): Promise<S.Series>;
 compliance: {
 exclusions: {
 /**

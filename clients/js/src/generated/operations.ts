@@ -181,7 +181,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'eventStream': 'GET /v1/event-stream qtsp',
   'eventSearch.list': 'GET /v1/event-search qlsp *.base_amount,*.base_payout',
   'eventTrace.get': 'GET /v1/event-trace/{ingestion_id}/{index} sp folded.money.amount,folded.money.payout,folded.money.base_amount,folded.money.base_payout',
-  'overview': 'GET /v1/overview qsp now.deposits,now.withdrawals,now.wagered,now.won,now.ggr,week_before.deposits,week_before.withdrawals,week_before.wagered,week_before.won,week_before.ggr,grants.liability',
+  'overview': 'GET /v1/overview qsp now.deposits,now.withdrawals,now.deposits_reversed,now.withdrawals_reversed,now.wagered,now.won,now.bonus_wagered,now.bonus_won,now.ggr,now.credited,now.debited,now.ngr,week_before.deposits,week_before.withdrawals,week_before.deposits_reversed,week_before.withdrawals_reversed,week_before.wagered,week_before.won,week_before.bonus_wagered,week_before.bonus_won,week_before.ggr,week_before.credited,week_before.debited,week_before.ngr,grants.liability',
   'series': 'GET /v1/series qsp points.*.value',
   'compliance.exclusions.list': 'GET /v1/compliance/exclusions qlsp',
   'compliance.exclusions.proof': 'GET /v1/compliance/exclusions/{player_id}/proof sp',
