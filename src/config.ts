@@ -54,6 +54,7 @@ const environmentSchema = z.object({
   EGRESS_ALLOW: optionalText,
   TRUSTED_PROXIES: optionalText,
   FX_FIAT_URL: providerUrl.default('https://api.frankfurter.dev'),
+  FX_SECOND_FIAT_URL: providerUrl.optional(),
   FX_CRYPTO_URL: providerUrl.default('https://api.coingecko.com'),
   RATE_INGEST_PER_SECOND: z.coerce.number().positive().default(10_000),
   RATE_INGEST_BURST: z.coerce.number().int().positive().default(50_000),
@@ -142,6 +143,8 @@ export interface Servers {
 /** Base URLs of the providers of exchange rates; the providers' paths are appended. */
 export interface FxUrls {
   fiat_url: string;
+  /** Asked for the fiat currencies that the first provider does not have. Absent: nobody is. */
+  second_fiat_url?: string | undefined;
   crypto_url: string;
 }
 
@@ -292,7 +295,11 @@ function configOf(env: Environment): Config {
     public_url,
     egress_allow: readEgressAllow(env, servers !== undefined),
     trusted_proxies: readNetworks('TRUSTED_PROXIES', env.TRUSTED_PROXIES ?? 'none'),
-    fx: { fiat_url: env.FX_FIAT_URL, crypto_url: env.FX_CRYPTO_URL },
+    fx: {
+      fiat_url: env.FX_FIAT_URL,
+      second_fiat_url: env.FX_SECOND_FIAT_URL,
+      crypto_url: env.FX_CRYPTO_URL,
+    },
     rates: {
       ingest: { per_second: env.RATE_INGEST_PER_SECOND, burst: env.RATE_INGEST_BURST },
       identify: { per_second: env.RATE_IDENTIFY_PER_SECOND, burst: Math.ceil(env.RATE_IDENTIFY_PER_SECOND) },

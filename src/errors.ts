@@ -30,6 +30,7 @@ export const ERRORS = {
   ADAPTER_NOT_FOUND: { status: 404, when: 'the adapter does not exist in this project' },
   VIP_TIER_NOT_FOUND: { status: 404, when: 'the VIP tier does not exist in this tenant' },
   TENANT_NOT_FOUND: { status: 404, when: 'the tenant does not exist' },
+  CURRENCY_NOT_FOUND: { status: 404, when: "the tenant's catalogue has no currency of this code" },
   FX_RATE_NOT_FOUND: { status: 404, when: 'no rate between the two currencies is known' },
   BONUS_GRANT_NOT_FOUND: { status: 404, when: 'the bonus grant does not exist in this project' },
   BONUS_CAMPAIGN_NOT_FOUND: { status: 404, when: 'the bonus campaign does not exist in this project' },

@@ -182,7 +182,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...adapterEndpoints({ ...messaging, platforms: deps.platforms }),
     ...callbackEndpoints(messaging),
     ...unsubscribeEndpoints(messaging),
-    ...fxEndpoints(platform, config.fx),
+    ...fxEndpoints(platform, { urls: config.fx, notifications, capabilities }),
     ...reconcileEndpoints(platform),
     ...bonusReconcileEndpoints({ ...platform, platforms: deps.platforms }),
     ...deadLetterEndpoints(platform),

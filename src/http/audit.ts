@@ -29,6 +29,7 @@ export const AUDITED_RESOURCES = [
   'adapter',
   'dead_letters',
   'fx_rates',
+  'currency',
   'suppression',
   'console_session',
   'bonus_template',

@@ -54,6 +54,12 @@ export function createMetrics() {
       help: 'Bets whose placed and settled stakes differ',
       registers,
     }),
+    staleRates: new Counter({
+      name: 'fx_stale_rates_total',
+      help: 'Rates that a provider gave although they were old: prices of over a day, rates of central banks of over 6 days',
+      labelNames: ['provider'],
+      registers,
+    }),
     deadLetters: new Counter({
       name: 'events_dead_letter_total',
       help: 'Events sent to the dead-letter topic',

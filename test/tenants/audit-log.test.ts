@@ -274,6 +274,12 @@ const CASES: Record<string, () => Promise<Expected>> = {
     const answer = await internal('POST', '/v1/internal/fx-fetch', { tenant_id });
     return { answer, resource_id: tenant.tenant_id, project_id: null, after: { upserted: 0 } };
   },
+  'POST /v1/internal/fx-rates': async () => {
+    const { tenant_id } = tenant;
+    const rates = [{ base: 'EUR', quote: 'NOK', ts: '2024-01-31T00:00:00Z', rate: '11.35' }];
+    const answer = await internal('POST', '/v1/internal/fx-rates', { tenant_id, rates });
+    return { answer, resource_id: tenant_id, project_id: null, after: { upserted: 1 } };
+  },
 };
 
 test('every endpoint that a session or the internal secret changes something with has a case, or says why not', () => {

@@ -16,6 +16,17 @@ export function settingsAuditCases(
       const answer = await send('POST', '/v1/currencies/rates', { base: 'EUR', quote: 'SEK', rate: '11.25' });
       return { answer, resource_id: 'EUR/SEK', project_id: null, after: { rate: '11.25', source: 'manual' } };
     },
+    'POST /v1/currencies': async () => {
+      const after = { code: 'XTS', kind: 'fiat', scale: 2, symbol: 'X', display_name: 'Test currency' };
+      const answer = await send('POST', '/v1/currencies', after);
+      return { answer, resource_id: 'XTS', project_id: null, after: { ...after, is_active: true } };
+    },
+    'PATCH /v1/currencies/:code': async () => {
+      const answer = await send('PATCH', '/v1/currencies/ISK', { is_active: false, symbol: 'Íkr' });
+      const before = { code: 'ISK', symbol: 'kr', is_active: true };
+      const after = { code: 'ISK', symbol: 'Íkr', is_active: false };
+      return { answer, resource_id: 'ISK', project_id: null, before, after };
+    },
     'POST /v1/suppressions': async () => {
       const answer = await suppressed('+46700001');
       const after = { channel: 'sms', address: '+4…', reason: 'manual' };

@@ -65,6 +65,7 @@ export const CASES: Record<string, Case> = {
     }),
   },
   'POST /v1/internal/fx-fetch': { body: () => ({}) },
+  'POST /v1/internal/fx-rates': { body: ({ tenant_id }) => ({ tenant_id, rates: [{}] }) },
   'GET /v1/internal/dead-letters': {},
   'POST /v1/internal/dead-letters/replay': { body: () => ({ all: true }) },
   'GET /v1/dead-letters': {},
@@ -332,5 +333,10 @@ export const CASES: Record<string, Case> = {
   'DELETE /v1/console-sessions/:id': { path: { id: 'player_id' } },
   'GET /v1/system': { of_tenant: true },
   'GET /v1/currencies': {},
+  'POST /v1/currencies': {
+    body: () => ({ code: 'XTS', kind: 'fiat', scale: 2, symbol: 'X', display_name: 'Test currency' }),
+  },
+  // Every tenant has this currency, so the path names no other tenant.
+  'PATCH /v1/currencies/:code': { of_tenant: true, path: { code: 'player_id' } },
   'GET /v1/currencies/fx': { query: '?base=EUR&quote=USD' },
 };

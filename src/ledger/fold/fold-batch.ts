@@ -10,7 +10,7 @@ import { retryPauseMs } from '../../platform/retry-pause.ts';
 import { decide, replay } from './decide.ts';
 import { type Decision, type Effects, type Emission, addEffects, requestFor } from './snapshot.ts';
 import { parseRecord, type FoldEvent, type Rejection, poisonRecord } from './fold-event.ts';
-import { readPosition, readSnapshot } from './read-queries.ts';
+import { lockScales, readPosition, readSnapshot } from './read-queries.ts';
 import { prepareWrite } from './write-queries.ts';
 
 export interface FoldContext {
@@ -199,7 +199,7 @@ async function applyPart(
   const decision = await sql.begin(async (tx): Promise<Decision> => {
     // What is known of a player's KYC is not among the effects of a part.
     if (request.kyc.length > 0) await untilCommitted(preceding);
-    const snapshot = await readSnapshot(tx, request);
+    const [, snapshot] = await Promise.all([lockScales(tx, request.conversions), readSnapshot(tx, request)]);
     if (preceding !== undefined) addEffects(snapshot, preceding.effects);
     for (const { tenant_id, base_currency } of snapshot.projects.values())
       base_currencies.set(tenant_id, base_currency);

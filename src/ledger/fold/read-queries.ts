@@ -49,6 +49,19 @@ async function readDecidableKyc(
   return readKyc(tx, refs);
 }
 
+/**
+ * Keeps the scales of the currencies as they are until the transaction ends: whoever changes one waits for it, and then
+ * finds its rows. To be sent before the scales are read.
+ */
+export async function lockScales(tx: Tx, wanted: SnapshotRequest['conversions']): Promise<void> {
+  if (wanted.length === 0) return;
+  const currencies = new Map(wanted.map((one) => [`${one.tenant_id} ${one.currency}`, one]));
+  await tx`
+    select from ${rowsOf(tx, 'r', [...currencies.values()], { tenant_id: 'uuid', currency: 'text' })}
+    cross join lateral (
+      select from currencies c where c.tenant_id = r.tenant_id and c.code = r.currency for key share offset 0) c`;
+}
+
 /** The conversion of each wanted currency to its tenant's base currency at the wanted time; no entry without a rate. */
 async function readConversions(
   tx: Tx,

@@ -16,13 +16,19 @@ export const COINGECKO = 'coingecko';
 const UPDATED_AT = 'last_updated_at';
 const HOUR_MS = 3_600_000;
 
-/** Coin id → currency → price; null where the coin has no price. */
-const answerSchema = z.record(z.string(), z.record(z.string(), z.instanceof(LosslessNumber).nullable()));
+/** By coin id. */
+const answerSchema = z.record(z.string(), z.unknown());
+/** Currency → price; null where the coin has no price. */
+const coinSchema = z.record(z.string(), z.instanceof(LosslessNumber).nullable());
+
+/** A coin of the answer is invalid; `message` names it. */
+class BrokenCoin extends Error {}
 
 /**
  * The latest prices from CoinGecko: from each crypto currency of `codes` to each of `quotes` except itself. The time of
- * a rate is the start of the hour in which the price was last updated. Rejects with {@link ProviderFailed}, also when
- * only a part of the answer is invalid.
+ * a rate is the start of the hour in which the price was last updated. A coin with an invalid part gives no rate and is
+ * in `broken`; the other coins are not affected. Codes without an id at CoinGecko are in `missing`. Rejects with
+ * {@link ProviderFailed}.
  */
 export async function fetchCryptoRates(
   provider_url: string,
@@ -37,32 +43,55 @@ export async function fetchCryptoRates(
     vs_currencies: quotes.map((quote) => quote.toLowerCase()),
     include_last_updated_at: ['true'],
   });
-  const answer = await askProvider(COINGECKO, url, deps, stop);
-  const malformed = (what: string) =>
-    new ProviderFailed(COINGECKO, `GET ${url}: ${what}`, { is_down: false });
+  const answer = ids.length > 0 ? await askProvider(COINGECKO, url, deps, stop) : {};
   const parsed = answerSchema.safeParse(answer);
-  if (!parsed.success) throw malformed(`the answer is malformed: ${z.prettifyError(parsed.error)}`);
-  const known = new Set([...quotes.map((quote) => quote.toLowerCase()), UPDATED_AT]);
-  for (const [id, prices] of Object.entries(parsed.data)) {
-    if (!ids.includes(id)) throw malformed(`the answer has ${id}, which was not requested`);
-    const unknown = Object.keys(prices).find((name) => !known.has(name));
-    if (unknown !== undefined) throw malformed(`the answer has ${id} in ${unknown}, which was not requested`);
+  if (!parsed.success) {
+    const what = `the answer is malformed: ${z.prettifyError(parsed.error)}`;
+    throw new ProviderFailed(COINGECKO, `GET ${url}: ${what}`, { is_down: false });
   }
-  const published: Published = { rates: [], missing: [] };
+  const broken: NonNullable<Published['broken']> = [];
+  const note = (what: string) =>
+    broken.push({ provider: COINGECKO, message: `${COINGECKO}: GET ${url}: ${what}` });
+  for (const id of Object.keys(parsed.data))
+    if (!ids.includes(id)) note(`the answer has ${id}, which was not requested`);
+  const published: Published = { rates: [], missing: [], broken };
   for (const code of codes) {
-    const prices = parsed.data[COINGECKO_IDS[code] ?? ''];
-    for (const quote of quotes.filter((quote) => quote !== code)) {
-      const price = prices?.[quote.toLowerCase()];
-      if (prices === undefined || price === undefined || price === null) {
-        published.missing.push(`${code}/${quote}`);
-        continue;
-      }
-      const rate = positiveDecimal(price.value);
-      if (rate === undefined) throw malformed(`${price.value} is not a valid price of ${code} in ${quote}`);
-      const ts = hourOf(prices[UPDATED_AT], deps);
-      if (ts === undefined) throw malformed(`${code} has no usable ${UPDATED_AT}`);
-      published.rates.push({ base: code, quote, rate, ts, source: COINGECKO });
+    try {
+      const { rates, missing } = readCoin(code, parsed.data[COINGECKO_IDS[code] ?? ''], quotes, deps);
+      published.rates.push(...rates);
+      published.missing.push(...missing);
+    } catch (error) {
+      if (!(error instanceof BrokenCoin)) throw error;
+      note(error.message);
     }
+  }
+  return published;
+}
+
+/** The prices of one coin. Throws {@link BrokenCoin}. */
+function readCoin(code: string, coin: unknown, quotes: readonly string[], deps: ProviderDeps): Published {
+  const wanted = quotes.filter((quote) => quote !== code);
+  if (coin === undefined) return { rates: [], missing: wanted.map((quote) => ({ base: code, quote })) };
+  const parsed = coinSchema.safeParse(coin);
+  if (!parsed.success) throw new BrokenCoin(`${code} is malformed: ${z.prettifyError(parsed.error)}`);
+  const prices = parsed.data;
+  const known = new Set([...quotes.map((quote) => quote.toLowerCase()), UPDATED_AT]);
+  const unknown = Object.keys(prices).find((name) => !known.has(name));
+  if (unknown !== undefined)
+    throw new BrokenCoin(`the answer has ${code} in ${unknown}, which was not requested`);
+  const published: Published = { rates: [], missing: [] };
+  for (const quote of wanted) {
+    const price = prices[quote.toLowerCase()] ?? null;
+    if (price === null) {
+      published.missing.push({ base: code, quote });
+      continue;
+    }
+    const rate = positiveDecimal(price.value);
+    if (rate === undefined)
+      throw new BrokenCoin(`${price.value} is not a valid price of ${code} in ${quote}`);
+    const ts = hourOf(prices[UPDATED_AT], deps);
+    if (ts === undefined) throw new BrokenCoin(`${code} has no usable ${UPDATED_AT}`);
+    published.rates.push({ base: code, quote, rate, ts, source: COINGECKO });
   }
   return published;
 }

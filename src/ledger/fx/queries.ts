@@ -22,6 +22,29 @@ export function selectCurrencies(tx: Tx, tenant_id: string): PendingQuery<Curren
     order by is_base desc, c.code collate "C"`;
 }
 
+/** A currency with the rate to the base currency that holds at a moment; all null without one. */
+export interface RatedCurrencyRow extends CurrencyRow {
+  source: string | null;
+  rate_ts_ms: bigint | null;
+}
+
+/** The tenant's catalogue in the order of {@link selectCurrencies}, or one currency of it, each with its rate at `now_ms`. */
+export function selectRatedCurrencies(
+  tx: Tx,
+  tenant_id: string,
+  now_ms: number,
+  only?: string,
+): PendingQuery<RatedCurrencyRow[]> {
+  return tx<RatedCurrencyRow[]>`
+    select c.code, c.kind, c.scale, c.symbol, c.display_name, c.is_active, c.code = t.base_currency as is_base,
+      r.source, epoch_ms(r.rate_ts) as rate_ts_ms
+    from tenants t join currencies c using (tenant_id)
+    left join lateral rate_at(t.tenant_id, c.code, t.base_currency,
+      'epoch'::timestamptz + ${now_ms}::bigint * interval '1 millisecond') r on true
+    where t.tenant_id = ${tenant_id} ${only === undefined ? tx`` : tx`and c.code in (t.base_currency, ${only})`}
+    order by is_base desc, c.code collate "C"`;
+}
+
 /** The codes of the pair that are in the tenant's catalogue. */
 export function selectKnownCodes(
   tx: Tx,
@@ -104,6 +127,49 @@ export async function selectPair(
   return tx<{ code: string; kind: 'fiat' | 'crypto'; base_currency: string }[]>`
     select c.code, c.kind, t.base_currency from tenants t join currencies c using (tenant_id)
     where t.tenant_id = ${tenant_id} and c.code in (${base}, ${quote})`;
+}
+
+/** A rate with its time in milliseconds since the epoch. */
+export interface TimedRate {
+  base: string;
+  quote: string;
+  rate: string;
+  ts_ms: number;
+}
+
+/**
+ * Stores the rates of other pairs and times than are stored. Returns for each whether it `is_new`, and otherwise whether the
+ * rate that is stored `is_same`. Of two of one pair and time the first is stored.
+ */
+export async function insertNewRates(
+  tx: Tx,
+  tenant_id: string,
+  rates: readonly TimedRate[],
+): Promise<{ is_new: boolean; is_same: boolean }[]> {
+  const given = rowsOf(tx, 'r', rates, {
+    base: 'text',
+    quote: 'text',
+    ts_ms: 'bigint',
+    rate: 'numeric',
+    number: 'ordinality',
+  });
+  const ts = tx`'epoch'::timestamptz + r.ts_ms * interval '1 millisecond'`;
+  const inserted = await tx<{ base: string; quote: string; ts_ms: bigint }[]>`
+    insert into fx_rates (tenant_id, base, quote, ts, rate, source)
+    select ${tenant_id}, r.base, r.quote, ${ts}, r.rate, 'manual' from ${given}
+    order by r.base, r.quote, r.ts_ms, r.number
+    on conflict do nothing
+    returning base, quote, epoch_ms(ts) as ts_ms`;
+  const compared = await tx<{ is_same: boolean }[]>`
+    select f.rate = r.rate as is_same from ${given}
+    join fx_rates f on f.tenant_id = ${tenant_id} and f.base = r.base and f.quote = r.quote and f.ts = ${ts}
+    order by r.number`;
+  const fresh = new Set(inserted.map(({ base, quote, ts_ms }) => `${base}/${quote} ${ts_ms}`));
+  return rates.map(({ base, quote, ts_ms }, place) => ({
+    // Only the first of two equal keys is new.
+    is_new: fresh.delete(`${base}/${quote} ${ts_ms}`),
+    is_same: compared[place]?.is_same === true,
+  }));
 }
 
 /** Whether a rate of the pair is known. */

@@ -5,19 +5,32 @@ import { readRetryAfter } from '../../platform/retry-after.ts';
 import { trimEnd } from '../../platform/trim-end.ts';
 
 /** A rate as a provider publishes it: 1 whole unit of `base` = `rate` whole units of `quote`. */
-export interface PublishedRate {
-  base: string;
-  quote: string;
+export interface PublishedRate extends Pair {
   /** Plain decimal digits, as published. */
   rate: string;
   ts: Date;
   source: string;
 }
 
-/** The answer of a provider: its rates, and the requested pairs (`EUR/SEK`) that it does not have. */
+/** 1 whole unit of `base` in whole units of `quote`. */
+export interface Pair {
+  base: string;
+  quote: string;
+}
+
+/** Days of a history, both included, as `YYYY-MM-DD` in UTC. */
+export interface Days {
+  from: string;
+  to: string;
+}
+
+/** The answer of a provider. */
 export interface Published {
   rates: PublishedRate[];
-  missing: string[];
+  /** The requested pairs that it does not have. */
+  missing: Pair[];
+  /** Parts of the answer that are invalid; the rates of the other parts are usable. */
+  broken?: { provider: string; message: string }[];
 }
 
 export interface ProviderDeps {

@@ -31,7 +31,7 @@ export function rateEndpoints(deps: Deps): AnyEndpoint[] {
       method: 'POST',
       path,
       summary:
-        'Sets a rate that holds from now on, until a later rate of the pair; earlier events keep their rates',
+        'Sets a rate that holds from `ts`, else from now on, until a later rate of the pair; events since then are restated',
       audit: { resource: 'fx_rates', action: 'create' },
       access: { mode: 'session', role: 'admin', scope: 'tenant' },
       body: createRateBody,

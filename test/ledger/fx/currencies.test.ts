@@ -61,6 +61,9 @@ describe('GET /v1/currencies', () => {
       display_name: 'Euro',
       is_active: true,
       is_base: true,
+      rate_source: 'identity',
+      rate_ts: null,
+      is_rate_stale: false,
     });
     expect(rows.find(({ code }) => code === 'ETH')).toMatchObject({
       kind: 'crypto',

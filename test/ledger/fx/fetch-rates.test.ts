@@ -1,7 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../engines/http-client.ts';
 import { openFixture, type Fixture } from '../../http/api-fixture.ts';
-import { coingecko, frankfurter, json, startServer, type TestServer } from './provider-servers.ts';
+import {
+  coingecko,
+  frankfurter,
+  frankfurterHistory,
+  frankfurterV2,
+  json,
+  startServer,
+  type TestServer,
+} from './provider-servers.ts';
 
 // Rates from servers that speak the protocols of Frankfurter and CoinGecko, checked in the table of rates.
 
@@ -14,22 +22,29 @@ const CRYPTO_TS = '2026-02-28 13:00:00+00';
 let fixture: Fixture;
 let fiat: TestServer;
 let crypto: TestServer;
+let second: TestServer;
 
 beforeAll(async () => {
   fiat = await startServer(json('{}'));
   crypto = await startServer(json('{}'));
-  fixture = await openFixture({ FX_FIAT_URL: `${fiat.url}/`, FX_CRYPTO_URL: `${crypto.url}/below/` });
+  second = await startServer(json('[]'));
+  fixture = await openFixture({
+    FX_FIAT_URL: `${fiat.url}/`,
+    FX_CRYPTO_URL: `${crypto.url}/below/`,
+    FX_SECOND_FIAT_URL: second.url,
+  });
 });
 afterAll(async () => {
   await fixture.close();
-  await Promise.all([fiat.close(), crypto.close()]);
+  await Promise.all([fiat.close(), crypto.close(), second.close()]);
 });
 beforeEach(async () => {
   const sql = fixture.platform.postgres.service;
   // A fetch covers every tenant, so those of earlier tests must need no rates.
   await sql`delete from fx_rates`;
   await sql`update currencies set is_active = false`;
-  for (const server of [fiat, crypto]) server.requests.splice(0);
+  for (const server of [fiat, crypto, second]) server.requests.splice(0);
+  second.handle = json('[]');
   fiat.handle = frankfurter(DATE, { EUR: { SEK: '11.0234', USD: '1.1000' } });
   crypto.handle = coingecko(UPDATED_AT, { bitcoin: { eur: '57000.12' } });
 });
@@ -253,3 +268,167 @@ it.each([400, 404, 422])(
     expect([await stored(unknown), (await stored(known)).length]).toEqual([[], 1]);
   },
 );
+
+describe('the second provider of fiat rates', () => {
+  it('is asked for what the first one does not have, and only for that', async () => {
+    const tenant = await newTenant('EUR', ['EUR', 'SEK', 'USD', 'KES', 'AED']);
+    second.handle = frankfurterV2([
+      '2026-02-26 EUR KES 150.12345678901234567890',
+      '2026-02-27 EUR SEK 99',
+      '2026-02-27 EUR XAU 0.0002',
+    ]);
+    expect((await fetchRates({ kinds: ['fiat'] })).body.data).toMatchObject({ upserted: 3, failures: [] });
+    expect(second.requests).toEqual(['/v2/rates?base=EUR']);
+    expect(await stored(tenant)).toEqual([
+      'EUR KES 150.12345678901234567890 2026-02-26 00:00:00+00 frankfurter-v2',
+      `EUR SEK 11.0234 ${FIAT_TS} frankfurter`,
+      `EUR USD 1.1000 ${FIAT_TS} frankfurter`,
+    ]);
+    second.requests.splice(0);
+    await newTenant('EUR', ['EUR', 'SEK']);
+    await fixture.platform.postgres.service`update currencies set is_active = code in ('EUR', 'SEK')`;
+    await fetchRates({ kinds: ['fiat'], tenant_id: tenant });
+    expect(second.requests).toEqual([]);
+  });
+
+  it('serves a base currency that the first one refuses', async () => {
+    const tenant = await newTenant('KES', ['KES', 'SEK']);
+    fiat.handle = json('{}', 404);
+    second.handle = frankfurterV2(['2026-02-27 KES SEK 0.07']);
+    await fetchRates({ kinds: ['fiat'] });
+    expect(await stored(tenant)).toEqual([`KES SEK 0.07 ${FIAT_TS} frankfurter-v2`]);
+  });
+
+  it.each([
+    ['down', json('{}', 403), '403'],
+    ['malformed', json('{}'), 'malformed'],
+    ['for another base', json(`[{"date":"${DATE}","base":"USD","quote":"KES","rate":1}]`), 'is for USD'],
+    ['negative', json(`[{"date":"${DATE}","base":"EUR","quote":"KES","rate":-1}]`), 'not a valid rate'],
+    ['from the future', frankfurterV2(['2999-01-01 EUR KES 1']), 'future'],
+    ['twice', frankfurterV2([`${DATE} EUR KES 1`, `${DATE} EUR KES 2`]), 'two rates'],
+  ])('whose answer is %s takes nothing from the rates of the first', async (_what, handle, message) => {
+    const tenant = await newTenant('EUR', ['EUR', 'SEK', 'KES']);
+    second.handle = handle;
+    const { body } = await fetchRates({ kinds: ['fiat'] });
+    expect(body.data).toMatchObject({ upserted: 1, failures: [{ provider: 'frankfurter-v2' }] });
+    expect(JSON.stringify(body.data['failures'])).toContain(message);
+    expect(await stored(tenant)).toEqual([`EUR SEK 11.0234 ${FIAT_TS} frankfurter`]);
+  });
+});
+
+describe('a history', () => {
+  beforeEach(() => {
+    fixture.platform.clock = { now_ms: () => Date.parse('2026-03-01T12:00:00Z') };
+  });
+  afterEach(() => {
+    fixture.platform.clock = { now_ms: () => Date.now() };
+  });
+
+  it('has the fiat rates of every day since a date, from both providers', async () => {
+    const tenant = await newTenant('EUR', ['EUR', 'SEK', 'KES', 'BTC']);
+    fiat.handle = frankfurterHistory({
+      '2026-01-01': { SEK: '11.1' },
+      '2026-01-30': { SEK: '11.2' },
+      '2026-02-27': { SEK: '11.3' },
+    });
+    second.handle = frankfurterV2([
+      '2025-12-31 EUR KES 148',
+      '2026-01-15 EUR KES 149',
+      '2026-02-28 EUR KES 150',
+    ]);
+    const request = { since: '2026-01-01', tenant_id: tenant };
+    const first = await fetchRates(request);
+    expect(first.body.data).toEqual({ upserted: 5, tenants: 1, failures: [] });
+    expect(fiat.requests).toEqual([
+      '/v1/2026-01-01..2026-01-30?base=EUR&symbols=KES,SEK',
+      '/v1/2026-01-31..2026-03-01?base=EUR&symbols=KES,SEK',
+    ]);
+    expect(second.requests[0]).toBe('/v2/rates?base=EUR&from=2026-01-01&to=2026-01-30');
+    expect(crypto.requests).toEqual([]);
+    expect(await stored(tenant)).toEqual([
+      'EUR KES 149 2026-01-15 00:00:00+00 frankfurter-v2',
+      'EUR KES 150 2026-02-28 00:00:00+00 frankfurter-v2',
+      'EUR SEK 11.1 2026-01-01 00:00:00+00 frankfurter',
+      'EUR SEK 11.2 2026-01-30 00:00:00+00 frankfurter',
+      'EUR SEK 11.3 2026-02-27 00:00:00+00 frankfurter',
+    ]);
+    expect((await fetchRates(request)).body.data).toEqual(first.body.data);
+    expect(await stored(tenant)).toHaveLength(5);
+  });
+
+  it('ends when a provider is down, and keeps what there is', async () => {
+    const tenant = await newTenant('EUR', ['EUR', 'SEK']);
+    const answer = frankfurterHistory({ '2026-01-01': { SEK: '11.1' } });
+    fiat.handle = (request, ...rest) =>
+      request.url?.includes('2026-01-01..') === true
+        ? answer(request, ...rest)
+        : rest[0].writeHead(503, { 'retry-after': '3600' }).end();
+    const { body } = await fetchRates({ since: '2026-01-01', tenant_id: tenant });
+    expect(body.data).toMatchObject({ upserted: 1, failures: [{ provider: 'frankfurter' }] });
+    expect(await stored(tenant)).toHaveLength(1);
+  });
+
+  it.each([
+    ['a date to come', { since: '2026-03-02' }],
+    ['a date over five years ago', { since: '2021-02-24' }],
+    ['a date that is none', { since: '2026-02-30' }],
+    ['crypto prices', { since: '2026-01-01', kinds: ['crypto'] }],
+  ])('is refused with %s', async (_what, request) => {
+    expect(await fetchRates(request)).toMatchObject({ status: 422, code: 'VALIDATION_ERROR' });
+    expect(fiat.requests).toEqual([]);
+  });
+});
+
+describe('prices of CoinGecko', () => {
+  it.each([
+    ['a price of 0', `{"eur":0,"last_updated_at":${UPDATED_AT}}`],
+    ['a price that is text', '{"eur":"1"}'],
+    ['no time', '{"eur":3000}'],
+    ['a currency that nobody asked for', `{"eur":1,"sek":2,"last_updated_at":${UPDATED_AT}}`],
+    ['no object', '7'],
+  ])('of a coin with %s leave those of the other coins', async (_what, ether) => {
+    const tenant = await newTenant('EUR', ['EUR', 'BTC', 'ETH', 'LTC']);
+    const good = (price: string) => `{"eur":${price},"last_updated_at":${UPDATED_AT}}`;
+    crypto.handle = json(
+      `{"bitcoin":${good('57000')},"ethereum":${ether},"litecoin":${good('70')},"doge":{}}`,
+    );
+    const { body } = await fetchRates({ kinds: ['crypto'] });
+    expect(body.data).toMatchObject({ upserted: 2 });
+    const failures = body.data['failures'] as { provider: string; message: string }[];
+    expect(failures.map(({ provider }) => provider)).toEqual(['coingecko', 'coingecko']);
+    expect(failures[0]?.message).toContain('doge');
+    expect(failures[1]?.message).toContain('ETH');
+    expect(await stored(tenant)).toEqual([
+      `BTC EUR 57000 ${CRYPTO_TS} coingecko`,
+      `LTC EUR 70 ${CRYPTO_TS} coingecko`,
+    ]);
+  });
+
+  it('are not asked for a currency of the tenant that CoinGecko does not have', async () => {
+    const tenant = await newTenant('EUR', ['EUR', 'BTC']);
+    await fixture.platform.postgres.service`
+      insert into currencies (tenant_id, code, kind, scale, symbol, display_name)
+      values (${tenant}, 'PEPE', 'crypto', 18, 'P', 'Pepe')`;
+    expect((await fetchRates({ kinds: ['crypto'] })).body.data).toMatchObject({ upserted: 1, failures: [] });
+    await fixture.platform.postgres.service`update currencies set is_active = code in ('EUR', 'PEPE')`;
+    crypto.requests.splice(0);
+    await fetchRates({ kinds: ['crypto'], tenant_id: tenant });
+    expect(crypto.requests).toEqual([]);
+  });
+
+  it.each([
+    [24 * 3_600 + 1, 1],
+    [23 * 3_600, 0],
+  ])('that are %i s old are stored, and counted if that is over a day', async (age_s, counted) => {
+    const countOf = async () => {
+      const { values } = await fixture.platform.metrics.staleRates.get();
+      return values.find(({ labels }) => labels['provider'] === 'coingecko')?.value ?? 0;
+    };
+    const before = await countOf();
+    const tenant = await newTenant('EUR', ['EUR', 'BTC']);
+    crypto.handle = coingecko(Math.ceil(Date.now() / 3_600_000) * 3_600 - age_s, { bitcoin: { eur: '1' } });
+    await fetchRates({ kinds: ['crypto'], tenant_id: tenant });
+    expect(await stored(tenant)).toHaveLength(1);
+    expect((await countOf()) - before).toBe(counted);
+  });
+});

@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
@@ -120,9 +122,41 @@ it('the command prints the line even when a provider failed, and reports the fai
   );
 });
 
+it('the command stores a file of rates, with a verdict for each line, and again changes nothing', async () => {
+  const { tenant_id } = await service.newTenant('EUR');
+  const folder = await mkdtemp(join(tmpdir(), 'engagement-rates-'));
+  const file = join(folder, 'rates.csv');
+  try {
+    const days = Array.from({ length: 501 }, (_, day) => new Date(day * 86_400_000).toISOString());
+    const lines = days.map((ts) => `EUR,SEK,${ts},11.25`);
+    await writeFile(
+      file,
+      ['\uFEFFbase,quote,ts,rate', ...lines, '', 'EUR,SEK', 'SEK,EUR,2024-01-31T00:00:00Z,0.1'].join('\r\n'),
+    );
+    const first = await fxFetch('--file', file, '--tenant-id', tenant_id);
+    expect(first.stdout).toBe(
+      '{"event":"fx-fetch-summary","upserted":501,"tenants":1,"known":0,"refused":2}\n',
+    );
+    expect(first.code).toBe(1);
+    const verdicts = first.stderr.trimEnd().split('\n');
+    expect([verdicts.length, verdicts[0]]).toEqual([503, 'line 2: stored']);
+    expect(verdicts).toContain('line 504: refused: a line has base,quote,ts,rate');
+    expect(verdicts.at(-1)).toMatch(/^line 505: refused: base: rates are kept/);
+    const again = await fxFetch('--file', file, '--tenant-id', tenant_id);
+    expect(again.stdout).toContain('"upserted":0,"tenants":1,"known":501,"refused":2}');
+    const [stored] = await sql()<{ n: number }[]>`
+      select count(*)::integer as n from fx_rates where tenant_id = ${tenant_id}`;
+    expect(stored?.n).toBe(501);
+    expect((await fxFetch('--file', file)).stderr).toContain('--file needs --tenant-id');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
 it.each([
   ['a tenant that is none', ['--tenant-id', '00000000-0000-4000-8000-000000000000'], /^TENANT_NOT_FOUND: /],
   ['a kind that is none', ['--kind', 'gold'], /^VALIDATION_ERROR: kinds\.0/],
+  ['a date that is none', ['--since', 'May'], /^VALIDATION_ERROR: since/],
   ['a flag that is none', ['--all'], /Unknown option '--all'/],
 ])('the command refuses %s', async (_what, args, message) => {
   const refused = await fxFetch(...args);

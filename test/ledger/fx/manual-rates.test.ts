@@ -82,6 +82,37 @@ it('a manual rate converts the events after it to the digit, and those before it
   ]);
 });
 
+it('a rate of the past restates the events after it, and is kept as it is given', async () => {
+  const [player_id = ''] = await client.players(1);
+  await deposit(player_id, 'waiting');
+  await until('it waits for a rate', async (saw) => saw(await ledger(player_id))[0]?.base_amount === null);
+  const past = (ts: string, rate: string) => post({ base: 'EUR', quote: 'SEK', rate, ts });
+  expect((await past('2024-01-31T01:00:00+01:00', '10')).data).toMatchObject({
+    ts: '2024-01-31T00:00:00.000Z',
+    source: 'manual',
+  });
+  await until('it is converted', async (saw) => saw(await ledger(player_id))[0]?.base_amount === 100_000);
+  const day_ms = 86_400_000;
+  const yesterday = new Date(Math.floor(Date.now() / day_ms) * day_ms - day_ms).toISOString();
+  expect((await past(yesterday, '20')).data.ts).toBe(yesterday);
+  const [row] = await until('it is restated', async (saw) => {
+    const rows = saw(await ledger(player_id));
+    return rows[0]?.base_amount === 50_000 ? rows : undefined;
+  });
+  expect(row).toMatchObject({ rate: '20', adjustments: [{ rate: '10' }] });
+  for (const rate of ['20', '21'])
+    expect(await past(yesterday, rate)).toMatchObject({ status: 409, code: 'CONFLICT' });
+});
+
+it.each([
+  ['in the future', () => new Date(Date.now() + 60_000).toISOString()],
+  ['without an offset', () => '2024-01-31T00:00:00'],
+  ['that is none', () => '2024-02-30T00:00:00Z'],
+])('refuses a time %s', async (_what, ts) => {
+  const { status, code } = await post({ base: 'EUR', quote: 'SEK', rate: '11', ts: ts() });
+  expect([status, code]).toEqual([422, 'VALIDATION_ERROR']);
+});
+
 it('the history of a pair is listed by page, the latest first, each rate with all its digits', async () => {
   await service.platform.postgres.service`
     insert into fx_rates (tenant_id, base, quote, ts, rate, source)

@@ -51,6 +51,37 @@ export function frankfurter(date: string, rates: Record<string, Record<string, s
   };
 }
 
+/**
+ * Version 1 of Frankfurter with a history: date → currency → the digits of the rate from EUR. It answers the days that are
+ * asked for.
+ */
+export function frankfurterHistory(rates: Record<string, Record<string, string>>): Handle {
+  return (request, response) => {
+    const [, from = '', to = ''] = /v1\/([\d-]+)\.\.([\d-]+)/.exec(request.url ?? '') ?? [];
+    const days = Object.entries(rates).filter(([date]) => date >= from && date <= to);
+    const objectOf = (of_day: Record<string, string>) =>
+      `{${Object.entries(of_day).map(([code, digits]) => `"${code}":${digits}`)}}`;
+    const fields = days.map(([date, of_day]) => `"${date}":${objectOf(of_day)}`);
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(`{"amount":1.0,"base":"EUR","start_date":"${from}","end_date":"${to}","rates":{${fields}}}`);
+  };
+}
+
+/** Version 2 of Frankfurter: rows of `date base quote digits`, of which it answers the base and the days that are asked for. */
+export function frankfurterV2(rows: readonly string[]): Handle {
+  return (_request, response, query) => {
+    const [from, to] = [query.get('from') ?? '', query.get('to') ?? '9999'];
+    const found = rows
+      .map((row) => row.split(' '))
+      .filter(([date = '', base]) => base === query.get('base') && date >= from && date <= to);
+    const fields = found.map(
+      ([date, base, quote, digits]) =>
+        `{"date":"${date}","base":"${base}","quote":"${quote}","rate":${digits}}`,
+    );
+    response.writeHead(200, { 'content-type': 'application/json' }).end(`[${fields.join(',')}]`);
+  };
+}
+
 /** CoinGecko at a time in seconds. `prices` maps coin and currency to the price's digits. */
 export function coingecko(updated_at: number, prices: Record<string, Record<string, string>>): Handle {
   return (_request, response, query) => {
