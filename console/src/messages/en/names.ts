@@ -66,7 +66,14 @@ export const names = {
     AMOUNT_OUT_OF_RANGE: 'The amount is out of range',
     POISON_RECORD: 'The event failed each time',
   } as Names,
-  rateSources: { frankfurter: 'Frankfurter', coingecko: 'CoinGecko', manual: 'Set by hand' } as Names,
+  rateSources: {
+    frankfurter: 'Frankfurter',
+    'frankfurter-v2': 'Frankfurter, all banks',
+    coingecko: 'CoinGecko',
+    manual: 'Set by hand',
+    identity: 'Needs none',
+    none: 'None: amounts wait',
+  } as Names,
   consumers: {
     'player-fold': 'Totals of players',
     'analytics-sink': 'Events for segments and reports',

@@ -92,6 +92,8 @@ export const settings = {
   rateOf: (base: string, quote: string) => `1 ${base} in ${quote}`,
   holdsFrom: 'Effective from',
   source: 'Source',
+  rateSource: 'Rates from',
+  isRateStale: 'old',
   noRates: 'No rates yet',
   noRatesHelp:
     'Amounts wait until a rate is known. Rates are fetched by the hour and by the day, or set here.',

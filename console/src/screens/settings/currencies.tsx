@@ -40,6 +40,17 @@ export function Currencies() {
     { key: 'kind', title: m.kind, width: '110px', cell: ({ kind }) => m.kinds[kind] },
     { key: 'scale', title: m.scale, width: '130px', align: 'right', cell: ({ scale }) => formatInt(scale) },
     {
+      key: 'source',
+      title: m.rateSource,
+      width: '220px',
+      cell: ({ rate_source, is_rate_stale }) => (
+        <>
+          {wordIn(t.names.rateSources, rate_source)}
+          {is_rate_stale ? <Badge tone="warn">{m.isRateStale}</Badge> : null}
+        </>
+      ),
+    },
+    {
       key: 'state',
       title: m.state,
       width: '140px',
