@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { ApiError } from '../../errors.ts';
 import type { Auditing } from '../../http/audit.ts';
 import type { Clock } from '../../platform/clock.ts';

@@ -133,8 +133,7 @@ describe('PATCH /v1/currencies/:code', () => {
       await lockScales(tx, [{ tenant_id, currency: 'SEK', occurred_at_ms: 0 }]);
       answer = change('SEK', { scale: 3 });
       await until('the change waits', async (saw) => {
-        const waiting = await sql()`
-          select from pg_stat_activity where wait_event_type = 'Lock' and query like '%from currencies%for update%'`;
+        const waiting = await sql()`select from pg_locks where not granted`;
         return saw(waiting.length) > 0;
       });
       await tx`

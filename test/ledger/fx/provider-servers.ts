@@ -47,7 +47,7 @@ export function frankfurter(date: string, rates: Record<string, Record<string, s
     const known = Object.entries(rates[base] ?? {}).filter(([code]) => symbols.includes(code));
     const fields = known.map(([code, digits]) => `"${code}":${digits}`).join(',');
     response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(`{"amount":1.0,"base":"${base}","date":"${date}","rates":{${fields}}}`);
+    response.end(`{"amount":1.0,"base":"${base}","date":"${date}","rates":{${fields.join(',')}}}`);
   };
 }
 
@@ -60,7 +60,9 @@ export function frankfurterHistory(rates: Record<string, Record<string, string>>
     const [, from = '', to = ''] = /v1\/([\d-]+)\.\.([\d-]+)/.exec(request.url ?? '') ?? [];
     const days = Object.entries(rates).filter(([date]) => date >= from && date <= to);
     const objectOf = (of_day: Record<string, string>) =>
-      `{${Object.entries(of_day).map(([code, digits]) => `"${code}":${digits}`)}}`;
+      `{${Object.entries(of_day)
+        .map(([code, digits]) => `"${code}":${digits}`)
+        .join(',')}}`;
     const fields = days.map(([date, of_day]) => `"${date}":${objectOf(of_day)}`);
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(`{"amount":1.0,"base":"EUR","start_date":"${from}","end_date":"${to}","rates":{${fields}}}`);
