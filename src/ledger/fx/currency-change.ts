@@ -72,7 +72,9 @@ export async function changeCurrency(
     throw new ApiError('CONFLICT', `rates from ${code} are stored, as they are kept for crypto currencies`);
   if (after.scale !== before.scale) await requireUnused(tx, tenant_id, code);
   await updateCurrency(tx, tenant_id, after);
-  const image = ({ is_base: _, ...shown }: CurrencyRow) => shown;
+  const image = ({ kind, scale, symbol, display_name, is_active }: CurrencyRow) => {
+    return { code, kind, scale, symbol, display_name, is_active };
+  };
   await audit(tx, {
     tenant_id,
     project_id: null,

@@ -65,7 +65,9 @@ export function frankfurterHistory(rates: Record<string, Record<string, string>>
         .join(',')}}`;
     const fields = days.map(([date, of_day]) => `"${date}":${objectOf(of_day)}`);
     response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(`{"amount":1.0,"base":"EUR","start_date":"${from}","end_date":"${to}","rates":{${fields}}}`);
+    response.end(
+      `{"amount":1.0,"base":"EUR","start_date":"${from}","end_date":"${to}","rates":{${fields.join(',')}}}`,
+    );
   };
 }
 

@@ -158,6 +158,16 @@ reencryptCredentials(options?: CallOptions): Promise<{ "reencrypted": number; "u
  */
 fxFetch(body: S.FetchRatesBody, options?: CallOptions): Promise<S.FetchRatesReport>;
 /**
+ * Stores manual rates of a tenant, with a verdict for each; events since their times are restated.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/fx-rates`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 404 TENANT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+fxRates(body: S.ImportRatesBody, options?: CallOptions): Promise<S.ImportRatesReport>;
+/**
  * Recomputes every total from the ledger and compares every table of ClickHouse with its source.
  *
  * Internal secret.
@@ -360,7 +370,7 @@ auditLog: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Whose changes */ user_id?: string | undefined; action?: "create" | "update" | "delete" | "revoke" | "send" | "cancel" | "retry_failed" | "send_test" | "replay" | "refresh" | "activate" | "pause" | "publish" | "migrate" | "request" | "approve" | "rotate_secret" | "issue" | "resolve" | "reveal" | "erase" | "export" | undefined; resource_type?: "tenant" | "project" | "membership" | "tenant_config" | "api_key" | "player" | "player_kyc" | "vip_tier" | "segment" | "template" | "messaging_provider" | "campaign" | "campaign_variant" | "journey" | "journey_run" | "webhook_secret" | "webhook_delivery" | "bonus_grant" | "bonus_campaign" | "adapter" | "dead_letters" | "fx_rates" | "suppression" | "console_session" | "bonus_template" | undefined; resource_id?: string | undefined; project_id?: string | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
+list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Whose changes */ user_id?: string | undefined; action?: "create" | "update" | "delete" | "revoke" | "send" | "cancel" | "retry_failed" | "send_test" | "replay" | "refresh" | "activate" | "pause" | "publish" | "migrate" | "request" | "approve" | "rotate_secret" | "issue" | "resolve" | "reveal" | "erase" | "export" | undefined; resource_type?: "tenant" | "project" | "membership" | "tenant_config" | "api_key" | "player" | "player_kyc" | "vip_tier" | "segment" | "template" | "messaging_provider" | "campaign" | "campaign_variant" | "journey" | "journey_run" | "webhook_secret" | "webhook_delivery" | "bonus_grant" | "bonus_campaign" | "adapter" | "dead_letters" | "fx_rates" | "currency" | "suppression" | "console_session" | "bonus_template" | undefined; resource_id?: string | undefined; project_id?: string | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
 };
 suppressions: {
 /**
@@ -1790,6 +1800,26 @@ currencies: {
  */
 list(options?: CallOptions): Promise<Array<S.Currency>>;
 /**
+ * Adds a currency to the catalogue; intake takes events in it within 30 s.
+ *
+ * Admin session, role admin or above.
+ *
+ * `POST /v1/currencies`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 409 CONFLICT, IDEMPOTENCY_IN_PROGRESS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR, IDEMPOTENCY_KEY_REUSED; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateCurrencyBody, options?: CallOptions): Promise<S.Currency>;
+/**
+ * Changes a currency; `scale` is fixed once the ledger has an amount in it, and that of the base currency always.
+ *
+ * Admin session, role admin or above.
+ *
+ * `PATCH /v1/currencies/{code}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CURRENCY_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(code: string, body: S.PatchCurrencyBody, options?: CallOptions): Promise<S.Currency>;
+/**
  * The latest rate from one currency to another, if necessary inverted or through the base currency.
  *
  * Admin session, role viewer or above.
@@ -1811,7 +1841,7 @@ rates: {
  */
 list(query: { cursor?: string | undefined; limit?: number | undefined; /** A code of the catalogue */ base: string; /** A code of the catalogue */ quote: string; }, options?: CallOptions): Promise<Page<S.StoredRate>>;
 /**
- * Sets a rate that holds from now on, until a later rate of the pair; earlier events keep their rates.
+ * Sets a rate that holds from `ts`, else from now on, until a later rate of the pair; events since then are restated.
  *
  * Admin session, role admin or above.
  *
