@@ -47,7 +47,7 @@ export function frankfurter(date: string, rates: Record<string, Record<string, s
     const known = Object.entries(rates[base] ?? {}).filter(([code]) => symbols.includes(code));
     const fields = known.map(([code, digits]) => `"${code}":${digits}`).join(',');
     response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(`{"amount":1.0,"base":"${base}","date":"${date}","rates":{${fields.join(',')}}}`);
+    response.end(`{"amount":1.0,"base":"${base}","date":"${date}","rates":{${fields}}}`);
   };
 }
 

@@ -79,6 +79,7 @@ export const forms = {
       adapter: 'Adapter',
       dead_letters: 'Rejected events',
       fx_rates: 'Exchange rates',
+      currency: 'Currency',
       suppression: 'Suppression',
       console_session: 'Session',
     } satisfies Record<AuditLogEntry['resource_type'], string>,
