@@ -7,14 +7,15 @@ const STEP = 0.25;
 export class ProgressBar {
   #label: string;
   #total: number;
+  #describe: ((seconds: number) => string) | undefined;
   #done = 0;
   #started_ms = performance.now();
   #drawn_ms = 0;
   #written_share = 0;
 
-  constructor(label: string, total: number) {
-    this.#label = label;
-    this.#total = total;
+  /** `describe` says what was done; by default how many of the total, and how many per second. */
+  constructor(label: string, total: number, describe?: (seconds: number) => string) {
+    [this.#label, this.#total, this.#describe] = [label, total, describe];
   }
 
   advance(count: number): void {
@@ -37,9 +38,14 @@ export class ProgressBar {
     const share = this.#total === 0 ? 1 : this.#done / this.#total;
     const filled = Math.round(share * WIDTH);
     const seconds = (performance.now() - this.#started_ms) / 1000;
-    const rate = seconds > 0 ? Math.round(this.#done / seconds) : 0;
     const bar = '█'.repeat(filled) + '░'.repeat(WIDTH - filled);
+    const what = this.#describe?.(seconds) ?? this.#counts(seconds);
+    return `${this.#label} ${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${what}`;
+  }
+
+  #counts(seconds: number): string {
+    const rate = seconds > 0 ? Math.round(this.#done / seconds) : 0;
     const count = `${this.#done.toLocaleString('en')}/${this.#total.toLocaleString('en')}`;
-    return `${this.#label} ${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${count}  ${rate.toLocaleString('en')}/s`;
+    return `${count}  ${rate.toLocaleString('en')}/s`;
   }
 }
