@@ -13,6 +13,7 @@ import { benchFold } from './fold.ts';
 import { benchFresh } from './fresh.ts';
 import { benchGrowth } from './growth.ts';
 import { benchIdle } from './idle.ts';
+import { benchImport } from './import.ts';
 import { benchIntake } from './intake.ts';
 import { benchIntakeWithKafka } from './kafka.ts';
 import { benchFoldAndSinkWithJourneys } from './journey-fold-sink.ts';
@@ -58,6 +59,7 @@ const BENCHES: Record<string, Bench> = {
   fold: () => withIdleService(benchFold),
   fresh: benchFresh,
   growth: () => withIdleService(benchGrowth),
+  import: () => withIdleService(benchImport),
   currencies: () => withIdleService((service) => benchCurrencies(service)),
   sink: () => withIdleService(benchSink),
   reads: benchReads,
@@ -93,6 +95,7 @@ const NAMED_ONLY = new Set([
   'intake-kafka',
   'fresh',
   'growth',
+  'import',
   'memory',
   'whole',
   'segments',

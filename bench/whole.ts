@@ -88,7 +88,8 @@ async function watch(sql: Db, state: State, stop: AbortSignal): Promise<void> {
   }
 }
 
-async function foldedRecords(sql: Db): Promise<number> {
+/** How many records of the topic `events` the fold has passed. */
+export async function foldedRecords(sql: Db): Promise<number> {
   const [row] = await sql<{ next: string }[]>`
     select coalesce(sum(next_offset), 0)::text as next from fold_positions where topic = 'events'`;
   return Number(row?.next ?? 0);
