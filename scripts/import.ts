@@ -18,7 +18,7 @@ stopped or killed goes on where it was when the same command is given again, and
 
   --check <n>           shows the events of the first n lines, and sends nothing
   --per-second <n|max>  events per second at most (default 1000, which leaves room for live events; max: no limit)
-  --in-flight <n>       batches of 100 that wait for an answer at the same time (default 4)
+  --in-flight <n>       batches of 100 that wait for an answer at the same time (default 4; with max 16)
   --attempts <n>        how often a batch is sent before the import stops (default 20)
   --source <name>       begins the ids that are made of line numbers (default: of the content of the file)
   --state <file>        the state of the import (default: <file>.import.json)
@@ -33,7 +33,8 @@ Exit code: 0 when every line was accepted or skipped, 1 when some were refused o
 stopped; 2 when the command line or the mapping cannot be used.`;
 
 const DEFAULT_PER_SECOND = 1_000;
-const DEFAULT_IN_FLIGHT = 4;
+/** With a limit few, so that no burst follows a stall; without one many, which the event log appends together. */
+const DEFAULT_IN_FLIGHT = { limited: 4, max: 16 };
 const DEFAULT_ATTEMPTS = 20;
 const MAX_SHOWN_LETTERS = 50;
 
@@ -109,17 +110,15 @@ async function importFile(source: Source, mapping_json: string, flags: Flags): P
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => stop.abort(new ImportError(`stopped by ${signal}`)));
+  const is_max = flags['per-second'] === 'max';
   const progress = new Progress(source.identity.size);
   const state = await runImport(source, {
     client: { ingest_url: target.ingest_url, token: target.api_key },
     mapping_json,
     state_file: flags.state ?? `${source.file}.import.json`,
     verdicts_file,
-    per_second:
-      flags['per-second'] === 'max'
-        ? Infinity
-        : wholeNumber('per-second', flags['per-second'], DEFAULT_PER_SECOND),
-    in_flight: wholeNumber('in-flight', flags['in-flight'], DEFAULT_IN_FLIGHT),
+    per_second: is_max ? Infinity : wholeNumber('per-second', flags['per-second'], DEFAULT_PER_SECOND),
+    in_flight: wholeNumber('in-flight', flags['in-flight'], DEFAULT_IN_FLIGHT[is_max ? 'max' : 'limited']),
     attempts: wholeNumber('attempts', flags.attempts, DEFAULT_ATTEMPTS),
     stop: stop.signal,
     onProgress: (now) => progress.show(now),

@@ -10,7 +10,8 @@ import { readHeader, readRecords, type FileFormat, type FileRecord } from './rec
 import { ImportError } from './refusal.ts';
 import { Sender, type Answered, type Retry } from './sender.ts';
 
-/** How often the state is written. A run that is killed sends again at most the lines of this time. */
+/** When the state is written: after so many batches, or so much time. A run that is killed sends at most these lines again. */
+const COMMIT_BATCHES = 20;
 const COMMIT_EVERY_MS = 1_000;
 /** Digits of the hash of a file that begin the ids which are derived from its line numbers. */
 const SOURCE_DIGITS = 16;
@@ -106,14 +107,15 @@ async function sendRest(source: Source, journal: Journal, options: RunOptions): 
   /** In the order of the file, so that the state is a position: everything before it was answered. */
   const waiting: { batch: Batch; answer: Promise<Answered> }[] = [];
   let committed_ms = performance.now();
+  let uncommitted = 0;
   const settleFirst = async () => {
     const first = waiting.shift();
     if (first === undefined) return;
     note(journal, first.batch, await first.answer);
     onProgress(journal.state, pace);
-    if (performance.now() - committed_ms < COMMIT_EVERY_MS) return;
+    if (++uncommitted < COMMIT_BATCHES && performance.now() - committed_ms < COMMIT_EVERY_MS) return;
     await journal.commit();
-    committed_ms = performance.now();
+    [uncommitted, committed_ms] = [0, performance.now()];
   };
   try {
     onProgress(journal.state, pace);
