@@ -38,13 +38,13 @@ export class NeighbourClient {
     );
   }
 
-  /** Sends one event, or the text of a batch. */
-  event(body: Json): Promise<Answer> {
-    return this.#send(`${this.#urls.ingest_url}/v1/events`, this.tenant.api_key, 'POST', textOf(body));
+  get ingest_url(): string {
+    return this.#urls.ingest_url;
   }
 
-  batch(text: string): Promise<Answer> {
-    return this.#send(`${this.#urls.ingest_url}/v1/events/batch`, this.tenant.api_key, 'POST', text);
+  /** Sends one event. */
+  event(body: Json): Promise<Answer> {
+    return this.#send(`${this.#urls.ingest_url}/v1/events`, this.tenant.api_key, 'POST', textOf(body));
   }
 
   /** Creates a record; rejects unless it is created. Returns its id. */

@@ -1,6 +1,14 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ImportState } from '../scripts/import/journal.ts';
+import { packageRoot } from '../src/package-root.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
-import { mixedEvents } from './events.ts';
+import { BET_MAPPING, writeBets } from './bet-file.ts';
 import { codeOf, regularly } from './neighbours-calm.ts';
 import type { Answer, NeighbourClient } from './neighbours-client.ts';
 import type { LockWindows } from './neighbours-figures.ts';
@@ -222,30 +230,34 @@ async function sendAgainAndAgain(
   return `${begun} campaigns begun, ${sent} messages sent`;
 }
 
-/** A tenant that imports a year of history: so many batches of 100 events a second, in step. */
-export function importingTenant(client: NeighbourClient, batches_per_second: number): Trouble {
-  const MARK = '~round~';
-  const batches = Array.from({ length: 50 }, (_, i) => {
-    const events = mixedEvents(100, 20_000, `${MARK}-${i}`);
-    return JSON.stringify({
-      events: events.map((event, n) => ({ ...event, anonymous_id: `import-${(i * 100 + n) % 20_000}` })),
-    });
-  });
+/** A tenant that imports a year of history with `npm run import`, at so many events a second at most. */
+export function importingTenant(client: NeighbourClient, per_second: number, seconds: number): Trouble {
+  let dir = '';
+  let file = '';
   return {
     name: 'importing tenant',
-    prepare: () => Promise.resolve(),
+    async prepare() {
+      dir = await mkdtemp(join(tmpdir(), 'engagement-neighbours-'));
+      file = join(dir, 'bets.csv');
+      await writeFile(join(dir, 'mapping.json'), JSON.stringify(BET_MAPPING));
+      await writeBets(file, per_second * seconds, { players: 20_000 });
+    },
     async run(stop) {
-      const outcomes = new Outcomes();
-      let accepted = 0;
-      const started_ms = performance.now();
-      await regularly(batches_per_second, stop, async (i) => {
-        const text = batches[i % batches.length] ?? '';
-        const answer = await client.batch(text.replaceAll(MARK, `r${Math.floor(i / batches.length)}`));
-        outcomes.add(answer);
-        if (answer.status === 202) accepted += Number(answer.body.data?.['accepted']);
+      const command = join(packageRoot, 'dist', 'scripts', 'import.js');
+      const flags = ['--mapping', join(dir, 'mapping.json'), '--per-second', String(per_second)];
+      const child = spawn(process.execPath, [command, file, ...flags, '--ingest-url', client.ingest_url], {
+        env: { ...process.env, IMPORT_API_KEY: client.tenant.api_key, DATA_DIR: dir },
+        stdio: ['ignore', 'ignore', 'pipe'],
       });
-      const rate = ((accepted / (performance.now() - started_ms)) * 1_000).toFixed(0);
-      return `${accepted} events, ${rate} a second; batches ${outcomes.toString()}`;
+      const started_ms = performance.now();
+      const end = () => child.kill('SIGTERM');
+      stop.addEventListener('abort', end, { once: true });
+      const [complaints] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+      stop.removeEventListener('abort', end);
+      const { counts } = JSON.parse(await readFile(`${file}.import.json`, 'utf8')) as ImportState;
+      await rm(dir, { recursive: true });
+      const rate = ((counts.events / (performance.now() - started_ms)) * 1_000).toFixed(0);
+      return `${counts.events} events, ${rate} a second, ${counts.refused} refused; ${complaints.trim() || 'nothing else'}`;
     },
   };
 }

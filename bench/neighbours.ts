@@ -24,8 +24,8 @@ const SECONDS = Number(process.env['NEIGHBOURS_SECONDS'] ?? 600);
 const ONLY = process.env['NEIGHBOURS_ONLY']?.split(',');
 /** Players of the refreshed segment: as many as are copied to ClickHouse within a minute. */
 const PLAYERS = Number(process.env['NEIGHBOURS_PLAYERS'] ?? 200_000);
-/** Batches of 100 events per second that the importing tenant sends. */
-const IMPORT_BATCHES = Number(process.env['NEIGHBOURS_IMPORT_BATCHES'] ?? 10);
+/** Events per second of the importing tenant: the default of the command. */
+const IMPORT_PER_SECOND = Number(process.env['NEIGHBOURS_IMPORT_PER_SECOND'] ?? 1_000);
 const BACKLOG_EVERY_MS = 1_000;
 const TENANTS = ['calm', 'refreshing', 'failing', 'hostile', 'importing'] as const;
 const COUNTED =
@@ -51,7 +51,7 @@ export async function benchNeighbours(): Promise<Result[]> {
     lockedTable(sql, windows),
     failingSegment(clients.failing),
     hostileTemplate(clients.hostile, sql),
-    importingTenant(clients.importing, IMPORT_BATCHES),
+    importingTenant(clients.importing, IMPORT_PER_SECOND, SECONDS),
   ].filter(({ name }) => ONLY === undefined || ONLY.includes(name));
   try {
     const calm = new CalmTenant(clients.calm, sql, windows);
