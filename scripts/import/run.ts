@@ -79,7 +79,7 @@ export interface RunOptions {
  * with the reason of `stop`; the state then has everything that was answered, and another run goes on from there.
  */
 export async function runImport(source: Source, options: RunOptions): Promise<Readonly<ImportState>> {
-  const { mapping_json, client, stop } = options;
+  const { mapping_json, client } = options;
   const paths = { state: options.state_file, verdicts: options.verdicts_file };
   const of = {
     file: source.identity.sha256,
@@ -93,7 +93,6 @@ export async function runImport(source: Source, options: RunOptions): Promise<Re
   } finally {
     await journal.close();
   }
-  stop.throwIfAborted();
   return journal.state;
 }
 
@@ -134,7 +133,7 @@ async function sendRest(source: Source, journal: Journal, options: RunOptions): 
     // What was answered before is kept; the rest is sent again, which its ids make harmless.
     await Promise.allSettled(waiting.map(({ answer }) => answer));
     await journal.commit();
-    throw error;
+    throw options.stop.aborted ? options.stop.reason : error;
   }
 }
 

@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import { TimeZone } from '../../src/platform/time-zone.ts';
+import type { TimeZone } from '../../src/platform/time-zone.ts';
 import { parseTimestamp } from '../../src/platform/timestamp.ts';
 import { shown, ValueError } from './refusal.ts';
 

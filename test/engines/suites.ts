@@ -157,6 +157,7 @@ export const NEVER_ON_SERVERS = {
     'test/engage/webhooks/lanes.test.ts',
     'test/engines/until.test.ts',
     'test/http/{close-server,timestamp}.test.ts',
+    'test/import/{mapping,records,sending}.test.ts',
     'test/ingest/events/envelope.test.ts',
     'test/ledger/fold/{decide.property,snapshot}.test.ts',
     'test/ledger/fx/{conversion.property,decimal,rate-provider}.test.ts',

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { assert, bigInt, integer, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseMapping } from '../../scripts/import/mapping-schema.ts';
 import { compileMapping } from '../../scripts/import/mapping.ts';
@@ -33,8 +33,8 @@ describe('money', () => {
   });
 
   it('of any amount and scale is what its digits say', () => {
-    fc.assert(
-      fc.property(fc.bigInt(0n, 10n ** 24n), fc.integer({ min: 0, max: 18 }), (amount, scale) => {
+    assert(
+      property(bigInt(0n, 10n ** 24n), integer({ min: 0, max: 18 }), (amount, scale) => {
         const digits = String(amount).padStart(scale + 1, '0');
         const text = scale === 0 ? digits : `${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
         expect(BigInt(moneyOf(text, scale, PLAIN))).toBe(amount);

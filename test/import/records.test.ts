@@ -101,5 +101,6 @@ it('NDJSON has an object a line, whose numbers keep their digits', async () => {
     [4, 'LINE_MALFORMED'],
     [5, 'fields'],
   ]);
-  expect(String((records[3]?.fields as Record<string, unknown>)['a'])).toBe('123456789012345678901');
+  const last = records.at(-1)?.fields as Record<string, unknown> | undefined;
+  expect(String(last?.['a'])).toBe('123456789012345678901');
 });

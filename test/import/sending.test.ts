@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { json } from 'node:stream/consumers';
 import { afterEach, expect, it } from 'vitest';
+import type { ImportState } from '../../scripts/import/journal.ts';
 import type { Retry } from '../../scripts/import/sender.ts';
 import { Pace } from '../../scripts/import/pace.ts';
 import { fileOf, importFile, verdictsOf } from './import-file.ts';
@@ -121,6 +122,23 @@ it('an import that stops goes on where it was', async () => {
     [302, 401],
     [402, 451],
   ]);
+});
+
+it('an import that is told to stop keeps what was answered', async () => {
+  const target = await serve((events, response) => accept(response, events));
+  const stop = new AbortController();
+  const file = await fileOf(linesOf(450));
+  const stopping = importFile(file, MAPPING, target, {
+    in_flight: 1,
+    stop: stop.signal,
+    onProgress: ({ counts }) => {
+      if (counts.lines === 200) stop.abort(new Error('stopped by SIGTERM'));
+    },
+  });
+  await expect(stopping).rejects.toThrow('stopped by SIGTERM');
+  const { position } = JSON.parse(await readFile(`${file}.import.json`, 'utf8')) as ImportState;
+  expect(position.line).toBe(202);
+  expect((await importFile(file, MAPPING, target)).counts.events).toBe(450);
 });
 
 it('a file, mapping, receiver or source that has changed is refused', async () => {
