@@ -44,7 +44,7 @@ const BETS: readonly string[] = [...CASINO_BETS, ...SPORT_BETS];
 
 interface Figure {
   events: readonly string[];
-  /** What one of the events adds, of columns that are no more than 64 bits wide. */
+  /** What one of the events adds, as SQL; the sum has 128 bits. */
   adds: string;
 }
 

@@ -22,7 +22,7 @@ const LOG_MS = 2_000;
 
 /**
  * The overview of a project as JSON text, because amounts have more digits than a JavaScript number: five statements, side
- * by side, and what the log says. `zone` is the name of the zone by which the range was chosen.
+ * by side, and what the log says. `zone`: in which the range is compared with the one before.
  */
 export async function overviewJson(
   deps: OverviewDeps,
