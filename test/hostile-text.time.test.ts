@@ -24,6 +24,7 @@ import {
   shortOf,
   type PlayerEvent,
 } from '../src/ingest/events/envelope.ts';
+import { dedupeIdOf } from '../src/ingest/events/dedupe-id.ts';
 import { findEventProblem, isEventName, isIdText } from '../src/ingest/events/validate.ts';
 import { sentJson, storedJson } from '../src/analytics/stored-json.ts';
 import { parseJsonBody } from '../src/ingest/intake/accept.ts';
@@ -158,6 +159,10 @@ const FUNCTIONS: Record<string, (text: string) => () => unknown> = {
       { event: 'deposit_confirmed', anonymous_id: 'e', properties: { amount: one, currency: one } },
       context,
     );
+    const bet = { bet_id: 'b', currency: 'EUR', movement_id: one, payout: one, bonus_payout: one };
+    findEventProblem({ event: 'bet_won', anonymous_id: 'e', properties: bet }, context);
+    findEventProblem({ event: 'login', anonymous_id: 'e', properties: { dedupe_id: one } }, context);
+    dedupeIdOf('custom_x', { dedupe_id: one });
   },
   'names, ids and times': (text) => () => [
     isEventName(`custom_${text}`),
