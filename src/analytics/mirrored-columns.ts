@@ -1,4 +1,3 @@
-import { NGR_SQL } from '../ledger/money/totals.ts';
 import { revisionSql } from './epoch-queries.ts';
 
 /** How Postgres and ClickHouse write a mirrored value as text, so that equal values are equal texts. */
@@ -7,6 +6,13 @@ export type ColumnKind = 'text' | 'integer' | 'float' | 'time';
 /** An integer that ClickHouse could not read has 19 digits and more: most attributes are copied as they are. */
 const ATTRIBUTES = `case when p.custom_attributes::text ~ '[0-9]{19}' then stored_json(p.custom_attributes)
     else p.custom_attributes::text end`;
+
+/**
+ * Net gaming revenue of the totals `t` in SQL: ggr less what bonus money staked, plus what it won, less what was credited, plus
+ * what was debited (`feeds.md` 2). A numeric, since the parts may fill 64 bits.
+ */
+export const NGR_SQL = `(t.total_wagered::numeric - t.total_won - t.total_bonus_wagered + t.total_bonus_won
+  - t.total_credited + t.total_debited)`;
 
 /**
  * The columns of ClickHouse's `players` other than the player's key, with their expressions in Postgres (`p` is players,

@@ -1,4 +1,4 @@
-import { NGR_SQL } from '../../ledger/money/totals.ts';
+import { NGR_SQL } from '../../analytics/mirrored-columns.ts';
 import type { PendingQuery } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';

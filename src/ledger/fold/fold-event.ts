@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { AcceptedEvent, DeadLetterReason } from '../../ingest/events/envelope.ts';
 import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../platform/timestamp.ts';
 import {
@@ -9,6 +8,7 @@ import {
   type Claim,
   type SentMoney,
 } from '../money/ledger.ts';
+import { hash64 } from '../../platform/hash64.ts';
 import { parseExact } from '../../platform/exact-json.ts';
 import { isUuid } from '../../platform/ids.ts';
 import { MAX_BATCH_EVENTS, type EventName } from '../../ingest/events/catalogue.ts';
@@ -147,7 +147,7 @@ const DETAILS = ['game_id', 'payment_method', 'sport', 'event_ref'] as const;
 function detailHashOf({ timestamp }: AcceptedEvent['event'], properties: Record<string, unknown>): bigint {
   const at_ms = timestamp === undefined ? null : parseTimestamp(timestamp);
   const details = JSON.stringify([at_ms, ...DETAILS.map((name) => properties[name] ?? null)]);
-  return BigInt.asIntN(64, BigInt(`0x${hash('sha1', details).slice(0, 16)}`));
+  return hash64(details);
 }
 
 export function playerIdentityKey(project_id: string, player_id: string): string {

@@ -197,9 +197,7 @@ function insertLedger(tx: Tx, added: LedgerRow[], log_partition: number): Write 
 
 /** Has event-rewriter write what the rows count now into their events in ClickHouse. */
 function insertCorrections(tx: Tx, rows: readonly LedgerRow[]): Write {
-  if (rows.length === 0) return nothing;
-  const insertion = queueCorrections(tx, rows);
-  return async () => void (await insertion);
+  return rows.length === 0 ? nothing : () => queueCorrections(tx, rows);
 }
 
 /** Players whose tier is to be computed again: at once, because a total crossed what a tier requires, or by the daily sweep. */

@@ -14,13 +14,9 @@ export const SUMS = [
 ] as const;
 
 /**
- * Net gaming revenue of the totals `t` in SQL: ggr less what bonus money staked, plus what it won, less what was credited, plus
- * what was debited (`feeds.md` 2). A numeric, since the parts may fill 64 bits.
+ * Net gaming revenue: ggr less what bonus money staked, plus what it won, less what was credited, plus what was debited
+ * (`feeds.md` 2).
  */
-export const NGR_SQL = `(t.total_wagered::numeric - t.total_won - t.total_bonus_wagered + t.total_bonus_won
-  - t.total_credited + t.total_debited)`;
-
-/** The same of totals that were read. */
 export function ngrOf(totals: Record<'total_wagered' | 'total_won' | FeedSum, bigint>): bigint {
   const { total_wagered, total_won, total_bonus_wagered, total_bonus_won, total_credited, total_debited } =
     totals;

@@ -93,7 +93,7 @@ describe('the catalogue', () => {
 
   it('events with a reference are the events of the ledger', () => {
     const with_reference = names.filter((name) => {
-      const { properties } = EVENTS[name as keyof typeof EVENTS] as EventDefinition;
+      const { properties } = EVENTS[name as keyof typeof EVENTS];
       return 'transaction_id' in properties || 'bet_id' in properties;
     });
     expect(with_reference.sort()).toEqual([...MONEY_EVENTS].sort());

@@ -5,7 +5,6 @@ import {
   rewriteOnce,
   startEventRewriter,
 } from '../../../processors/event-rewriter/index.ts';
-import { queueRecount } from '../../../src/analytics/correction-queries.ts';
 import { ROLES, type Role } from '../../../src/config.ts';
 import { StatementTimedOut, type ClickHouse } from '../../../src/platform/clickhouse/port.ts';
 import type { RunSession, Tx } from '../../../src/platform/postgres/port.ts';
@@ -464,81 +463,4 @@ it('writes corrections before it rewrites merges again, but does not put merges 
   expect(rewrites).toBe(3);
   expect((await eventsInClickHouse()).map(({ base_amount }) => base_amount)).toEqual(['200', '200']);
   while (await rewriteOnce(platform, 0));
-});
-
-/** What each event counts, by its name and movement, in both tables. */
-async function countedInClickHouse(): Promise<string[]> {
-  const read = async (table: string) => {
-    const rows = await service.platform.clickhouse.query<{ line: string }>(
-      `select concat(event, ' ', JSONExtractString(properties, 'movement_id'), ' ', toString(stake_counted), ' ',
-          toString(payout_counted), ' ', toString(bonus_stake_counted), ' ', toString(bonus_payout_counted)) as line
-      from ${table} final where tenant_id = {tenant_id:UUID} order by line`,
-      { tenant_id: tenant.tenant_id },
-    );
-    return rows.map(({ line }) => line);
-  };
-  const [events, by_player] = [await read('events'), await read('events_by_player')];
-  expect(by_player).toEqual(events);
-  return events;
-}
-
-const movements = (now: string): Sent[] => {
-  const game = { game_id: 'g', game_category: 'slots', currency: 'EUR' };
-  return [
-    bet('bet_placed', now, { ...game, amount: 300, movement_id: 'a', bonus_stake: 100 }),
-    bet('bet_won', now, { ...game, payout: 200, movement_id: 'b', bonus_payout: 50 }),
-    bet('bet_won', now, { ...game, payout: 70, movement_id: 'c' }),
-  ];
-};
-
-it('writes what older events count when a later one changes it', async () => {
-  const now = new Date().toISOString();
-  await send(movements(now));
-  await rewriteAll();
-  expect(await countedInClickHouse()).toEqual([
-    'bet_placed a 300 0 100 0',
-    'bet_won b 0 200 0 50',
-    'bet_won c 0 70 0 0',
-  ]);
-  const reversal = (amount: number): Sent => ({
-    ...deposit('d', amount, 'EUR', now),
-    event: 'deposit_reversed',
-    properties: { transaction_id: 'd', reversal_id: 'r', amount, currency: 'EUR' },
-  });
-  // The reversal comes before its deposit, of which it takes back no more than all.
-  await send([bet('bet_voided', now, { movement_id: 'b' }), reversal(1_500)]);
-  await send([deposit('d', 1_000, 'EUR', now)]);
-  await rewriteAll();
-  expect(await countedInClickHouse()).toEqual([
-    'bet_placed a 300 0 100 0',
-    'bet_voided b 0 0 0 0',
-    'bet_won b 0 0 0 0',
-    'bet_won c 0 70 0 0',
-    'deposit_confirmed  1000 0 0 0',
-    'deposit_reversed  1000 0 0 0',
-  ]);
-});
-
-it('counts the history of before an upgrade page by page, and then no more', async () => {
-  const { service: sql } = service.platform.postgres;
-  await send([...movements(new Date().toISOString()), deposit('d', 1_000, 'EUR', new Date().toISOString())]);
-  await rewriteAll();
-  const counted = await countedInClickHouse();
-  // As an older version left them.
-  await service.platform.clickhouse.command(
-    `insert into events select * replace (revision + 1 as revision, 0 as stake_counted, 0 as payout_counted,
-      0 as bonus_stake_counted, 0 as bonus_payout_counted)
-    from events final where tenant_id = {tenant_id:UUID}`,
-    { tenant_id: tenant.tenant_id },
-  );
-  expect(await countedInClickHouse()).not.toEqual(counted);
-  await sql`insert into recounts (tenant_id, project_id) values (${tenant.tenant_id}, ${tenant.project_id})`;
-  const queued: number[] = [];
-  while (await sql.begin((tx) => queueRecount(tx, 3)))
-    queued.push((await sql`select from event_corrections`).length);
-  // A page, the rest and the end of the project.
-  expect(queued).toEqual([3, 4]);
-  await rewriteAll();
-  expect(await countedInClickHouse()).toEqual(counted);
-  expect(await sql`select from recounts`).toHaveLength(0);
 });

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { rewriteOnce } from '../../processors/event-rewriter/index.ts';
+import { queueRecount } from '../../src/analytics/correction-queries.ts';
+import { ROLES } from '../../src/config.ts';
+import { call } from '../engines/http-client.ts';
+import { startTestService, sunk, type TestService, type TestTenant } from '../engines/service.ts';
+
+let service: TestService;
+let tenant: TestTenant;
+beforeAll(async () => {
+  // The tests call the rewriter.
+  service = await startTestService({ roles: new Set(ROLES.filter((role) => role !== 'event-rewriter')) });
+});
+afterAll(() => service.close());
+beforeEach(async () => {
+  tenant = await service.newTenant();
+});
+
+interface Sent {
+  event: string;
+  timestamp: string;
+  properties: Record<string, unknown>;
+}
+
+async function send(sent: readonly Sent[]): Promise<void> {
+  const events = sent.map((event) => ({ ...event, anonymous_id: 'a' }));
+  const { data } = await call(`${service.ingest_url}/v1/events/batch`, tenant.api_key, { body: { events } });
+  expect(data).toMatchObject({ accepted: sent.length });
+  await sunk(service.platform);
+}
+
+const now = '2026-03-01T12:00:00.000Z';
+const of = (event: string, properties: Sent['properties']): Sent => ({
+  event,
+  timestamp: now,
+  properties: { currency: 'EUR', ...properties },
+});
+const bet = (event: string, properties: Sent['properties']) =>
+  of(event, { bet_id: 'b', game_id: 'g', game_category: 'slots', ...properties });
+const deposit = (amount: number) =>
+  of('deposit_confirmed', { amount, transaction_id: 'd', payment_method: 'card' });
+
+async function rewriteAll(): Promise<void> {
+  while (await rewriteOnce(service.platform));
+  const { service: sql } = service.platform.postgres;
+  expect(await sql`select from event_corrections where tenant_id = ${tenant.tenant_id}`).toHaveLength(0);
+}
+
+/** What each event counts, by its name and movement, in both tables. */
+async function countedInClickHouse(): Promise<string[]> {
+  const read = async (table: string) => {
+    const rows = await service.platform.clickhouse.query<{ line: string }>(
+      `select concat(event, ' ', JSONExtractString(properties, 'movement_id'), ' ', toString(stake_counted), ' ',
+          toString(payout_counted), ' ', toString(bonus_stake_counted), ' ', toString(bonus_payout_counted)) as line
+      from ${table} final where tenant_id = {tenant_id:UUID} order by line`,
+      { tenant_id: tenant.tenant_id },
+    );
+    return rows.map(({ line }) => line);
+  };
+  const [events, by_player] = [await read('events'), await read('events_by_player')];
+  expect(by_player).toEqual(events);
+  return events;
+}
+
+const movements = [
+  bet('bet_placed', { amount: 300, movement_id: 'a', bonus_stake: 100 }),
+  bet('bet_won', { payout: 200, movement_id: 'b', bonus_payout: 50 }),
+  bet('bet_won', { payout: 70, movement_id: 'c' }),
+];
+
+it('writes what older events count when a later one changes it', async () => {
+  await send(movements);
+  await rewriteAll();
+  expect(await countedInClickHouse()).toEqual([
+    'bet_placed a 300 0 100 0',
+    'bet_won b 0 200 0 50',
+    'bet_won c 0 70 0 0',
+  ]);
+  const reversal = (amount: number) =>
+    of('deposit_reversed', { transaction_id: 'd', reversal_id: 'r', amount });
+  // The reversal comes before its deposit, of which it takes back no more than all.
+  await send([bet('bet_voided', { movement_id: 'b' }), reversal(1_500)]);
+  await send([deposit(1_000)]);
+  await rewriteAll();
+  expect(await countedInClickHouse()).toEqual([
+    'bet_placed a 300 0 100 0',
+    'bet_voided b 0 0 0 0',
+    'bet_won b 0 0 0 0',
+    'bet_won c 0 70 0 0',
+    'deposit_confirmed  1000 0 0 0',
+    'deposit_reversed  1000 0 0 0',
+  ]);
+});
+
+it('counts the history of before an upgrade page by page, and then no more', async () => {
+  const { service: sql } = service.platform.postgres;
+  await send([...movements, deposit(1_000)]);
+  await rewriteAll();
+  const counted = await countedInClickHouse();
+  // As an older version left them.
+  await service.platform.clickhouse.command(
+    `insert into events select * replace (revision + 1 as revision, 0 as stake_counted, 0 as payout_counted,
+      0 as bonus_stake_counted, 0 as bonus_payout_counted)
+    from events final where tenant_id = {tenant_id:UUID}`,
+    { tenant_id: tenant.tenant_id },
+  );
+  expect(await countedInClickHouse()).not.toEqual(counted);
+  await sql`insert into recounts (tenant_id, project_id) values (${tenant.tenant_id}, ${tenant.project_id})`;
+  const queued: number[] = [];
+  while (await sql.begin((tx) => queueRecount(tx, 3)))
+    queued.push((await sql`select from event_corrections`).length);
+  // A page, the rest and the end of the project.
+  expect(queued).toEqual([3, 4]);
+  await rewriteAll();
+  expect(await countedInClickHouse()).toEqual(counted);
+  expect(await sql`select from recounts`).toHaveLength(0);
+});
