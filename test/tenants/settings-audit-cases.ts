@@ -23,8 +23,8 @@ export function settingsAuditCases(
     },
     'PATCH /v1/currencies/:code': async () => {
       const answer = await send('PATCH', '/v1/currencies/ISK', { is_active: false, symbol: 'Íkr' });
-      const before = { code: 'ISK', symbol: 'kr', is_active: true };
-      const after = { code: 'ISK', symbol: 'Íkr', is_active: false };
+      const before = { symbol: 'kr', is_active: true };
+      const after = { symbol: 'Íkr', is_active: false };
       return { answer, resource_id: 'ISK', project_id: null, before, after };
     },
     'POST /v1/suppressions': async () => {
