@@ -57,7 +57,8 @@ export async function changeCurrency(
   tenant_id: string,
   { code, patch }: { code: string; patch: PatchCurrencyBody },
 ): Promise<void> {
-  const before = await lockCurrency(tx, tenant_id, code);
+  // Postgres refuses the text of some characters.
+  const before = /^[\x20-\x7e]{1,16}$/.test(code) ? await lockCurrency(tx, tenant_id, code) : undefined;
   if (before === undefined) throw new ApiError('CURRENCY_NOT_FOUND', 'the catalogue has no such currency');
   const after: CurrencyRow = {
     ...before,

@@ -103,7 +103,8 @@ describe('PATCH /v1/currencies/:code', () => {
     expect(known.currencies.has('PEPE')).toBe(false);
     expect(await change('PEPE', { code: 'FROG' })).toMatchObject({ status: 422, code: 'FIELD_NOT_WRITABLE' });
     expect((await change('PEPE', { scale: 19 })).status).toBe(422);
-    expect(await change('NONE', { scale: 2 })).toMatchObject({ status: 404, code: 'CURRENCY_NOT_FOUND' });
+    for (const code of ['NONE', '%00', 'A'.repeat(40)])
+      expect(await change(code, { scale: 2 })).toMatchObject({ status: 404, code: 'CURRENCY_NOT_FOUND' });
   });
 
   it('leaves the base currency active, and its scale and kind as they are', async () => {
