@@ -336,7 +336,7 @@ export const CASES: Record<string, Case> = {
   'POST /v1/currencies': {
     body: () => ({ code: 'XTS', kind: 'fiat', scale: 2, symbol: 'X', display_name: 'Test currency' }),
   },
-  // Every tenant has this currency, so the path names no other tenant.
-  'PATCH /v1/currencies/:code': { of_tenant: true, path: { code: 'player_id' } },
+  // The codes of all tenants are alike: nobody has this one.
+  'PATCH /v1/currencies/:code': { path: { code: 'player_id' }, body: () => ({ symbol: 'X' }) },
   'GET /v1/currencies/fx': { query: '?base=EUR&quote=USD' },
 };
