@@ -6,7 +6,6 @@ import {
   EVENTS,
   isActivity,
   referenceOf,
-  type EventDefinition,
 } from '../../../src/ingest/events/catalogue.ts';
 import { dedupeIdOf } from '../../../src/ingest/events/dedupe-id.ts';
 import { findEventProblem } from '../../../src/ingest/events/validate.ts';
