@@ -136,6 +136,52 @@ export function countedOf<Player>(family: Family, facts: readonly Fact<Player>[]
   }
 }
 
+/** The sums of one player over references. */
+export type ReferenceSums = Record<MoneyTotal | 'bet_count' | 'pending_conversions', bigint>;
+
+/**
+ * Adds up per player what references count. `convert` gives what an amount of a fact is worth, or undefined: then the
+ * fact is one pending conversion, however many of its amounts wait.
+ */
+export function sumsOf<Player>(
+  references: Iterable<Counted<Player>>,
+  convert: (amount: bigint, fact: Fact<Player>) => bigint | undefined,
+): Map<Player, ReferenceSums> {
+  const sums = new Map<Player, ReferenceSums>();
+  const of = (player: Player) => {
+    let of_player = sums.get(player);
+    if (of_player === undefined) sums.set(player, (of_player = noReferenceSums()));
+    return of_player;
+  };
+  const pending = new Set<Fact<Player>>();
+  for (const { postings, bettor } of references) {
+    if (bettor !== null) of(bettor.player).bet_count += 1n;
+    for (const { total, fact, amount, whole } of postings) {
+      if (amount === 0n) continue;
+      const converted = convert(amount, fact);
+      if (converted === undefined || convert(whole, fact) === undefined) pending.add(fact);
+      else of(fact.player)[total] += converted;
+    }
+  }
+  for (const { player } of pending) of(player).pending_conversions += 1n;
+  return sums;
+}
+
+export function noReferenceSums(): ReferenceSums {
+  return {
+    total_deposited: 0n,
+    total_withdrawn: 0n,
+    total_wagered: 0n,
+    total_won: 0n,
+    total_bonus_wagered: 0n,
+    total_bonus_won: 0n,
+    total_credited: 0n,
+    total_debited: 0n,
+    bet_count: 0n,
+    pending_conversions: 0n,
+  };
+}
+
 /** What was confirmed less the latest amount of every reversal in its currency, but not below 0. */
 function transaction<Player>(
   total: MoneyTotal,
@@ -206,7 +252,8 @@ function sport<Player>(facts: readonly Fact<Player>[]): Counted<Player> {
   return bet(stakes, payouts, stakes.length > 0 || payouts.length > 0);
 }
 
-function bet<Player>(
+/** What a bet of these stakes and payouts counts; `isBet`: it counts as a bet at all. */
+export function bet<Player>(
   stakes: readonly Fact<Player>[],
   payouts: readonly Fact<Player>[],
   isBet: boolean,
