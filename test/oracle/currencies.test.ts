@@ -5,6 +5,7 @@ import { startTestService, type TestService, type TestTenant } from '../engines/
 import { FrontDoor, newSenders, shown, shuffle } from './front-door.ts';
 import { Oracle } from './oracle.ts';
 import { OracleRates } from './rates.ts';
+import type { MoneyTotal } from './references.ts';
 import { CURRENCIES, RateOperator, rateStepsOf } from './rate-steps.ts';
 import { runs } from '../engines/effort.ts';
 import { mixedMarket, streamOf, toEvents } from './streams.ts';
@@ -24,7 +25,7 @@ afterAll(() => service.close());
 it.each(['EUR', 'JPY', 'KWD', 'BTC'])(
   'keeps totals in %s that follow from events and rates alone, in whatever order both arrive and change',
   async (base_currency) => {
-    const seen = { converted: 0, inverse: 0, pending: 0, adjusted: 0 };
+    const seen = { converted: 0, inverse: 0, pending: 0, adjusted: 0, reversed: 0, bonus: 0 };
     await fc.assert(
       fc.asyncProperty(
         streamOf(PLAYERS, EVENTS, false),
@@ -55,9 +56,12 @@ it.each(['EUR', 'JPY', 'KWD', 'BTC'])(
           const ledger = await readLedger(tenant);
           expect(ledger.flatMap((row) => faultsOf(row, base_currency, rates))).toEqual([]);
           expect(await readAnalytics(tenant)).toEqual(amountsByEvent(ledger));
+          expect(await readCounted(tenant)).toEqual(await readTotals(tenant));
           for (const row of ledger) {
             if (row.rate !== null) seen.converted++;
             if (row.rate_is_inverse === true) seen.inverse++;
+            if (row.event.endsWith('_reversed') && row.rate !== null) seen.reversed++;
+            if (row.rate !== null && (row.base_bonus_stake ?? row.base_bonus_payout ?? 0n) > 0n) seen.bonus++;
             if (row.amount !== null && row.base_amount === null) seen.pending++;
           }
           seen.adjusted += await countAdjustments(tenant);
@@ -122,8 +126,12 @@ interface Row {
   currency: string | null;
   amount: string | null;
   payout: string | null;
+  bonus_stake: string | null;
+  bonus_payout: string | null;
   base_amount: bigint | null;
   base_payout: bigint | null;
+  base_bonus_stake: bigint | null;
+  base_bonus_payout: bigint | null;
   rate: string | null;
   rate_ms: bigint | null;
   rate_is_inverse: boolean | null;
@@ -134,7 +142,8 @@ interface Row {
 async function readLedger({ tenant_id }: TestTenant): Promise<Row[]> {
   return service.platform.postgres.service<Row[]>`
     select l.event, l.reference, l.ingestion_id, l.event_index, epoch_ms(l.occurred_at) as occurred_ms, l.currency,
-      l.amount::text, l.payout::text, l.base_amount, l.base_payout, l.rate::text, epoch_ms(l.rate_ts) as rate_ms,
+      l.amount::text, l.payout::text, l.bonus_stake::text, l.bonus_payout::text, l.base_amount, l.base_payout,
+      l.base_bonus_stake, l.base_bonus_payout, l.rate::text, epoch_ms(l.rate_ts) as rate_ms,
       l.rate_is_inverse, f.rate is not null as rate_is_known
     from ledger l
     join projects p using (project_no)
@@ -154,6 +163,9 @@ function faultsOf(row: Row, base_currency: string, rates: OracleRates): unknown[
       : (rates.convert(BigInt(sent), currency ?? '', base_currency, Number(row.occurred_ms)) ?? null);
   const base_amount = worth(row.amount);
   const base_payout = worth(row.payout);
+  // A part waits with its whole.
+  const base_bonus_stake = base_amount === null ? null : worth(row.bonus_stake);
+  const base_bonus_payout = base_payout === null ? null : worth(row.bonus_payout);
   const isConverted =
     currency !== null &&
     currency !== base_currency &&
@@ -163,11 +175,15 @@ function faultsOf(row: Row, base_currency: string, rates: OracleRates): unknown[
   const isRight =
     row.base_amount === base_amount &&
     row.base_payout === base_payout &&
+    row.base_bonus_stake === base_bonus_stake &&
+    row.base_bonus_payout === base_bonus_payout &&
     row.rate_is_known === isConverted &&
     sameNumber(row.rate, used?.rate ?? null) &&
     row.rate_ms === (used === undefined ? null : BigInt(used.ts_ms)) &&
     row.rate_is_inverse === (used?.is_inverse ?? null);
-  return isRight ? [] : [{ ...row, expected: { base_amount, base_payout, used } }];
+  return isRight
+    ? []
+    : [{ ...row, expected: { base_amount, base_payout, base_bonus_stake, base_bonus_payout, used } }];
 }
 
 /** Trailing zeros make no difference. */
@@ -182,7 +198,7 @@ function amountsByEvent(ledger: readonly Row[]): Amounts {
   return new Map(
     ledger.map((row) => [
       `${row.ingestion_id} ${row.event_index}`,
-      `${row.event} ${row.base_amount} ${row.base_payout}`,
+      [row.event, row.base_amount, row.base_payout, row.base_bonus_stake, row.base_bonus_payout].join(' '),
     ]),
   );
 }
@@ -191,9 +207,10 @@ function amountsByEvent(ledger: readonly Row[]): Amounts {
 async function readAnalytics({ tenant_id }: TestTenant): Promise<Amounts> {
   const read = async (table: string) => {
     const rows = await service.platform.clickhouse.query<Row>(
-      `select event, ingestion_id, event_index, base_amount, base_payout from ${table} final
+      `select event, ingestion_id, event_index, base_amount, base_payout, base_bonus_stake, base_bonus_payout
+       from ${table} final
        where tenant_id = {tenant_id:UUID} and
-         (event like 'sport_%' or match(event, '^bet_|^(deposit|withdrawal)_(initiated|requested|confirmed|failed)'))
+         (event like 'sport_%' or match(event, '^bet_|^balance_|^(deposit|withdrawal)_(initiated|requested|confirmed|failed|reversed)'))
          and (JSONHas(properties, 'bet_id') or JSONHas(properties, 'transaction_id'))`,
       { tenant_id },
     );
@@ -204,6 +221,37 @@ async function readAnalytics({ tenant_id }: TestTenant): Promise<Amounts> {
   const byEvent = await read('events');
   expect(await read('events_by_player')).toEqual(byEvent);
   return byEvent;
+}
+
+type MoneyTotals = Record<MoneyTotal, string>;
+
+/** The totals that the events of each player in ClickHouse add up to; all events of a reference are of one player. */
+async function readCounted({ tenant_id }: TestTenant): Promise<Map<string, MoneyTotals>> {
+  const is_bet = `match(event, '^(sport_)?(bet_|cashout)')`;
+  const counted = (column: string, condition: string) =>
+    `sumIf(toInt128(ifNull(${column}, 0)), ${condition})`;
+  const net = (kind: string) =>
+    `toString(${counted('stake_counted', `event = '${kind}_confirmed'`)} - ${counted('stake_counted', `event = '${kind}_reversed'`)})`;
+  const of = (column: string, condition = is_bet) => `toString(${counted(column, condition)})`;
+  const rows = await service.platform.clickhouse.query<MoneyTotals & { player_id: string }>(
+    `select toString(player_id) as player_id, ${net('deposit')} as total_deposited, ${net('withdrawal')} as total_withdrawn,
+      ${of('stake_counted')} as total_wagered, ${of('payout_counted')} as total_won,
+      ${of('bonus_stake_counted')} as total_bonus_wagered, ${of('bonus_payout_counted')} as total_bonus_won,
+      ${of('stake_counted', "event = 'balance_credited'")} as total_credited,
+      ${of('stake_counted', "event = 'balance_debited'")} as total_debited
+    from events final where tenant_id = {tenant_id:UUID} group by player_id`,
+    { tenant_id },
+  );
+  return new Map(rows.map(({ player_id, ...totals }) => [player_id, totals]));
+}
+
+/** The totals of the players that have events. */
+async function readTotals({ tenant_id }: TestTenant): Promise<Map<string, MoneyTotals>> {
+  const rows = await service.platform.postgres.service<(MoneyTotals & { player_id: string })[]>`
+    select player_id, total_deposited::text, total_withdrawn::text, total_wagered::text, total_won::text,
+      total_bonus_wagered::text, total_bonus_won::text, total_credited::text, total_debited::text
+    from player_totals where tenant_id = ${tenant_id} and last_seen_at > '-infinity'`;
+  return new Map(rows.map(({ player_id, ...totals }) => [player_id, totals]));
 }
 
 async function countAdjustments({ tenant_id }: TestTenant): Promise<number> {

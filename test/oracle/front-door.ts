@@ -10,7 +10,12 @@ const COMPARED = [
   'total_withdrawn',
   'total_wagered',
   'total_won',
+  'total_bonus_wagered',
+  'total_bonus_won',
+  'total_credited',
+  'total_debited',
   'ggr',
+  'ngr',
   'bet_count',
   'session_count',
   'pending_conversions',
@@ -44,10 +49,24 @@ export class FrontDoor {
   /** Identifies a sender, every second one with an external_id, and passes the answer to the oracle. */
   async identify(sender: Sender, oracle: Oracle, index: number): Promise<void> {
     const { anonymous_id } = sender;
-    const body = { anonymous_id, ...(index % 2 === 0 ? { external_id: `customer-${index}` } : {}) };
+    const body = { anonymous_id, ...(index % 2 === 0 ? { external_id: externalIdOf(index) } : {}) };
     const data = await this.#post(`${this.#service.base_url}/v1/players/identify`, body, 200);
     sender.player_id = String(data['player_id']);
     oracle.identified(anonymous_id, sender.player_id);
+  }
+
+  /**
+   * Merges the players of two identified senders, of which exactly one has an external_id, and tells the oracle. All
+   * events sent before must be folded: what follows from an event depends on the players of that time.
+   */
+  async merge([with_external, index]: [Sender, number], other: Sender, oracle: Oracle): Promise<void> {
+    const body = { anonymous_id: other.anonymous_id, external_id: externalIdOf(index) };
+    const data = await this.#post(`${this.#service.base_url}/v1/players/identify`, body, 200);
+    expect(data['merged_player_ids']).toHaveLength(1);
+    const survivor = data['player_id'];
+    const [from, into] = survivor === other.player_id ? [with_external, other] : [other, with_external];
+    expect(survivor).toBe(into.player_id);
+    oracle.merged(from.anonymous_id, into.anonymous_id);
   }
 
   /** Sends the events in order, some alone and some in batches. */
@@ -85,9 +104,10 @@ export class FrontDoor {
         meta: { next_cursor: string | null };
       };
       for (const player of page.data) {
-        expect(player.anonymous_ids).toHaveLength(1);
+        expect(player.anonymous_ids.length).toBeGreaterThan(0);
         const known = COMPARED.map((field) => [field, player[field]]);
-        players.set(String(player.anonymous_ids[0]), Object.fromEntries(known) as Record<string, unknown>);
+        for (const name of player.anonymous_ids)
+          players.set(name, Object.fromEntries(known) as Record<string, unknown>);
       }
       cursor = page.meta.next_cursor;
     }
@@ -100,6 +120,10 @@ export class FrontDoor {
     expect(answer.status, answer.text).toBe(status);
     return answer.data;
   }
+}
+
+function externalIdOf(index: number): string {
+  return `customer-${index}`;
 }
 
 /** Senders with hostile names that are not identified yet. */

@@ -87,7 +87,7 @@ export class Oracle {
     if (from === undefined || into === undefined || from === into) return;
     into.sessions += from.sessions;
     into.kyc.push(...from.kyc);
-    if (from.excluded !== undefined) throw new Error('the oracle merges no excluded players');
+    into.excluded = bothExcluded(from.excluded, into.excluded);
     for (const named of [this.#by_anonymous_id, this.#by_player_id]) {
       for (const [id, player] of named) if (player === from) named.set(id, into);
     }
@@ -167,6 +167,13 @@ function expectedPlayer(player: OraclePlayer, sums = noReferenceSums()): Expecte
     kyc_status: kyc.status,
     kyc_level: BigInt(kyc.level),
   };
+}
+
+/** An exclusion of one of two merged players holds; of two equal statements the later one. */
+function bothExcluded(a: Said<boolean> | undefined, b: Said<boolean> | undefined): Said<boolean> | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  if (a.value !== b.value) return a.value ? a : b;
+  return a.at_ms > b.at_ms ? a : b;
 }
 
 /**

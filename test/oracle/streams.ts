@@ -18,6 +18,8 @@ export interface Step {
   event: number;
   /** Selects the transaction or bet. */
   reference: number;
+  /** Selects the movement_id of an event that may have one, and the reversal_id of a reversal. */
+  movement: number;
   /** Selects the time. There are few, so that several events happen at the same time. */
   moment: number;
   /** 0: the content that every event with this id has. Other values contradict it. */
@@ -35,9 +37,21 @@ const NAMES = {
     'deposit_failed',
     'withdrawal_requested',
     'withdrawal_failed',
+    'deposit_reversed',
+    'deposit_reversed',
+    'withdrawal_reversed',
+    'balance_credited',
+    'balance_debited',
   ],
-  casino: ['bet_placed', 'bet_settled', 'bet_won', 'bet_lost'],
-  sport: ['sport_bet_placed', 'sport_bet_settled', 'sport_cashout', 'sport_bet_voided'],
+  casino: ['bet_placed', 'bet_placed', 'bet_settled', 'bet_won', 'bet_won', 'bet_lost', 'bet_voided'],
+  sport: [
+    'sport_bet_placed',
+    'sport_bet_settled',
+    'sport_cashout',
+    'sport_cashout',
+    'sport_bet_voided',
+    'sport_bet_reopened',
+  ],
   session: ['session_start'],
   status: [
     'self_exclusion_set',
@@ -50,6 +64,11 @@ const NAMES = {
   ],
   other: ['login', 'page_view', 'deposit_limit_set', 'bonus_claimed', 'custom_wheel_spun'],
 } as const;
+
+/** The events that may have a movement_id, and the values; undefined: none. */
+const WITH_MOVEMENT = ['bet_placed', 'bet_won', 'bet_voided', 'sport_cashout', 'sport_bet_voided'];
+const MOVEMENTS = [undefined, 'move-a', 'move-b', 'move-c'];
+const REASONS = ['cashback', 'goodwill', 'fee', 'correction', 'tip'];
 
 /** Zero, amounts that a JSON number holds exactly, and larger ones: 2^53 and above are sent as digits. */
 const AMOUNTS = [0, 1, 99, 2_500, 1_000_000, 2 ** 53 - 1, '9007199254740992', '9007199254740993', '12'];
@@ -105,7 +124,8 @@ export function streamOf(players: number, length: number, contradictions: boolea
       { weight: 2, arbitrary: fc.constantFrom('session' as const, 'status' as const, 'other' as const) },
     ),
     event: fc.nat(1000),
-    reference: fc.nat(Math.ceil(length / 5)),
+    reference: fc.nat(Math.ceil(length / 8)),
+    movement: fc.nat(MOVEMENTS.length - 1),
     moment: fc.nat(MOMENTS - 1),
     salt: contradictions
       ? fc.oneof({ weight: 9, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(3) })
@@ -148,9 +168,9 @@ function toEvent(step: Step, senders: readonly Sender[], market: Market): SentEv
   const drawn = names[step.event % names.length] ?? 'login';
   // A bet is either won or lost for all its events, unless the step contradicts.
   const event = drawn === 'bet_lost' && step.salt === 0 && !isLost(step.reference) ? 'bet_won' : drawn;
-  // An event's value depends on its time. So one id has a fixed time, in whatever order the events are sent.
-  const isFixed = market.is_mixed && hasOneTime(event);
-  const moment = isFixed ? mix(step.reference, event.length) % MOMENTS : step.moment;
+  // What an event counts depends on its time. So one id has a fixed time, in whatever order the events are sent.
+  const isFixed = (market.is_mixed || step.salt === 0) && hasOneTime(event, step);
+  const moment = isFixed ? mix(step.reference, event.length, saidBy(event, step)) % MOMENTS : step.moment;
   return {
     event,
     ...identityOf(step, senders),
@@ -184,29 +204,59 @@ function propertiesOf(step: Step, event: string, market: Market): Record<string,
   const { kind, reference, moment, salt } = step;
   if (kind === 'status') return event.startsWith('kyc_') ? { level: step.event % 4 } : {};
   if (kind === 'session' || kind === 'other') return { note: 'nothing that counts', amount: 77 };
-  const drawn = [reference, kind.length, salt === 2 ? 1 : 0, ...(market.is_mixed ? [partOf(event)] : [])];
-  const currency = pick(market.currencies, mix(...drawn));
-  const amount = amountOf(mix(reference, event.length, salt), currency, market);
-  if (kind === 'transaction') return transactionOf(event, reference, { amount, currency });
+  const said = saidBy(event, step);
+  const part = market.is_mixed ? [partOf(event, reference) + 31 * said] : [];
+  const currency = pick(market.currencies, mix(reference, kind.length, salt === 2 ? 1 : 0, ...part));
+  // Reversals and outcomes of a sport bet differ by time.
+  const at = hasOneTime(event, step) ? 0 : moment + 1;
+  const seed = mix(reference, event.length, salt, said, at);
+  const amount = amountOf(seed, currency, market);
+  if (kind === 'transaction') return transactionOf(event, step, { amount, currency });
+  const movement_id = movementOf(event, step);
   const bet_id = referenceText(reference);
-  if (event === 'bet_lost' || event === 'sport_bet_voided') return { bet_id };
-  // All settlements of one casino bet agree; the outcomes of a sport bet differ by time.
-  const lost = kind === 'casino' && isLost(reference);
-  const seed = kind === 'casino' ? mix(reference, 7, salt) : mix(reference, event.length, moment, salt);
-  const payout = lost ? salt : amountOf(seed, currency, market);
+  const ids = { bet_id, ...(movement_id !== undefined && { movement_id }) };
+  if (['bet_lost', 'bet_voided', 'sport_bet_voided', 'sport_bet_reopened'].includes(event)) return ids;
+  // All settlements of one casino bet agree, but for its movements.
+  const isStatement = kind === 'casino' && said === 0;
+  const lost = isStatement && isLost(reference);
+  const paid = isStatement ? mix(reference, 7, salt) : mix(seed, 7);
+  const payout = lost ? salt : amountOf(paid, currency, market);
+  const has_bonus = seed % 3 > 0;
+  const staked = { amount, ...(has_bonus && { bonus_stake: bonusOf(amount, seed) }) };
+  const returned = { payout, ...(has_bonus && { bonus_payout: bonusOf(payout, seed) }) };
   const game = { game_id: 'book-of-tests', game_category: 'slots' };
   switch (event) {
     case 'bet_placed':
-      return { amount, currency, bet_id, ...game };
+      return { ...ids, ...staked, currency, ...game };
     case 'bet_settled':
-      return { amount, currency, bet_id, payout, outcome: lost ? 'lost' : 'won', ...game };
+      return { ...ids, ...staked, ...returned, currency, outcome: lost ? 'lost' : 'won', ...game };
     case 'sport_bet_placed':
-      return { amount, currency, bet_id, ...FOOTBALL };
+      return { ...ids, ...staked, currency, ...FOOTBALL };
     case 'sport_bet_settled':
-      return { bet_id, payout, currency, ...(reference % 2 === 0 ? { amount } : {}) };
+      return { ...ids, ...returned, currency, ...(reference % 2 === 0 ? staked : {}) };
     default:
-      return { bet_id, payout, currency };
+      return { ...ids, ...returned, currency };
   }
+}
+
+/** A part of the amount: all of it, none, or a third. */
+function bonusOf(amount: number | string, seed: number): number | string {
+  const whole = BigInt(amount);
+  const part = pick([whole, 0n, whole / 3n], seed >>> 2);
+  return part < 2n ** 53n ? Number(part) : String(part);
+}
+
+function movementOf(event: string, { movement }: Step): string | undefined {
+  return WITH_MOVEMENT.includes(event) ? MOVEMENTS[movement % MOVEMENTS.length] : undefined;
+}
+
+/**
+ * Numbers what is said of one reference by the same event. The first movement says what the event without one says: one
+ * is the twin of the other.
+ */
+function saidBy(event: string, step: Step): number {
+  if (event.endsWith('_reversed')) return step.movement % 2;
+  return Math.max(0, MOVEMENTS.indexOf(movementOf(event, step)) - 1);
 }
 
 /** Whether the casino bet of this id pays nothing. */
@@ -216,25 +266,31 @@ function isLost(reference: number): boolean {
 
 function transactionOf(
   event: string,
-  reference: number,
+  step: Step,
   money: { amount: number | string; currency: string },
 ): Record<string, unknown> {
+  const { reference } = step;
   // A failed transaction may have no properties.
   if (event.endsWith('_failed') && reference % 2 === 0) return {};
-  return {
-    ...money,
-    transaction_id: referenceText(reference),
-    ...(event.startsWith('deposit') ? { payment_method: 'card' } : {}),
-  };
+  const ids = { ...money, transaction_id: referenceText(reference) };
+  if (event.endsWith('_reversed')) return { ...ids, reversal_id: `r${saidBy(event, step)}` };
+  if (event.startsWith('balance')) return { ...ids, reason: pick(REASONS, mix(reference, step.salt)) };
+  return { ...ids, ...(event.startsWith('deposit') ? { payment_method: 'card' } : {}) };
 }
 
-/** Whether the event has one time per id. An outcome of a sport bet at another time is another outcome. */
-function hasOneTime(event: string): boolean {
-  return !event.startsWith('sport_') || event === 'sport_bet_placed';
+/** Whether the event has one time per id. A reversal and an outcome of a sport bet at another time are others. */
+function hasOneTime(event: string, step: Step): boolean {
+  if (event.endsWith('_reversed')) return false;
+  return !event.startsWith('sport_') || event === 'sport_bet_placed' || movementOf(event, step) !== undefined;
 }
 
-/** Groups the events of a bet that share a currency in a mixed market: all settlements of a casino bet must. */
-function partOf(event: string): number {
+/**
+ * Groups the events of a reference that share a currency in a mixed market: all settlements of a casino bet must, and
+ * most reversals have that of what they take back.
+ */
+function partOf(event: string, reference: number): number {
+  if (event.endsWith('_reversed') && reference % 4 > 0)
+    return event.replace('_reversed', '_confirmed').length;
   return event === 'bet_settled' || event === 'bet_won' ? 1 : event.length;
 }
 

@@ -6,10 +6,13 @@ import { openTestPlatform } from '../engines/wiring.ts';
 import { FrontDoor, newSenders, shown, shuffle, type ShownPlayers } from './front-door.ts';
 import { Oracle, type SentEvent } from './oracle.ts';
 import { runs } from '../engines/effort.ts';
-import { streamOf, toEvents, type Step } from './streams.ts';
+import { streamOf, toEvents, type Sender, type Step } from './streams.ts';
 
 const PLAYERS = 250;
 const EVENTS = 1_500;
+/** The first senders change their status, which a merge decides by rules of its own. Every sixth has an external_id. */
+const MERGED_FROM = 12;
+const MERGED_EVERY = 30;
 const STREAMS = runs(6, { nightly: 30 });
 const ORDERS = runs(3, { nightly: 6 });
 const TIMEOUT_MS = 120_000 + STREAMS * 20_000;
@@ -38,6 +41,12 @@ it(
           // Some senders are identified before their first event, some after it, some never.
           for (const [i, sender] of senders.entries()) {
             if (i % 3 === part) await door.identify(sender, oracle, i);
+          }
+          // Between the parts, some senders turn out to be one player: a number with an external_id and the next one without.
+          for (let i = MERGED_FROM; part === 1 && i < PLAYERS - 3; i += MERGED_EVERY) {
+            if (i === MERGED_FROM) await folded(service.platform);
+            const [one, other] = [senders[i] as Sender, senders[i + 3] as Sender];
+            await door.merge([one, i], other, oracle);
           }
           const events = toEvents(every, senders, sent);
           await door.send(events);

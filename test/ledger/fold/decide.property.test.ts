@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { FoldEvent } from '../../../src/ledger/fold/fold-event.ts';
+import { anonymousIdentityKey, type FoldEvent } from '../../../src/ledger/fold/fold-event.ts';
 import {
   type Decision,
   type Effects,
@@ -9,16 +9,31 @@ import {
   type Snapshot,
 } from '../../../src/ledger/fold/snapshot.ts';
 import { replay } from '../../../src/ledger/fold/decide.ts';
-import { betEffect, stakesDiffer } from '../../../src/ledger/money/bets.ts';
+import { betEffect, stakesDiffer, type BetEffect } from '../../../src/ledger/money/bets.ts';
 import { countsOf, eventMoneyOf } from '../../../src/ledger/money/counting.ts';
 import type { EventMoney, PlayerEvent } from '../../../src/ingest/events/envelope.ts';
 import { betKindOf, type LedgerRow } from '../../../src/ledger/money/ledger.ts';
-import { streamOf, toEvents, type Sender, type Step } from '../../oracle/streams.ts';
+import { SUMS, TotalsAccumulator } from '../../../src/ledger/money/totals.ts';
+import { Oracle, type SentEvent } from '../../oracle/oracle.ts';
+import { OracleRates } from '../../oracle/rates.ts';
+import {
+  mixedMarket,
+  momentAt,
+  MOMENTS,
+  streamOf,
+  toEvents,
+  type Sender,
+  type Step,
+} from '../../oracle/streams.ts';
 import { runs } from '../../engines/effort.ts';
-import { eventAt, MemoryStore } from './model.ts';
+import { eventAt, MemoryStore, PROJECT_ID } from './model.ts';
 
 const PLAYERS = 6;
 const EVENTS = 60;
+/** 200,000 events in `ci`, and 10 million at night. */
+const STREAMS = runs(3_400, { quick: 200, nightly: 170_000 });
+const TIMEOUT_MS = 30_000 + STREAMS * 20;
+const MARKET = mixedMarket('EUR', ['EUR', 'EUR', 'USD', 'ETH', 'JPY']);
 const parameters = { numRuns: runs(500) };
 
 /** Every second sender was identified before the stream. */
@@ -45,6 +60,23 @@ function batchesOf<T>(values: readonly T[], places: readonly number[]): T[][] {
   const ends = [...places, values.length].sort((a, b) => a - b);
   return ends.map((end, i) => values.slice(ends[i - 1] ?? 0, end));
 }
+
+/** What comes between batches: a rate, also of the past, and a merge. JPY never gets a rate. */
+const happenings = fc.array(
+  fc.record(
+    {
+      rate: fc.record({
+        base: fc.constantFrom('USD', 'ETH'),
+        quote: fc.constant('EUR'),
+        ts_ms: fc.nat(MOMENTS).map((moment) => momentAt(moment) - 1_800_000),
+        rate: fc.constantFrom('0.9', '0.915', '2999.5', '0.0001'),
+      }),
+      merge: fc.tuple(fc.nat(PLAYERS - 1), fc.nat(PLAYERS - 1)),
+    },
+    { requiredKeys: [] },
+  ),
+  { minLength: 1, maxLength: 4 },
+);
 
 const stream = streamOf(PLAYERS, EVENTS, true);
 
@@ -134,10 +166,10 @@ describe('the effect of a bet', () => {
         store.fold(eventsOf(steps));
         for (const rows of betsOf(store)) {
           const kind = betKindOf(rows[0]?.event ?? '') ?? 'casino';
-          const expected = betEffect(kind, rows);
+          const expected = resultOf(betEffect(kind, rows));
           const keyed = rows.map((row) => ({ row, at: order.next().value as number }));
           const shuffled = keyed.sort((a, b) => a.at - b.at).map(({ row }) => row);
-          expect(betEffect(kind, shuffled)).toEqual(expected);
+          expect(resultOf(betEffect(kind, shuffled))).toEqual(expected);
           expect(stakesDiffer(shuffled)).toBe(stakesDiffer(rows));
         }
       }),
@@ -145,6 +177,76 @@ describe('the effect of a bet', () => {
     );
   });
 });
+
+describe('deciding batches, rates that come late and merges', () => {
+  it(
+    'leave every total as an independent oracle counts it',
+    () => {
+      const met = { refused: 0, merged: 0, restated: 0 };
+      fc.assert(
+        fc.property(stream, cuts, happenings, (steps, places, happened) => {
+          const rates = new OracleRates();
+          const [store, oracle] = [new MemoryStore(rates), new Oracle('EUR', rates)];
+          for (const { anonymous_id, player_id } of senders) {
+            if (player_id === undefined) continue;
+            store.identify(anonymous_id, player_id);
+            oracle.identified(anonymous_id, player_id);
+          }
+          const sent = toEvents(steps, senders, [], MARKET);
+          const events = sent.map((one, i) => eventAt(one, i));
+          let taken = 0;
+          for (const [i, batch] of batchesOf(events, places).entries()) {
+            const { emission, duplicates } = store.fold(batch);
+            const verdicts = batch.map(() => oracle.take(sent[taken++] as SentEvent));
+            const refused = verdicts.filter((verdict) => verdict !== 'counted' && verdict !== 'duplicate');
+            expect(emission.rejections.map(({ reason }) => reason)).toEqual(refused);
+            expect(verdicts.filter((verdict) => verdict === 'duplicate')).toHaveLength(duplicates);
+            met.refused += refused.length;
+            const { rate, merge } = happened[i % happened.length] ?? {};
+            if (rate !== undefined) {
+              rates.set(rate);
+              store.restate();
+              met.restated++;
+            }
+            if (merge !== undefined) {
+              const [from, into] = merge.map((n) => `device-${n}`) as [string, string];
+              store.merge(from, into);
+              oracle.merged(from, into);
+              met.merged++;
+            }
+          }
+          const expected = [...oracle.players()].filter(([name]) => name.startsWith('device'));
+          const shown = new Map(
+            expected.map(([name, player]) => [
+              anonymousIdentityKey(PROJECT_ID, name),
+              Object.fromEntries(SUMS.map((sum) => [sum, player[sum]])),
+            ]),
+          );
+          const none = new TotalsAccumulator().of('nobody');
+          const held = [...store.totalsByIdentity()].map(([key, sums = none]) => [key, sums] as const);
+          expect(new Map(held)).toEqual(shown);
+        }),
+        { numRuns: STREAMS },
+      );
+      for (const [what, times] of Object.entries(met)) expect(times, what).toBeGreaterThan(STREAMS / 4);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+/** An effect without the order in which it lists its parts. */
+function resultOf({ status, deltas, counts, not_counted }: BetEffect) {
+  const totals = new TotalsAccumulator();
+  for (const delta of deltas) totals.add(delta);
+  const byOrdinal = <T>(of_rows: ReadonlyMap<LedgerRow, T>) =>
+    [...of_rows].map(([{ ordinal }, value]) => [ordinal, value] as const).toSorted(([a], [b]) => a - b);
+  return {
+    status,
+    totals: totals.byPlayer,
+    counts: byOrdinal(counts),
+    not_counted: byOrdinal(not_counted),
+  };
+}
 
 /** All ledger rows of each bet that has more than one row. */
 function betsOf(store: MemoryStore): LedgerRow[][] {

@@ -7,13 +7,17 @@ import {
   referenceKey,
   type FoldEvent,
 } from '../../../src/ledger/fold/fold-event.ts';
-import type { Conversion } from '../../../src/ledger/money/conversion.ts';
+import { inBase, scalesOf, type Conversions } from '../../../src/ledger/money/conversion.ts';
+import { byKind, effectOf } from '../../../src/ledger/money/counting.ts';
 import type { LedgerRow } from '../../../src/ledger/money/ledger.ts';
-import { SUMS, type Sum } from '../../../src/ledger/money/totals.ts';
+import { SUMS, TotalsAccumulator, type Sum } from '../../../src/ledger/money/totals.ts';
 import { encodeAccepted } from '../../../src/ingest/events/envelope.ts';
 import type { SentEvent } from '../../oracle/oracle.ts';
+import { DECIMALS, OracleRates } from '../../oracle/rates.ts';
+import { momentAt } from '../../oracle/streams.ts';
 
 export const TENANT_ID = '01900000-0000-7000-8000-00000000000a';
+const BASE = 'EUR';
 export const PROJECT_ID = '01900000-0000-7000-8000-00000000000b';
 
 /** An event as the fold reads it from the log. Throws when the record is malformed. */
@@ -34,23 +38,16 @@ export function eventAt(sent: SentEvent, offset: number): FoldEvent {
   throw new Error(parsed.rejection.message);
 }
 
-/** Rates that exist in every second hour only. Other currencies have no rate. */
-const CONVERSIONS: Readonly<Record<string, Omit<Conversion, 'ts_ms'>>> = {
-  USD: { rate: '0.915', is_inverse: false, from_scale: 2, to_scale: 2 },
-  ETH: { rate: '0.000333', is_inverse: true, from_scale: 18, to_scale: 2 },
-};
-const HOUR_MS = 3_600_000;
-
-function conversionsOf(events: readonly FoldEvent[]): Snapshot['conversions'] {
-  const conversions: Snapshot['conversions'] = new Map();
-  for (const { accepted, claim, money = claim, occurred_at_ms } of events) {
-    const hour = Math.floor(occurred_at_ms / HOUR_MS);
-    const conversion = CONVERSIONS[money?.currency ?? ''];
-    if (conversion === undefined || hour % 2 === 1) continue;
-    const key = conversionKey(accepted.tenant_id, money?.currency ?? '', occurred_at_ms);
-    conversions.set(key, { ...conversion, ts_ms: hour * HOUR_MS });
-  }
-  return conversions;
+/** Rates that hold from some of the moments of a stream on. Other currencies have no rate. */
+function usualRates(): OracleRates {
+  const rates = new OracleRates();
+  for (const [moment, rate] of [
+    [3, '0.915'],
+    [8, '0.933'],
+  ] as const)
+    rates.set({ base: 'USD', quote: BASE, ts_ms: momentAt(moment), rate });
+  rates.set({ base: BASE, quote: 'ETH', ts_ms: momentAt(5), rate: '0.000333' });
+  return rates;
 }
 
 /**
@@ -61,7 +58,12 @@ export class MemoryStore {
   readonly players = new Map<string, string>();
   readonly ledger = new Map<string, LedgerRow[]>();
   readonly totals = new Map<string, Record<Sum, bigint>>();
+  readonly #rates: OracleRates;
   #ids = 0;
+
+  constructor(rates = usualRates()) {
+    this.#rates = rates;
+  }
 
   identify(anonymous_id: string, player_id: string): void {
     this.players.set(anonymousIdentityKey(PROJECT_ID, anonymous_id), player_id);
@@ -74,7 +76,7 @@ export class MemoryStore {
       players: new Map(this.players),
       ledger: new Map([...this.ledger].map(([key, rows]) => [key, [...rows]])),
       projects: new Map([
-        [PROJECT_ID, { tenant_id: TENANT_ID, project_no: 1, base_currency: 'EUR', kyc_model: 'none' }],
+        [PROJECT_ID, { tenant_id: TENANT_ID, project_no: 1, base_currency: BASE, kyc_model: 'none' }],
       ]),
       conversions: new Map(),
       kyc: new Map(),
@@ -88,7 +90,7 @@ export class MemoryStore {
    */
   fold(events: readonly FoldEvent[], partition = 0, read = this.snapshot()): Decision {
     const newId = () => `01900000-0000-7000-9000-${String(++this.#ids).padStart(12, '0')}`;
-    const snapshot = { ...read, conversions: conversionsOf(events) };
+    const snapshot = { ...read, conversions: this.#conversionsOf(events) };
     const decision = decide(events, snapshot, { newId, partition });
     const { new_players, ledger_rows, players } = decision.effects;
     for (const { anonymous_id, player_id } of new_players) this.identify(anonymous_id, player_id);
@@ -98,12 +100,60 @@ export class MemoryStore {
       if (row.ordinal !== known.length) throw new Error(`${row.reference} has a row ${row.ordinal} already`);
       this.ledger.set(key, [...known, row]);
     }
-    for (const { player_id, sums } of players) {
-      const total = this.totals.get(player_id) ?? { ...sums };
-      if (this.totals.has(player_id)) for (const sum of SUMS) total[sum] += sums[sum];
-      this.totals.set(player_id, total);
-    }
+    for (const { player_id, sums } of players) this.#add(player_id, sums);
     return decision;
+  }
+
+  /** Merges the player of one anonymous_id into that of another, as identify does. */
+  merge(from_anonymous_id: string, into_anonymous_id: string): void {
+    const from = this.players.get(anonymousIdentityKey(PROJECT_ID, from_anonymous_id));
+    const into = this.players.get(anonymousIdentityKey(PROJECT_ID, into_anonymous_id));
+    if (from === undefined || into === undefined || from === into) return;
+    for (const [key, player_id] of this.players) if (player_id === from) this.players.set(key, into);
+    for (const row of [...this.ledger.values()].flat()) if (row.player_id === from) row.player_id = into;
+    const sums = this.totals.get(from);
+    this.totals.delete(from);
+    if (sums !== undefined) this.#add(into, sums);
+  }
+
+  /** Converts every row by the rates as they are now, and corrects the totals by the difference, as the restater does. */
+  restate(): void {
+    const changes = new TotalsAccumulator();
+    for (const [key, rows] of this.ledger) {
+      const restated = rows.map((row) => {
+        const conversion = this.#conversionOf(row.currency, row.occurred_at_ms);
+        return { ...row, ...inBase(row, conversion), scales: scalesOf(conversion) };
+      });
+      for (const [of_rows, sign] of [[rows, -1n] as const, [restated, 1n] as const]) {
+        for (const [kind, of_kind] of byKind(of_rows))
+          for (const delta of effectOf(kind, of_kind).deltas) changes.add(delta, sign);
+      }
+      this.ledger.set(key, restated);
+    }
+    for (const [player_id, sums] of changes.byPlayer) this.#add(player_id, sums);
+  }
+
+  #add(player_id: string, sums: Record<Sum, bigint>): void {
+    const total = this.totals.get(player_id) ?? { ...sums };
+    if (this.totals.has(player_id)) for (const sum of SUMS) total[sum] += sums[sum];
+    this.totals.set(player_id, total);
+  }
+
+  #conversionsOf(events: readonly FoldEvent[]): Snapshot['conversions'] {
+    const conversions: Snapshot['conversions'] = new Map();
+    for (const { accepted, claim, money = claim, occurred_at_ms } of events) {
+      const conversion = this.#conversionOf(money?.currency ?? null, occurred_at_ms);
+      if (conversion === undefined || conversion === 'same') continue;
+      conversions.set(conversionKey(accepted.tenant_id, money?.currency ?? '', occurred_at_ms), conversion);
+    }
+    return conversions;
+  }
+
+  #conversionOf(currency: string | null, at_ms: number): Conversions {
+    if (currency === null) return undefined;
+    if (currency === BASE) return 'same';
+    const rate = this.#rates.at(currency, BASE, at_ms);
+    return rate && { ...rate, from_scale: DECIMALS[currency] ?? 0, to_scale: DECIMALS[BASE] ?? 0 };
   }
 
   /** The sums of every player, by anonymous identity. */
