@@ -89,6 +89,18 @@ export function deposit(
   return { event: 'deposit_confirmed', anonymous_id, timestamp: new Date(at_ms).toISOString(), properties };
 }
 
+/** Takes back a part of a deposit. */
+export function reversed(
+  anonymous_id: string,
+  transaction_id: string,
+  amount: number,
+  currency: string,
+  at_ms = AT,
+): Given {
+  const properties = { amount, currency, transaction_id, reversal_id: 'r' };
+  return { event: 'deposit_reversed', anonymous_id, timestamp: new Date(at_ms).toISOString(), properties };
+}
+
 function game(bet_id: string, amount: number, currency: string) {
   return { bet_id, amount, currency, game_id: 'g', game_category: 'slots' };
 }
@@ -124,6 +136,8 @@ interface MoneyTotals {
   deposited: bigint;
   wagered: bigint;
   won: bigint;
+  bonus_wagered: bigint;
+  bonus_won: bigint;
   bets: bigint;
   pending: bigint;
 }
@@ -135,7 +149,8 @@ export async function totalsOf(
   anonymous_id: string,
 ): Promise<MoneyTotals | undefined> {
   const [row] = await sql<MoneyTotals[]>`
-    select t.total_deposited as deposited, t.total_wagered as wagered, t.total_won as won, t.bet_count as bets,
+    select t.total_deposited as deposited, t.total_wagered as wagered, t.total_won as won,
+      t.total_bonus_wagered as bonus_wagered, t.total_bonus_won as bonus_won, t.bet_count as bets,
       t.pending_conversions as pending
     from player_identities i join player_totals t using (tenant_id, project_id, player_id)
     where i.tenant_id = ${project.tenant_id} and i.project_id = ${project.project_id} and i.anonymous_id = ${anonymous_id}`;
@@ -165,6 +180,17 @@ export async function adjustmentsOf(sql: Tx, { tenant_id }: { tenant_id: string 
     join projects p using (tenant_id, project_id)
     join ledger l on l.project_no = p.project_no and l.reference = a.reference and l.ordinal = a.ordinal
     where a.tenant_id = ${tenant_id} order by a.adjustment_id`;
+}
+
+/** The rows whose events are queued to be written anew. */
+export async function correctedOf(sql: Tx, { tenant_id }: { tenant_id: string }) {
+  const rows = await sql<{ reference: string; event: string }[]>`
+    select distinct c.reference collate "C" as reference, l.event::text
+    from event_corrections c
+    join projects p using (tenant_id, project_id)
+    join ledger l on l.project_no = p.project_no and l.reference = c.reference and l.ordinal = c.ordinal
+    where c.tenant_id = ${tenant_id} order by 1, 2`;
+  return [...rows];
 }
 
 /** Sums over all players of a tenant, which a merge does not change. */

@@ -10,6 +10,7 @@ import {
   adjustmentsOf,
   AT,
   changesOf,
+  correctedOf,
   deposit,
   depositedBy,
   foldAll,
@@ -18,6 +19,7 @@ import {
   ledgerOf,
   placed,
   restaterOn,
+  reversed,
   settled,
   totalsOf,
 } from './restate-fixture.ts';
@@ -114,6 +116,78 @@ describe('restated amounts', () => {
     await restate();
     expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 400n, pending: 0n });
     expect(await adjustmentsOf(sql, project)).toMatchObject([{ base_amount: 100n }, { base_amount: 100n }]);
+  });
+});
+
+describe('a deposit with reversals', () => {
+  it('is restated by what is left of it, with the counted amounts of its reversals', async () => {
+    await foldAll(fixture, project, [
+      deposit('a', 'part', 105, 'SEK'),
+      // Of another player and at a time with another rate: it takes back at the rate of the deposit.
+      reversed('b', 'part', 50, 'SEK', AT + 2 * HOUR_MS),
+      deposit('a', 'whole', 1_000, 'SEK'),
+      reversed('a', 'whole', 1_000, 'SEK'),
+    ]);
+    // Of what was reversed to 0 nothing waits for a rate.
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 0n, pending: 1n });
+    await insertRate(sql, project, 'SEK/EUR', '0.7', AT + HOUR_MS);
+    await restate();
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 0n, pending: 1n });
+    await insertRate(sql, project, 'SEK/EUR', '0.1', AT - HOUR_MS);
+    await restate();
+    // 55 × 0.1 is a tie.
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 6n, pending: 0n });
+    await sql`delete from event_corrections where tenant_id = ${project.tenant_id}`;
+    await sql`update fx_rates set rate = 0.3 where tenant_id = ${project.tenant_id} and rate = 0.1`;
+    await restate();
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 16n, pending: 0n });
+    expect(await totalsOf(sql, project, 'b')).toMatchObject({ deposited: 0n, pending: 0n });
+    // The reversal of the other time keeps its base amount, and takes back another.
+    expect(await correctedOf(sql, project)).toEqual([
+      { reference: 'part', event: 'deposit_confirmed' },
+      { reference: 'part', event: 'deposit_reversed' },
+      { reference: 'whole', event: 'deposit_confirmed' },
+      { reference: 'whole', event: 'deposit_reversed' },
+    ]);
+    await sql`delete from fx_rates where tenant_id = ${project.tenant_id} and rate = 0.3`;
+    await restate();
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 0n, pending: 1n });
+  });
+});
+
+describe('the bonus parts of a bet', () => {
+  it('are restated with the amounts that they are parts of, and kept in adjustments', async () => {
+    const [stake, payout] = [placed('a', 'b', 1_000, 'SEK'), settled('a', 'b', 1_000, 3_000, 'SEK')];
+    Object.assign(stake.properties ?? {}, { bonus_stake: 333 });
+    Object.assign(payout.properties ?? {}, { bonus_stake: 1_000, bonus_payout: 500 });
+    await foldAll(fixture, project, [stake, payout]);
+    const totals = () => totalsOf(sql, project, 'a');
+    expect(await totals()).toMatchObject({ wagered: 0n, bonus_wagered: 0n, bonus_won: 0n, pending: 2n });
+    await insertRate(sql, project, 'SEK/EUR', '0.1', AT);
+    await restate();
+    const by_a_tenth = { wagered: 100n, won: 300n, bonus_wagered: 33n, bonus_won: 50n, pending: 0n };
+    expect(await totals()).toMatchObject(by_a_tenth);
+    await sql`update fx_rates set rate = 0.9 where tenant_id = ${project.tenant_id}`;
+    await restate();
+    expect(await totals()).toMatchObject({
+      wagered: 900n,
+      won: 2_700n,
+      bonus_wagered: 300n,
+      bonus_won: 450n,
+    });
+    const adjusted = await sql`
+      select base_amount, base_payout, base_bonus_stake, base_bonus_payout from ledger_adjustments
+      where tenant_id = ${project.tenant_id} order by adjustment_id`;
+    expect(adjusted).toHaveLength(2);
+    expect([...adjusted]).toEqual(
+      expect.arrayContaining([
+        { base_amount: 100n, base_payout: null, base_bonus_stake: 33n, base_bonus_payout: null },
+        { base_amount: 100n, base_payout: 300n, base_bonus_stake: 100n, base_bonus_payout: 50n },
+      ]),
+    );
+    await sql`delete from fx_rates where tenant_id = ${project.tenant_id}`;
+    await restate();
+    expect(await totals()).toMatchObject({ wagered: 0n, bonus_wagered: 0n, bonus_won: 0n, pending: 2n });
   });
 });
 

@@ -22,10 +22,19 @@ export const KINDS: readonly Happening['kind'][] = [
 ];
 /** Number of ids of transactions and of bets. Those of the last id have a currency without a rate. */
 export const REFERENCES = 4;
+/** Number of values of `name`: with the upper half come movements. */
+export const NAMES = 10;
 export const START_MS = Date.UTC(2026, 0, 15);
 
-const SPORT = ['sport_bet_placed', 'sport_bet_settled', 'sport_cashout', 'sport_bet_voided'];
-const CASINO = ['bet_placed', 'bet_settled', 'bet_won'];
+const SPORT = [
+  'sport_bet_placed',
+  'sport_bet_settled',
+  'sport_cashout',
+  'sport_bet_voided',
+  'sport_bet_reopened',
+];
+const TRANSACTION = ['deposit_confirmed', 'deposit_reversed', 'deposit_confirmed', 'balance_credited'];
+const CASINO = ['bet_placed', 'bet_settled', 'bet_won', 'bet_voided'];
 const GAME = { game_id: 'g', game_category: 'slots' };
 const MATCH = { sport: 'football', bet_type: 'single', odds: '2', event_ref: 'final' };
 
@@ -38,18 +47,29 @@ export function toSent({ kind, name, reference, moment }: Happening): SentEvent 
   const money = { amount: 10 + reference, currency };
   const id = `ref-${reference}`;
   if (kind === 'deposit') {
-    const properties = { ...money, transaction_id: id, payment_method: 'card' };
-    return { event: 'deposit_confirmed', timestamp, properties };
+    const event = TRANSACTION[name % TRANSACTION.length] ?? '';
+    const ids = { transaction_id: id, payment_method: 'card', reason: 'cashback' };
+    // Reversals at different times correct each other.
+    const reversed = event === 'deposit_reversed' ? { reversal_id: 'r', amount: 6 * moment } : {};
+    return { event, timestamp, properties: { ...ids, ...money, ...reversed } };
   }
+  // The one movement of a bet says another amount than the event without it.
+  const is_movement = name >= NAMES / 2;
+  const ids = { bet_id: id, ...(is_movement && { movement_id: 'm' }) };
+  const more = is_movement ? 1 : 0;
   if (kind === 'casino') {
     const event = CASINO[name % CASINO.length] ?? '';
-    const won = event === 'bet_placed' ? {} : { payout: 7 * reference, outcome: 'won' };
-    return { event, timestamp, properties: { bet_id: id, ...GAME, ...money, ...won } };
+    const staked = { currency, amount: money.amount + more, bonus_stake: reference };
+    const payout = 7 * reference + (event === 'bet_won' ? more : 0);
+    const paid = { payout, bonus_payout: reference, outcome: 'won' };
+    if (event === 'bet_placed') return { event, timestamp, properties: { ...ids, ...GAME, ...staked } };
+    return { event, timestamp, properties: { ...ids, ...GAME, ...staked, ...paid } };
   }
   const event = SPORT[name % SPORT.length] ?? '';
-  const paid = event === 'sport_bet_voided' ? {} : { payout: 5 * reference + moment, currency };
-  const rest = event === 'sport_bet_placed' ? { ...money, ...MATCH } : paid;
-  return { event, timestamp, properties: { bet_id: id, ...rest } };
+  const paid = event === 'sport_bet_settled' || event === 'sport_cashout';
+  const payout = 5 * reference + (is_movement && event === 'sport_cashout' ? more : moment);
+  const rest = event === 'sport_bet_placed' ? { ...money, ...MATCH } : paid ? { payout, currency } : {};
+  return { event, timestamp, properties: { ...ids, ...rest } };
 }
 
 /** Pseudo-random numbers from a seed (mulberry32). */

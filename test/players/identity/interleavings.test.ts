@@ -17,7 +17,7 @@ import { newId } from '../../../src/platform/ids.ts';
 import { folded, startTestService, type TestService } from '../../engines/service.ts';
 import type { SentEvent } from '../../oracle/oracle.ts';
 import { runs } from '../../engines/effort.ts';
-import { Dice, KINDS, REFERENCES, toSent } from './few-ids.ts';
+import { Dice, KINDS, NAMES, REFERENCES, toSent } from './few-ids.ts';
 import { eventOf } from './model-run.ts';
 import { Operator, type Sent } from './operator.ts';
 import { complaintsOf, type Outcome, type OutcomePlayer, type Sums } from './outcome.ts';
@@ -201,7 +201,7 @@ function drawEvent(run: Run): SentEvent {
   const ids = known === undefined ? { anonymous_id: `device-${dice.roll(DEVICES)}` } : { player_id: known };
   const what = {
     kind: dice.pick(KINDS),
-    name: dice.roll(4),
+    name: dice.roll(NAMES),
     reference: dice.roll(REFERENCES),
     moment: dice.roll(3),
   };
@@ -233,7 +233,7 @@ async function outcomeOf(
     select player_id, into_player_id from player_merges where tenant_id = ${tenant_id}`;
   const ledger = await sql<LedgerValues[]>`
     select player_id, ingestion_id, event_index, event, reference, epoch_ms(occurred_at) as at_ms, currency,
-      amount::text as amount, payout::text as payout
+      movement_id, reason, amount::text, payout::text, bonus_stake::text, bonus_payout::text
     from ledger join projects using (project_no) where tenant_id = ${tenant_id}`;
   return {
     players: new Map(players.map((player) => [player.player_id, player])),
@@ -255,17 +255,23 @@ interface LedgerValues {
   reference: string;
   at_ms: bigint;
   currency: string | null;
+  movement_id: string | null;
+  reason: string | null;
   amount: string | null;
   payout: string | null;
+  bonus_stake: string | null;
+  bonus_payout: string | null;
 }
 
-function toEvent({ player_id, at_ms, amount, payout, ...row }: LedgerValues) {
+function toEvent({ player_id, at_ms, amount, payout, bonus_stake, bonus_payout, ...row }: LedgerValues) {
   const money = (text: string | null) => (text === null ? null : BigInt(text));
   const event = eventOf({
     ...row,
     occurred_at_ms: Number(at_ms),
     amount: money(amount),
     payout: money(payout),
+    bonus_stake: money(bonus_stake),
+    bonus_payout: money(bonus_payout),
   });
   return { player_id, event };
 }

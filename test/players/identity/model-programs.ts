@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { KINDS, REFERENCES } from './few-ids.ts';
+import { KINDS, NAMES, REFERENCES } from './few-ids.ts';
 import { complaintsOnTheWay, DEVICES, outcomeOf, type ModelCall, type Program } from './model-run.ts';
 import { complaintsOf } from './outcome.ts';
 import type { World } from './world.ts';
@@ -21,7 +21,7 @@ export const program: fc.Arbitrary<Program> = fc.record({
       // Half of the events name a player_id, where one is known.
       who: fc.nat(2 * DEVICES - 1),
       kind: fc.constantFrom(...KINDS),
-      name: fc.nat(3),
+      name: fc.nat(NAMES - 1),
       reference: fc.nat(REFERENCES - 1),
       moment: fc.nat(2),
       partition: fc.nat(1),

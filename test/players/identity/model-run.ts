@@ -157,15 +157,33 @@ function keyOf({ ingestion_id, event_index }: { ingestion_id: string; event_inde
 }
 
 /** The money event that a ledger row records. */
-export function eventOf(
-  row: Pick<LedgerRow, 'event' | 'reference' | 'occurred_at_ms' | 'amount' | 'payout' | 'currency'>,
-): SentEvent {
-  const { event, reference, occurred_at_ms, amount, payout, currency } = row;
+export function eventOf({
+  event,
+  reference,
+  occurred_at_ms,
+  movement_id,
+  ...money
+}: Pick<
+  LedgerRow,
+  | 'event'
+  | 'reference'
+  | 'occurred_at_ms'
+  | 'movement_id'
+  | 'amount'
+  | 'payout'
+  | 'bonus_stake'
+  | 'bonus_payout'
+  | 'currency'
+  | 'reason'
+>): SentEvent {
   const properties: Record<string, unknown> = {};
   properties[betKindOf(event) === undefined ? 'transaction_id' : 'bet_id'] = reference;
-  if (amount !== null) properties['amount'] = String(amount);
-  if (payout !== null) properties['payout'] = String(payout);
-  if (currency !== null) properties['currency'] = currency;
+  if (movement_id !== null)
+    properties[event.endsWith('_reversed') ? 'reversal_id' : 'movement_id'] = movement_id;
+  for (const name of ['amount', 'payout', 'bonus_stake', 'bonus_payout', 'currency', 'reason'] as const) {
+    const value = money[name];
+    if (value !== null) properties[name] = String(value);
+  }
   return { event, timestamp: new Date(occurred_at_ms).toISOString(), properties };
 }
 
