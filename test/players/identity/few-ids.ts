@@ -59,7 +59,8 @@ export function toSent({ kind, name, reference, moment }: Happening): SentEvent 
   const more = is_movement ? 1 : 0;
   if (kind === 'casino') {
     const event = CASINO[name % CASINO.length] ?? '';
-    const staked = { currency, amount: money.amount + more, bonus_stake: reference };
+    const amount = money.amount + (event === 'bet_placed' ? more : 0);
+    const staked = { currency, amount, bonus_stake: reference };
     const payout = 7 * reference + (event === 'bet_won' ? more : 0);
     const paid = { payout, bonus_payout: reference, outcome: 'won' };
     if (event === 'bet_placed') return { event, timestamp, properties: { ...ids, ...GAME, ...staked } };

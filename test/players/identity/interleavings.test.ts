@@ -11,6 +11,7 @@ import type { Emission } from '../../../src/ledger/fold/snapshot.ts';
 import { ThresholdCache } from '../../../src/ledger/tier-thresholds/threshold-cache.ts';
 import { foldBatch, type FoldContext } from '../../../src/ledger/fold/fold-batch.ts';
 import type { MoneyEvent } from '../../../src/ledger/money/ledger.ts';
+import { SUMS } from '../../../src/ledger/money/totals.ts';
 import type { LogBatch, LogRecord } from '../../../src/platform/event-log/port.ts';
 import { TOPICS } from '../../../src/platform/event-log/topics.ts';
 import { newId } from '../../../src/platform/ids.ts';
@@ -224,9 +225,7 @@ async function outcomeOf(
     select player_id, external_id, anonymous_ids, self_excluded, deleted_at is not null as deleted
     from players where tenant_id = ${tenant_id}`;
   const totals = await sql<(Sums & { player_id: string })[]>`
-    select player_id, total_deposited, total_withdrawn, total_wagered, total_won, bet_count, session_count,
-      pending_conversions
-    from player_totals where tenant_id = ${tenant_id}`;
+    select player_id, ${sql(SUMS)} from player_totals where tenant_id = ${tenant_id}`;
   const identities = await sql<{ anonymous_id: string; player_id: string }[]>`
     select anonymous_id, player_id from player_identities where tenant_id = ${tenant_id}`;
   const merges = await sql<{ player_id: string; into_player_id: string }[]>`
