@@ -42,12 +42,7 @@ it(
           for (const [i, sender] of senders.entries()) {
             if (i % 3 === part) await door.identify(sender, oracle, i);
           }
-          // Between the parts, some senders turn out to be one player: a number with an external_id and the next one without.
-          for (let i = MERGED_FROM; part === 1 && i < PLAYERS - 3; i += MERGED_EVERY) {
-            if (i === MERGED_FROM) await folded(service.platform);
-            const [one, other] = [senders[i] as Sender, senders[i + 3] as Sender];
-            await door.merge([one, i], other, oracle);
-          }
+          if (part === 1) await mergeSome(door, senders, oracle);
           const events = toEvents(every, senders, sent);
           await door.send(events);
           for (const event of events) {
@@ -84,6 +79,15 @@ it(
   },
   TIMEOUT_MS,
 );
+
+/** Makes some senders one player: one with an external_id and a later one without, once all their events are folded. */
+async function mergeSome(door: FrontDoor, senders: readonly Sender[], oracle: Oracle): Promise<void> {
+  await folded(service.platform);
+  for (let i = MERGED_FROM; i < PLAYERS - 3; i += MERGED_EVERY) {
+    const [one, other] = [senders[i] as Sender, senders[i + 3] as Sender];
+    await door.merge([one, i], other, oracle);
+  }
+}
 
 /** The players of a new tenant after the steps. */
 async function totalsAfter(
