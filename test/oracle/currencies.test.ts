@@ -242,16 +242,22 @@ async function readCounted({ tenant_id }: TestTenant): Promise<Map<string, Money
     from events final where tenant_id = {tenant_id:UUID} group by player_id`,
     { tenant_id },
   );
-  return new Map(rows.map(({ player_id, ...totals }) => [player_id, totals]));
+  return thatCount(rows);
 }
 
-/** The totals of the players that have events. */
+/** The totals of the players. */
 async function readTotals({ tenant_id }: TestTenant): Promise<Map<string, MoneyTotals>> {
   const rows = await service.platform.postgres.service<(MoneyTotals & { player_id: string })[]>`
     select player_id, total_deposited::text, total_withdrawn::text, total_wagered::text, total_won::text,
       total_bonus_wagered::text, total_bonus_won::text, total_credited::text, total_debited::text
-    from player_totals where tenant_id = ${tenant_id} and last_seen_at > '-infinity'`;
-  return new Map(rows.map(({ player_id, ...totals }) => [player_id, totals]));
+    from player_totals where tenant_id = ${tenant_id}`;
+  return thatCount(rows);
+}
+
+/** By player, without players of whom nothing counts: not every player has events. */
+function thatCount(rows: readonly (MoneyTotals & { player_id: string })[]): Map<string, MoneyTotals> {
+  const all = rows.map(({ player_id, ...totals }) => [player_id, totals as MoneyTotals] as const);
+  return new Map(all.filter(([, totals]) => Object.values(totals).some((total) => total !== '0')));
 }
 
 async function countAdjustments({ tenant_id }: TestTenant): Promise<number> {
