@@ -6,14 +6,15 @@ import type { Tx } from '../../platform/postgres/port.ts';
 /**
  * The columns of a {@link LedgerRow}, for a query in which `l` is the ledger and {@link JOIN_SURVIVOR} is joined to it.
  * Read with `.values()` and {@link toLedgerRow}: there are thousands of rows, and objects by column name cost twice as
- * much. The time of a rate is read as a number, because the driver misreads times before the year 50.
+ * much. The time of a rate is read as a number, because the driver misreads times before the year 50, and scales as texts,
+ * because it returns no other arrays as such.
  */
 export const LEDGER_COLUMNS = `l.reference, l.ordinal, l.event,
   coalesce(m.into_player_id, l.player_id), l.occurred_at, l.currency, l.amount, l.payout, l.base_amount, l.base_payout,
   l.rate::text, epoch_ms(l.rate_ts), l.rate_is_inverse, l.ingestion_id, l.event_index, l.log_partition, l.log_offset,
   l.movement_id, l.reason, l.bonus_stake, l.bonus_payout, l.base_bonus_stake, l.base_bonus_payout, l.detail_hash,
   case when l.rate is not null and l.event in ('deposit_confirmed', 'withdrawal_confirmed')
-    then (select array[a.scale, b.scale]::integer[] from currencies a join tenants o using (tenant_id)
+    then (select array[a.scale, b.scale]::text[] from currencies a join tenants o using (tenant_id)
       join currencies b on b.tenant_id = o.tenant_id and b.code = o.base_currency
       where a.tenant_id = p.tenant_id and a.code = l.currency) end`;
 
@@ -54,7 +55,7 @@ export type LedgerValues = [
   bigint | null,
   bigint | null,
   bigint | null,
-  [from_scale: number, to_scale: number] | null,
+  [from_scale: string, to_scale: string] | null,
 ];
 
 /** The row of a project, from the values of {@link LEDGER_COLUMNS}. */
@@ -82,7 +83,7 @@ export function toLedgerRow({ tenant_id, project_id }: ProjectRef, v: LedgerValu
     base_bonus_stake: v[21],
     base_bonus_payout: v[22],
     detail_hash: v[23],
-    scales: v[24] === null ? null : { from_scale: v[24][0], to_scale: v[24][1] },
+    scales: v[24] === null ? null : { from_scale: Number(v[24][0]), to_scale: Number(v[24][1]) },
     rate:
       rate === null || rate_ts_ms === null || is_inverse === null
         ? null
