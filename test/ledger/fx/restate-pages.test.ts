@@ -137,6 +137,10 @@ describe('a deposit with reversals', () => {
     await restate();
     // 55 × 0.1 is a tie.
     expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 6n, pending: 0n });
+    // The fold reads the converted deposit, and converts what is left of it anew: 85 × 0.1 is a tie, too.
+    await foldAll(fixture, project, [reversed('b', 'part', 20, 'SEK', AT + 3 * HOUR_MS)]);
+    expect(await totalsOf(sql, project, 'a')).toMatchObject({ deposited: 8n, pending: 0n });
+    await foldAll(fixture, project, [reversed('b', 'part', 50, 'SEK', AT + 4 * HOUR_MS)]);
     await sql`delete from event_corrections where tenant_id = ${project.tenant_id}`;
     await sql`update fx_rates set rate = 0.3 where tenant_id = ${project.tenant_id} and rate = 0.1`;
     await restate();
