@@ -62,9 +62,12 @@ export function toSent({ kind, name, reference, moment }: Happening): SentEvent 
     const amount = money.amount + (event === 'bet_placed' ? more : 0);
     const staked = { currency, amount, bonus_stake: reference };
     const payout = 7 * reference + (event === 'bet_won' ? more : 0);
-    const paid = { payout, bonus_payout: reference, outcome: 'won' };
-    if (event === 'bet_placed') return { event, timestamp, properties: { ...ids, ...GAME, ...staked } };
-    return { event, timestamp, properties: { ...ids, ...GAME, ...staked, ...paid } };
+    const paid = { currency, payout, bonus_payout: reference, outcome: 'won' };
+    const said = {
+      ...((event === 'bet_placed' || event === 'bet_settled') && staked),
+      ...((event === 'bet_won' || event === 'bet_settled') && paid),
+    };
+    return { event, timestamp, properties: { ...ids, ...GAME, ...said } };
   }
   const event = SPORT[name % SPORT.length] ?? '';
   const paid = event === 'sport_bet_settled' || event === 'sport_cashout';
