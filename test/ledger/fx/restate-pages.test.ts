@@ -418,6 +418,8 @@ describe('nothing is restated for', () => {
         deposited: 100n,
         wagered: 20n,
         won: 50n,
+        bonus_wagered: 0n,
+        bonus_won: 0n,
         bets: 1n,
         pending: 0n,
       });
