@@ -256,7 +256,7 @@ async function readTotals({ tenant_id }: TestTenant): Promise<Map<string, MoneyT
 
 /** By player, without players of whom nothing counts: not every player has events. */
 function thatCount(rows: readonly (MoneyTotals & { player_id: string })[]): Map<string, MoneyTotals> {
-  const all = rows.map(({ player_id, ...totals }) => [player_id, totals as MoneyTotals] as const);
+  const all = rows.map(({ player_id, ...totals }) => [player_id, totals] as const);
   return new Map(all.filter(([, totals]) => Object.values(totals).some((total) => total !== '0')));
 }
 
