@@ -188,8 +188,8 @@ async function reportsOf(tx: Tx, project: ProjectRef, bets: readonly NamedBet[])
   return bets.flatMap(({ kind, bet_id, categories }): BetReport[] => {
     const rows = (ledger.get(referenceKey(project.project_id, bet_id)) ?? []).filter(isOf(kind));
     const bet = rows.length === 0 ? undefined : ledgerBet(kind, rows);
-    // An open sport bet counts nothing yet.
-    if (bet === undefined || (kind === 'sport' && bet.state === 'placed')) return [];
+    // A sport bet that was only placed counts nothing yet; one that was reopened has lost what it counted.
+    if (bet === undefined || rows.every(({ event }) => event === 'sport_bet_placed')) return [];
     const { counted_event, ...state } = bet;
     return [
       {

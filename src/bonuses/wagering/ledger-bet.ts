@@ -11,27 +11,38 @@ export interface LedgerBet extends Omit<WageredBet, 'game_category'> {
 }
 
 /**
- * What the ledger's rows of one bet say about its wagering, in any order of the rows; undefined while its stake is not known.
- * The stake is that of the placement, else that of the settlement. A sport bet counts from its first settlement on: a
- * correction of the outcome does not move it.
+ * What the ledger's rows of one bet say about its wagering, in any order of the rows; undefined while it has no stake. The
+ * stake is what the totals count: the sum of the movements that were not voided (`feeds.md` 2 and 5). It is in the
+ * currency of the first of them: movements in another currency, which no wallet has, count nothing here. A bet of which
+ * every stake was voided is voided. A sport bet counts from its first settlement on: a correction of the outcome does not
+ * move it, and a live cash-out, of a part or of the whole, makes it count nothing.
  */
 export function ledgerBet(kind: BetKind, rows: readonly LedgerRow[]): LedgerBet | undefined {
-  const placed = rows.find(
-    ({ event, amount }) => (event === 'bet_placed' || event === 'sport_bet_placed') && amount !== null,
+  const effect = betEffect(kind, rows);
+  const live = effect.stakes.filter(isStaked);
+  const [staked] =
+    live.length > 0 ? live : rows.filter(isStaked).sort((a, b) => a.occurred_at_ms - b.occurred_at_ms);
+  if (staked === undefined) return undefined;
+  const settlements = rows.filter(({ event }) => event === 'sport_bet_settled');
+  const counted_at_ms = settlements.reduce(
+    (first, { occurred_at_ms }) => Math.min(first, occurred_at_ms),
+    Infinity,
   );
-  const settled = rows
-    .filter(({ event }) => event === 'bet_settled' || event === 'sport_bet_settled')
-    .sort((a, b) => a.occurrence - b.occurrence);
-  const staked = placed ?? settled.findLast(({ amount }) => amount !== null);
-  if (staked === undefined || staked.amount === null || staked.currency === null) return undefined;
-  const counted = kind === 'casino' ? staked : (settled[0] ?? staked);
+  const has_cash_out = [...effect.counts.keys()].some(({ event }) => event === 'sport_cashout');
   return {
     kind,
     player_id: staked.player_id,
-    state: betEffect(kind, rows).status,
-    stake: staked.amount,
+    state: live.length === 0 ? 'voided' : has_cash_out ? 'cashed_out' : effect.status,
+    stake: live.reduce(
+      (sum, { amount, currency }) => (currency === staked.currency ? sum + amount : sum),
+      0n,
+    ),
     currency: staked.currency,
-    occurred_at_ms: counted.occurred_at_ms,
+    occurred_at_ms: settlements.length > 0 ? counted_at_ms : staked.occurred_at_ms,
     counted_event: staked.event,
   };
+}
+
+function isStaked(row: LedgerRow): row is LedgerRow & { amount: bigint; currency: string } {
+  return row.amount !== null && row.currency !== null;
 }

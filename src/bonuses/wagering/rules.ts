@@ -11,7 +11,7 @@ export const MAX_STAKE = 10n ** 30n;
 export interface WageredBet {
   kind: BetKind;
   state: BetStatus;
-  /** In the smallest unit of the bet's currency. */
+  /** In the smallest unit of the bet's currency: all that was staked on it, with doubles and splits. */
   stake: bigint;
   currency: string;
   game_category: string | null;

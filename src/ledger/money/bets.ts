@@ -40,6 +40,8 @@ export interface ReferenceEffect {
 
 export interface BetEffect extends ReferenceEffect {
   status: BetStatus;
+  /** The rows whose amounts are the stake that counts, by event time, then by movement_id. */
+  stakes: readonly LedgerRow[];
 }
 
 /** What counts of one bet. A row may be both a stake and a payout. */
@@ -89,6 +91,7 @@ function casinoEffect(rows: readonly LedgerRow[]): BetEffect {
     payouts.length > 0 ? 'settled' : stakes.length > 0 || placed.length === 0 ? 'placed' : 'voided';
   return {
     status,
+    stakes: stakes.length > 1 ? stakes.toSorted((a, b) => (isBefore(a, b) ? -1 : 1)) : stakes,
     deltas: deltasOf({ stakes, payouts }, is_counted),
     counts: countsOf({ stakes, payouts }),
     not_counted: notCounted(rows, { stakes, payouts }, (row) =>
@@ -114,6 +117,7 @@ function sportEffect(rows: readonly LedgerRow[]): BetEffect {
   const payouts = [...listOf(outcome?.event === 'sport_bet_reopened' ? undefined : outcome), ...cashed_out];
   return {
     status: sportStatus(outcome, cashed_out.length > 0),
+    stakes,
     deltas: deltasOf({ stakes, payouts }, stakes.length > 0 || payouts.length > 0),
     counts: countsOf({ stakes, payouts }),
     not_counted: notCounted(rows, { stakes, payouts }, (row) =>
@@ -153,7 +157,7 @@ function nothingOf(
   const not_counted = notCounted(rows, { stakes: [], payouts: [] }, (row) =>
     twins.has(row) ? 'twin' : reason,
   );
-  return { status, deltas: [], counts: new Map(), not_counted };
+  return { status, stakes: [], deltas: [], counts: new Map(), not_counted };
 }
 
 function hasMovement(rows: readonly LedgerRow[], event: MoneyEvent): boolean {

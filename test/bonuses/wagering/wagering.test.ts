@@ -98,6 +98,25 @@ describe('events of bets', () => {
     expect(row?.['sum']).toBe('3330');
   });
 
+  it('of movements count together, until a void or a reopened bet takes them back', async () => {
+    const { id, player_id } = await active();
+    const bet_id = randomUUID();
+    await on.client.event(player_id, 'bet_placed', { ...casino(300, 'slots', bet_id), movement_id: 'a' });
+    await on.client.event(player_id, 'bet_placed', { ...casino(200, 'slots', bet_id), movement_id: 'b' });
+    await on.reached(id, progressIs(500));
+    await on.client.event(player_id, 'bet_voided', { bet_id, movement_id: 'a' });
+    await on.reached(id, progressIs(200));
+    const ticket = randomUUID();
+    const settlement = { bet_id: ticket, payout: 0, currency: 'EUR' };
+    await on.client.event(player_id, 'sport_bet_placed', sport(ticket, 1_000));
+    await on.client.event(player_id, 'sport_bet_settled', settlement);
+    await on.reached(id, progressIs(300));
+    await on.client.event(player_id, 'sport_bet_reopened', { bet_id: ticket });
+    await on.reached(id, progressIs(200));
+    await on.client.event(player_id, 'bet_voided', { bet_id });
+    await on.reached(id, progressIs(0));
+  });
+
   it('that came before a credit with an earlier time count, also those before the grant', async () => {
     const on = grantsFixture(service, await service.newTenant());
     const player_id = await on.player();
