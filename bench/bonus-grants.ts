@@ -141,6 +141,7 @@ function ownPartOf({ platform, tenant_id, project_id }: TestService, template_id
     granted_by_id: null,
     granted_by_user: 'bench',
     deposit_amount: null,
+    deposit_transaction_id: null,
     amount_override: null,
     currency_override: null,
     qualifying_product: null,

@@ -224,6 +224,11 @@ export function createMetrics() {
       labelNames: ['work'],
       registers,
     }),
+    bonusDepositsReversed: new Counter({
+      name: 'bonus_deposits_reversed_total',
+      help: 'Live bonuses that were marked for review because their deposit was reversed to 0',
+      registers,
+    }),
     wageringRefused: new Counter({
       name: 'bonus_wagering_bets_refused_total',
       help: 'Bets that could not be counted for bonuses, because of their data, and were omitted',

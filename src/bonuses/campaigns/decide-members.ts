@@ -8,7 +8,7 @@ import { Pricer, type IssueTerms, type MemberFacts } from './terms-of-issue.ts';
 
 /** What members are to get, or why nothing. */
 export type Decision =
-  | { kind: 'grant'; player_ids: readonly string[]; worth: Worth }
+  | { kind: 'grant'; player_ids: readonly string[]; worth: Worth; deposit_transaction_id: string | null }
   | { kind: 'skip'; player_ids: readonly string[]; code: string };
 
 /**
@@ -63,5 +63,6 @@ async function decide(
   const candidate = { player, counts, is_member: () => is_member };
   const admitted = await admit(issue, candidate, () => pricer.worth(facts));
   if (admitted.code !== null) return { kind: 'skip', player_ids, code: admitted.code };
-  return { kind: 'grant', player_ids, worth: admitted.worth };
+  const { deposit_transaction_id = null } = facts;
+  return { kind: 'grant', player_ids, worth: admitted.worth, deposit_transaction_id };
 }

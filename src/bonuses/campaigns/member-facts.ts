@@ -2,7 +2,9 @@ import { waitUntilInClickHouse } from '../../analytics/caught-up.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { lossOf } from '../grants/loss.ts';
 import type { IssueTerms, MemberFacts } from './terms-of-issue.ts';
-import { selectFormerIds, selectLastDeposits } from './member-queries.ts';
+import { leftOfReversed } from '../grants/deposits.ts';
+import { referenceKey } from '../../ledger/fold/fold-event.ts';
+import { selectFormerIds, selectDeposits } from './member-queries.ts';
 
 /** The parts of the platform that issuing uses. */
 export type FactsDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'clock'>;
@@ -63,23 +65,40 @@ async function lossesOf(
   return facts;
 }
 
-/** The last deposits of the 24 hours before the issue, however much later a member is decided about. */
+/** Deposits of one id of a player that are looked at, the latest first: those behind as many reversed ones are not found. */
+const DEPOSITS_OF_ONE = 50;
+
+/**
+ * The last deposits of the 24 hours before the issue, however much later a member is decided about: what is left of them,
+ * without those that were reversed to 0.
+ */
 async function depositsOf(
   { postgres, clickhouse, clock }: FactsDeps,
   { campaign, rates }: IssueTerms,
   player_ids: readonly string[],
 ): Promise<Map<string, MemberFacts>> {
+  const { tenant_id, project_id } = campaign;
   const former = await selectFormerIds(postgres.service, campaign, player_ids);
   const owner = new Map(former.map(({ player_id, into_player_id }) => [player_id, into_player_id]));
   const ids = [...player_ids, ...owner.keys()];
   const { currency } = rates;
   const until_ms = campaign.issued_at?.getTime() ?? clock.now_ms();
-  const window = { from_ms: until_ms - DAY_MS, until_ms };
-  const found = await selectLastDeposits(clickhouse, campaign, { player_ids: ids, currency, ...window });
+  const window = { from_ms: until_ms - DAY_MS, until_ms, most: DEPOSITS_OF_ONE };
+  const deposits = await selectDeposits(clickhouse, campaign, { player_ids: ids, currency, ...window });
+  const left = await leftOfReversed(
+    postgres.service,
+    deposits.map(({ transaction_id: reference }) => ({ tenant_id, project_id, reference })),
+  );
   const last = new Map<string, MemberFacts>(player_ids.map((player_id) => [player_id, {}]));
   // The latest of a player's ids is set last.
-  for (const { player_id, amount } of [...found].sort((a, b) => Number(a.at_ms) - Number(b.at_ms))) {
-    if (/^\d+$/.test(amount)) last.set(owner.get(player_id) ?? player_id, { deposit_amount: BigInt(amount) });
+  for (const { player_id, amount, transaction_id } of deposits.toSorted(
+    (a, b) => Number(a.at_ms) - Number(b.at_ms),
+  )) {
+    if (!/^\d+$/.test(amount)) continue;
+    const deposit_amount = left.get(referenceKey(project_id, transaction_id)) ?? BigInt(amount);
+    if (deposit_amount === 0n) continue;
+    const facts = { deposit_amount, deposit_transaction_id: transaction_id };
+    last.set(owner.get(player_id) ?? player_id, facts);
   }
   return last;
 }

@@ -71,17 +71,28 @@ export async function selectFormerIds(
       and m.project_id = ${project_id}`;
 }
 
-/** The last confirmed deposit in `currency` in [from_ms, until_ms], by the id that its event has; digits, smallest unit. */
-export async function selectLastDeposits(
+/** A confirmed deposit. */
+export interface FoundDeposit {
+  /** The id that its event has. */
+  player_id: string;
+  transaction_id: string;
+  /** Digits, in the smallest unit. */
+  amount: string;
+  at_ms: string;
+}
+
+/** The confirmed deposits in `currency` in [from_ms, until_ms], of each id the `most` latest, the latest first. */
+export async function selectDeposits(
   clickhouse: ClickHouse,
   { tenant_id, project_id }: ProjectRef,
-  of: { player_ids: readonly string[]; currency: string; from_ms: number; until_ms: number },
-): Promise<{ player_id: string; amount: string; at_ms: string }[]> {
-  return clickhouse.query<{ player_id: string; amount: string; at_ms: string }>(
-    `select toString(player_id) as player_id, argMax(amount, (occurred_at, ingestion_id, event_index)) as amount,
-      toString(toUnixTimestamp64Milli(max(occurred_at))) as at_ms
+  of: { player_ids: readonly string[]; currency: string; from_ms: number; until_ms: number; most: number },
+): Promise<FoundDeposit[]> {
+  return clickhouse.query<FoundDeposit>(
+    `select toString(player_id) as player_id, transaction_id, amount,
+      toString(toUnixTimestamp64Milli(occurred_at)) as at_ms
     from (
       select player_id, occurred_at, ingestion_id, event_index, JSONExtractString(properties, 'currency') as currency,
+        JSONExtractString(properties, 'transaction_id') as transaction_id,
         replaceAll(JSONExtractRaw(properties, 'amount'), '"', '') as amount
       from events_by_player
       where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID}
@@ -92,7 +103,8 @@ export async function selectLastDeposits(
       limit 1 by ingestion_id, event_index
     )
     where currency = {currency:String}
-    group by player_id`,
+    order by occurred_at desc, ingestion_id desc, event_index desc
+    limit {most:UInt32} by player_id`,
     { tenant_id, project_id, ...of },
   );
 }

@@ -73,7 +73,7 @@ export async function releaseMembers(
   const known = await readKnown(tx, campaign, present, promised);
   for (const member of present) {
     const { gate, worth, adapter_slug, group } = promisedTo(promised, member);
-    const { player } = member;
+    const { player, deposit_transaction_id } = member;
     const counts = known.counts.get(player.player_id) ?? NO_GRANTS;
     const is_member = (segment_id: string) => known.members.has(`${segment_id} ${player.player_id}`);
     const admitted = await admit(gate, { player, counts, is_member }, () => worth);
@@ -82,7 +82,15 @@ export async function releaseMembers(
       continue;
     }
     const { warnings } = admitted;
-    const made = grantOf(campaign, gate, { player, counts, worth, adapter_slug, due_at, warnings });
+    const made = grantOf(campaign, gate, {
+      player,
+      counts,
+      worth,
+      adapter_slug,
+      due_at,
+      warnings,
+      deposit_transaction_id,
+    });
     const { grant_id } = made.grant;
     changes.push({ player_ids: [player.player_id], status: 'sent', grant_id });
     const of_group = grants.get(group);
@@ -182,6 +190,7 @@ function grantOf(
     adapter_slug,
     due_at,
     warnings,
+    deposit_transaction_id,
   }: {
     player: GrantPlayer;
     counts: GrantCounts;
@@ -189,6 +198,7 @@ function grantOf(
     adapter_slug: string;
     due_at: Date;
     warnings: readonly LicenceWarning[];
+    deposit_transaction_id: string | null;
   },
 ): ReleasedGrant {
   const grant = newGrantOf({
@@ -205,6 +215,7 @@ function grantOf(
       granted_by_kind: 'campaign',
       granted_by_id: campaign_id,
       granted_by_user: null,
+      deposit_transaction_id,
     },
   });
   return { grant: { ...grant, next_attempt_at: due_at }, event: requestedOf(grant, warnings) };

@@ -122,6 +122,7 @@ export interface ReservedMember {
   member_id: string;
   terms_id: string;
   cost_base: bigint;
+  deposit_transaction_id: string | null;
   /** Null: it was merged into another, or removed. */
   player: GrantPlayer | null;
   is_merged: boolean;
@@ -143,7 +144,7 @@ export async function lockReserved(
 ): Promise<ReservedMember[]> {
   const found = await tx<FoundMember[]>`
     with chosen as materialized (
-      select r.player_id, r.terms_id, r.cost_base from bonus_campaign_rows r
+      select r.player_id, r.terms_id, r.cost_base, r.deposit_transaction_id from bonus_campaign_rows r
       where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
         and r.status = 'reserved' ${only === undefined ? tx`` : tx`and r.player_id = ${only}`}
         ${after === undefined ? tx`` : tx`and r.player_id > ${after}`}
@@ -151,7 +152,7 @@ export async function lockReserved(
       for no key update skip locked),
     -- One by one, in their order, and no further than they are wanted.
     tried as (
-      select c.player_id as member_id, c.terms_id, c.cost_base, p.*,
+      select c.player_id as member_id, c.terms_id, c.cost_base, c.deposit_transaction_id, p.*,
         case when p.player_id is not null
           then pg_try_advisory_xact_lock(hashtextextended('bonus grants ' || ${project_id}::text || ' ' || c.player_id, 0))
           else not exists (select from players k where k.player_id = c.player_id and k.tenant_id = ${tenant_id}
@@ -166,13 +167,16 @@ export async function lockReserved(
         offset 0 for no key update of p skip locked) p on true
       offset 0)
     select * from tried where is_free limit ${limit}`;
-  return found.map(({ member_id, terms_id, cost_base, is_merged, player_id, ...of }) => ({
-    member_id,
-    terms_id,
-    cost_base,
-    is_merged,
-    player: player_id === null ? null : { player_id, ...of },
-  }));
+  return found.map(
+    ({ member_id, terms_id, cost_base, deposit_transaction_id, is_merged, player_id, ...of }) => ({
+      member_id,
+      terms_id,
+      cost_base,
+      deposit_transaction_id,
+      is_merged,
+      player: player_id === null ? null : { player_id, ...of },
+    }),
+  );
 }
 
 /** Up to when the campaign's rate is used, null: nothing was released yet; only who may release changes it. */
@@ -217,6 +221,7 @@ export async function insertReleased(tx: Tx, released: readonly ReleasedGrant[])
         player_external_id: 'text',
         order_body: 'text',
         deposit_amount: 'numeric',
+        deposit_transaction_id: 'text',
         bonus_amount: 'numeric',
         bonus_amount_base: 'bigint',
         wagering_required: 'numeric',
@@ -227,12 +232,12 @@ export async function insertReleased(tx: Tx, released: readonly ReleasedGrant[])
     grants as (
       insert into bonus_grants (tenant_id, project_id, grant_id, template_id, template_version, player_id, campaign_id,
         granted_by_kind, granted_by_id, granted_by_user, terms, exclusion_group, slot, status, outcome, adapter_slug,
-        player_external_id, order_body, currency, deposit_amount, bonus_amount, bonus_amount_base, fx, base_fx,
-        wagering_required, max_bet, max_win_cap, attempts, calls, first_called_at, next_attempt_at, created_at,
+        player_external_id, order_body, currency, deposit_amount, deposit_transaction_id, bonus_amount, bonus_amount_base, fx,
+        base_fx, wagering_required, max_bet, max_win_cap, attempts, calls, first_called_at, next_attempt_at, created_at,
         expires_at, updated_at, seq)
       select a.tenant_id, a.project_id, a.grant_id, a.template_id, a.template_version, a.player_id, a.campaign_id,
         a.granted_by_kind, a.granted_by_id, a.granted_by_user, a.terms, a.exclusion_group, a.slot, a.status, a.outcome,
-        a.adapter_slug, a.player_external_id, a.order_body, a.currency, a.deposit_amount, a.bonus_amount,
+        a.adapter_slug, a.player_external_id, a.order_body, a.currency, a.deposit_amount, a.deposit_transaction_id, a.bonus_amount,
         a.bonus_amount_base, a.fx, a.base_fx, a.wagering_required, a.max_bet, a.max_win_cap, a.attempts, a.calls,
         a.first_called_at, a.next_attempt_at, a.created_at, a.expires_at, a.created_at, a.seq
       from added a)

@@ -90,9 +90,9 @@ export async function noteShort(
     where campaign_id = ${campaign_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
 }
 
-/** What happens to members' rows. `reserved`: what each of them costs, and was promised; `sent`: its grant. */
+/** What happens to members' rows. `reserved`: what each of them costs, and was promised, for which deposit; `sent`: its grant. */
 export type RowsChange = { player_ids: readonly string[] } & (
-  | { status: 'reserved'; terms_id: string; cost_base: bigint }
+  | { status: 'reserved'; terms_id: string; cost_base: bigint; deposit_transaction_id: string | null }
   | { status: 'sent'; grant_id: string }
   | { status: 'skipped'; code: string }
 );
@@ -112,9 +112,11 @@ export async function updateRows(
     update bonus_campaign_rows r set
       status = d.status, code = d.code, grant_id = d.grant_id, is_open = d.status <> 'skipped',
       terms_id = case when d.status = 'sent' then r.terms_id else d.terms_id end,
+      deposit_transaction_id = case when d.status = 'sent' then r.deposit_transaction_id
+        else d.deposit_transaction_id end,
       cost_base = case when d.status = 'sent' then r.cost_base else coalesce(d.cost_base, 0) end
     from jsonb_to_recordset(${json}::text::jsonb)
-      as d (ids text, status text, code text, grant_id uuid, terms_id uuid, cost_base bigint)
+      as d (ids text, status text, code text, grant_id uuid, terms_id uuid, cost_base bigint, deposit_transaction_id text)
     cross join lateral unnest(d.ids::uuid[]) as m (player_id)
     -- One by one: joined, Postgres might read all pending members of the campaign for each set. A row that another
     -- transaction has changed since is not found where it was.

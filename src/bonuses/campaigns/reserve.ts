@@ -31,7 +31,7 @@ export async function reserveMembers(
       changes.push({ player_ids: one.player_ids, status: 'skipped', code: one.code });
       continue;
     }
-    const { worth, player_ids: ids } = one;
+    const { worth, player_ids: ids, deposit_transaction_id } = one;
     const { bonus_amount_base: cost } = worth;
     const fitting = room.take(cost, ids.length);
     if (fitting < ids.length) {
@@ -46,6 +46,7 @@ export async function reserveMembers(
       status: 'reserved',
       terms_id: kept.terms_id,
       cost_base: cost,
+      deposit_transaction_id,
     });
     cost_base += cost * BigInt(fitting);
     reserved += fitting;

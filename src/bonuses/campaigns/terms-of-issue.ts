@@ -20,6 +20,8 @@ export interface IssueTerms extends CampaignGate {
 /** What is known of members from their events: the last deposit, or what was lost in the window of a cashback. */
 export interface MemberFacts {
   deposit_amount?: bigint;
+  /** Of the last deposit. */
+  deposit_transaction_id?: string;
   loss_base?: bigint;
 }
 

@@ -119,16 +119,25 @@ export async function retryEarly(
 export const readDueGrants = (tx: Tx, most: number): Promise<Backlog> =>
   dueBacklog(tx, { ...GRANTS, waits: () => tx`next_attempt_at is not null` }, most);
 
-/** What the sweep of protected players reads of a grant: of each live one, again and again. */
+/** What the sweep reads of a grant: of each live one, again and again. */
 export type LiveGrant = Pick<
   GrantRow,
-  'tenant_id' | 'project_id' | 'grant_id' | 'player_id' | 'status' | 'is_protection_seen'
+  | 'tenant_id'
+  | 'project_id'
+  | 'grant_id'
+  | 'player_id'
+  | 'status'
+  | 'is_protection_seen'
+  | 'deposit_transaction_id'
+  | 'deposit_reversed_at'
 >;
 
 /** Grants after `after`, in the order of their ids, that have not ended. */
 export async function selectLiveGrants(sql: Tx, after: string, limit: number): Promise<LiveGrant[]> {
   return sql<LiveGrant[]>`
-    select g.tenant_id, g.project_id, g.grant_id, g.player_id, g.status, g.is_protection_seen from bonus_grants g
+    select g.tenant_id, g.project_id, g.grant_id, g.player_id, g.status, g.is_protection_seen,
+      g.deposit_transaction_id, g.deposit_reversed_at
+    from bonus_grants g
     where g.status in ('pending', 'active') and g.grant_id > ${after}
     order by g.grant_id
     limit ${limit}`;

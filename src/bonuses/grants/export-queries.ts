@@ -11,6 +11,7 @@ export const grantsFile: PlayerFile = {
         'campaign_id', g.campaign_id, 'granted_by_kind', g.granted_by_kind, 'terms', g.terms, 'status', g.status,
         'status_reason', g.status_reason, 'cancel_reason', g.cancel_reason, 'adapter_slug', g.adapter_slug,
         'player_external_id', g.player_external_id, 'currency', g.currency, 'deposit_amount', g.deposit_amount::text,
+        'deposit_transaction_id', g.deposit_transaction_id, 'deposit_reversed_at', g.deposit_reversed_at,
         'bonus_amount', g.bonus_amount::text, 'wagering_required', g.wagering_required::text,
         'wagering_progress', g.wagering_progress::text, 'released_amount', g.released_amount::text,
         'created_at', g.created_at, 'activated_at', g.activated_at, 'expires_at', g.expires_at,

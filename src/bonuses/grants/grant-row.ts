@@ -70,6 +70,10 @@ export interface GrantRow extends GrantRef {
   order_body: string;
   currency: string;
   deposit_amount: string | null;
+  /** The deposit for which it was granted, by its transaction_id; null: none, or it is not known. */
+  deposit_transaction_id: string | null;
+  /** When it was found that this deposit is reversed to 0; null: it was not. */
+  deposit_reversed_at: Date | null;
   bonus_amount: string;
   /** In the smallest unit of the tenant's base currency. */
   bonus_amount_base: bigint;
@@ -198,6 +202,8 @@ export function grantJson(row: GrantRow) {
     platform_bonus_id: factsOf(row).platform_bonus_id,
     currency: row.currency,
     deposit_amount: amount(row.deposit_amount),
+    deposit_transaction_id: row.deposit_transaction_id,
+    deposit_reversed_at: row.deposit_reversed_at,
     bonus_amount: amount(row.bonus_amount),
     bonus_amount_base: wireAmount(row.bonus_amount_base),
     fx: row.fx,

@@ -94,7 +94,10 @@ export function requirePlace(template: BonusTemplateRow, counts: GrantCounts): v
 /** What an intent is made of. */
 export interface IntentInput {
   project: ProjectRef;
-  request: Pick<GrantRequest, 'grant_id' | 'granted_by_kind' | 'granted_by_id' | 'granted_by_user'>;
+  request: Pick<
+    GrantRequest,
+    'grant_id' | 'granted_by_kind' | 'granted_by_id' | 'granted_by_user' | 'deposit_transaction_id'
+  >;
   template: BonusTemplateRow;
   player: GrantPlayer;
   worth: Worth;
@@ -148,6 +151,7 @@ export function newGrantOf(input: IntentInput): NewGrant {
     }),
     currency: amounts.currency,
     deposit_amount: digits(amounts.deposit_amount),
+    deposit_transaction_id: request.deposit_transaction_id,
     bonus_amount: String(amounts.bonus_amount),
     bonus_amount_base: worth.bonus_amount_base,
     fx: worth.fx,

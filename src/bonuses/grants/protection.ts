@@ -9,6 +9,7 @@ import { endUnsent } from './conclude.ts';
 import { updateCall, selectLiveGrants } from './call-queries.ts';
 import { PLAYER_EXCLUDED, type GrantRef } from './grant-row.ts';
 import { lockGrant } from './queries.ts';
+import { reviewReversedDeposits } from './deposits.ts';
 import { isLive } from './transition.ts';
 
 /** Grants that one turn looks at. */
@@ -30,14 +31,15 @@ const PACE: SweepPace = {
 /**
  * Looks at the players of all live grants, a page at a time, again and again. When a player was excluded, banned or
  * deleted since, grants that were not sent are cancelled, and grants that may have been sent are resolved and cancelled.
- * Active bonuses are marked for review or cancelled, as the tenant configures.
+ * Active bonuses are marked for review or cancelled, as the tenant configures. Those whose deposit was reversed to 0 are
+ * marked for review.
  */
 export class ProtectionSweep {
-  readonly #deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
+  readonly #deps: Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metrics'>;
   readonly #pace: SweepPace;
   #after = NIL_ID;
 
-  constructor(deps: Pick<Platform, 'postgres' | 'clock' | 'logger'>, pace = PACE) {
+  constructor(deps: Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metrics'>, pace = PACE) {
     this.#deps = deps;
     this.#pace = pace;
   }
@@ -78,6 +80,7 @@ export class ProtectionSweep {
         );
       }
     }
+    await reviewReversedDeposits(this.#deps, page);
   }
 
   async #protect(tx: Tx, seen: GrantRef, { reason }: Protected, is_protected: boolean): Promise<void> {

@@ -10,7 +10,7 @@ import type { GrantFilters } from './schema.ts';
 export function grantColumns(tx: Tx): PendingQuery<Row[]> {
   return tx`g.tenant_id, g.project_id, g.grant_id, g.template_id, g.template_version, g.player_id, g.campaign_id,
     g.granted_by_kind, g.granted_by_id, g.granted_by_user, g.terms, g.exclusion_group, g.slot, g.status, g.outcome,
-    g.may_be_sent, g.needs_review, g.adapter_slug, g.player_external_id, g.order_body, g.currency, g.deposit_amount,
+    g.may_be_sent, g.needs_review, g.adapter_slug, g.player_external_id, g.order_body, g.currency, g.deposit_amount, g.deposit_transaction_id, g.deposit_reversed_at,
     g.bonus_amount, g.bonus_amount_base, g.fx, g.base_fx, g.wagering_required, g.wagering_progress, g.progress_source,
     g.max_bet, g.max_win_cap, g.max_bet_breaches, g.released_amount, g.released_amount_base, g.facts, g.status_reason,
     g.last_error, g.attempts, g.calls, g.first_called_at, g.next_attempt_at, g.retry_early_at,

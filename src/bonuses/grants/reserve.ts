@@ -15,6 +15,8 @@ export interface Reservation extends PlayerRef {
   granted_by_id: string;
   /** In the smallest unit of the template's currency. */
   deposit_amount: bigint | null;
+  /** The deposit for which it is granted, by its transaction_id; absent: none, or it is not known. */
+  deposit_transaction_id?: string;
   /** What was lost in the window of a cashback, or staked, in the smallest unit of the base currency. */
   loss_base?: bigint;
   /** What the player did to get the bonus; null: nothing that is a bet. */
@@ -84,6 +86,7 @@ const REQUESTED_BY_SERVICE = {
   granted_by_user: null,
   amount_override: null,
   currency_override: null,
+  deposit_transaction_id: null,
   is_attempted: false,
 } as const;
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_ID_LENGTH } from '../../ingest/events/catalogue.ts';
 import { nameSchemas, trimmedText } from '../../http/field-schemas.ts';
 import { RULE_PRODUCTS } from '../../tenants/licence/rule.ts';
 import { positiveAmount, shownAmount } from '../templates/config.ts';
@@ -18,6 +19,15 @@ export const createGrantBody = z.strictObject({
     .nullable()
     .default(null)
     .describe("Required for deposit_match and reload; in the grant's currency"),
+  deposit_transaction_id: z
+    .string()
+    .min(1)
+    .max(MAX_ID_LENGTH)
+    .nullable()
+    .default(null)
+    .describe(
+      'The deposit for which it is granted, by the transaction_id of its events: when it is reversed to 0, the live grant gets `needs_review`',
+    ),
   currency_override: z
     .string()
     .min(1)
@@ -72,6 +82,13 @@ export const grantResource = z.object({
   platform_bonus_id: z.string().nullable(),
   currency: z.string(),
   deposit_amount: shownAmount.nullable(),
+  deposit_transaction_id: z
+    .string()
+    .nullable()
+    .describe('The deposit for which it was granted; null: none, or it is not known'),
+  deposit_reversed_at: timestamp
+    .nullable()
+    .describe('When it was found that this deposit is reversed to 0; nothing is cancelled by itself'),
   bonus_amount: shownAmount,
   bonus_amount_base: shownAmount.describe("In the tenant's base currency, rounded up"),
   fx: z

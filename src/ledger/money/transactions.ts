@@ -23,6 +23,8 @@ const REVERSIBLE = {
 const IN_NO_TOTAL = new Set(['correction', 'tip']);
 
 export interface TransactionEffect extends ReferenceEffect {
+  /** What is left of the amount, in the smallest unit of its own currency; null: it was not confirmed, or has no amount. */
+  left: bigint | null;
   /** The reversals exceed the amount, which then counts as 0. */
   exceeds_original: boolean;
 }
@@ -48,19 +50,21 @@ export function transactionEffect(
     else reversals.push(row);
   }
   if (original?.amount == null)
-    return { deltas: [], counts: new Map(), not_counted, exceeds_original: false };
+    return { deltas: [], counts: new Map(), not_counted, left: null, exceeds_original: false };
   const latest = latestOf(reversals, not_counted);
   const counts = new Map([[original, countOf(original.base_amount)]]);
   let taken_back = 0n;
+  let amount_left = original.amount;
   let base_left = original.base_amount;
   for (const row of latest) {
     taken_back += row.amount ?? 0n;
-    const left = leftInBase(original, taken_back < original.amount ? original.amount - taken_back : 0n);
+    amount_left = taken_back < original.amount ? original.amount - taken_back : 0n;
+    const left = leftInBase(original, amount_left);
     counts.set(row, countOf(base_left === null || left === null ? 0n : base_left - left));
     base_left = left;
   }
   const deltas = [deltaOf(original.player_id, total, base_left)];
-  return { deltas, counts, not_counted, exceeds_original: taken_back > original.amount };
+  return { deltas, counts, not_counted, left: amount_left, exceeds_original: taken_back > original.amount };
 }
 
 /** The latest of each reversal in the order of their times; earlier ones of the same id are superseded. */

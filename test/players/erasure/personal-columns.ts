@@ -132,7 +132,7 @@ export const STAYING_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   adapter_webhooks: ['adapter_slug', 'name', 'body_hash', 'result'],
   audit_log: ['user_id', 'role', 'action', 'resource_type', 'resource_id', 'request_id'],
   bonus_breaches: ['bet_id'],
-  bonus_campaign_rows: ['status', 'code'],
+  bonus_campaign_rows: ['status', 'code', 'deposit_transaction_id'],
   bonus_contributions: ['bet_id', 'currency', 'game_category', 'rate'],
   bonus_grant_events: ['event', 'source', 'from_status', 'to_status', 'log_event'],
   bonus_grants: [
@@ -146,6 +146,7 @@ export const STAYING_COLUMNS: Readonly<Record<string, readonly string[]>> = {
     'currency',
     'fx',
     'base_fx',
+    'deposit_transaction_id',
     'progress_source',
     'wagering_record',
   ],

@@ -2,6 +2,7 @@ import { v5 as uuidv5 } from 'uuid';
 import type { Clock } from '../../../platform/clock.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { reserveGrants, type Refusal, type Reservation } from '../../../bonuses/grants/reserve.ts';
+import { depositOfGrant } from '../graph/deposit.ts';
 import { qualifyingProductAt } from '../graph/qualifying.ts';
 import type { Definition } from '../graph/shapes.ts';
 import { advance } from './advance.ts';
@@ -86,6 +87,7 @@ function reservationOf(
 ): Reservation {
   const { tenant_id, project_id, player_id, run_id } = run;
   const loss = facts.conditions.get(node.id);
+  const deposit_transaction_id = depositOfGrant(definition, node, run.context);
   return {
     tenant_id,
     project_id,
@@ -96,6 +98,7 @@ function reservationOf(
     granted_by_id: run_id,
     deposit_amount: deposit_amount ?? null,
     qualifying_product: qualifyingProductAt(definition, node.id),
+    ...(deposit_transaction_id === undefined ? {} : { deposit_transaction_id }),
     ...(typeof loss === 'bigint' ? { loss_base: loss } : {}),
   };
 }
