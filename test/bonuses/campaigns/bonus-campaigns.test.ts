@@ -165,25 +165,45 @@ describe('issuing a campaign', () => {
       config: { match_percent: 50, cap_amount: 5_000, currency: 'EUR', min_deposit: 100 },
       wagering_requirement_multiplier: 5,
     });
-    const [one, small, none] = (await on.client.players(3)) as [string, string, string];
-    const deposit = (player_id: string, amount: number) =>
-      on.client.event(player_id, 'deposit_confirmed', {
+    const players = await on.client.players(5);
+    const [one, small, , reversed, partly] = players as [string, string, string, string, string];
+    const deposit = async (player_id: string, amount: number) => {
+      const transaction_id = randomUUID();
+      const of = { amount, currency: 'EUR', transaction_id };
+      await on.client.event(player_id, 'deposit_confirmed', { ...of, payment_method: 'card' });
+      return transaction_id;
+    };
+    const reverse = (player_id: string, transaction_id: string, amount: number) =>
+      on.client.event(player_id, 'deposit_reversed', {
         amount,
         currency: 'EUR',
-        transaction_id: randomUUID(),
-        payment_method: 'card',
+        transaction_id,
+        reversal_id: randomUUID(),
       });
     await deposit(one, 9_000);
     await deposit(one, 4_001);
     await deposit(small, 50);
+    // What was charged back is no deposit, and of a refunded one counts what is left.
+    await reverse(reversed, await deposit(reversed, 1_000), 1_000);
+    const earlier = await deposit(partly, 3_000);
+    await reverse(partly, earlier, 1_000);
+    await reverse(partly, await deposit(partly, 7_000), 7_000);
     // ClickHouse may not have them yet: the decisions wait for it.
-    const segment_id = await on.client.segment([one, small, none]);
+    const segment_id = await on.client.segment(players);
     const { data } = await on.create({ template_id, segment_id, deposit_from: 'last_deposit' });
     await on.issue(data.id);
     const done = await on.reaches(data.id, ({ status }) => status === 'issued');
-    expect(done.stats).toEqual({ pending: 0, granted: 1, skipped: 2, failed: 0 });
-    expect(done.skips).toEqual({ NO_DEPOSIT: 2 });
-    expect(done.cost['granted_base']).toBe(2_000);
+    expect(done.stats).toEqual({ pending: 0, granted: 2, skipped: 3, failed: 0 });
+    expect(done.skips).toEqual({ NO_DEPOSIT: 3 });
+    expect(done.cost['granted_base']).toBe(3_000);
+    const { data: grants } = await on.client.api<Body[]>('GET', `/v1/bonus-grants?player_id=${partly}`);
+    expect(grants).toEqual([
+      expect.objectContaining({
+        deposit_amount: 2_000,
+        deposit_transaction_id: earlier,
+        bonus_amount: 1_000,
+      }),
+    ]);
   });
 
   it('is issued when it is due', async () => {

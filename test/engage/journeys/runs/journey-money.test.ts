@@ -80,7 +80,8 @@ async function grantedFor(properties: Body, template: Body = {}): Promise<Body> 
   const run = await ended(on, journey_id);
   expect(stepsOf(run)[0]).toEqual(['g', 'completed', 'granted', null]);
   const { grant_id } = run.history[0] as unknown as { grant_id: string };
-  const { currency, deposit_amount, bonus_amount } = await bonuses.get(grant_id);
+  const { currency, deposit_amount, bonus_amount, deposit_transaction_id } = await bonuses.get(grant_id);
+  expect(deposit_transaction_id).toBe(properties['transaction_id']);
   return { currency, deposit_amount, bonus_amount };
 }
 
