@@ -42,6 +42,8 @@ describe('a condition that selects by a sign of harm', () => {
     ['LOSSES', trait('ggr', 'gt', 10_000)],
     ['LOSSES', trait('ggr', 'between', [1, 500])],
     ['LOSSES', trait('ngr', 'gt', 10_000)],
+    ['LOSSES', attribute('ngr_30d', 'gte', 500)],
+    ['LOSSES', attribute('ggr', 'gt', 0)],
     ['LOSSES', counted('bet_lost', '>=', 20, last({ days: 1 }))],
     [
       'LOSSES',
@@ -101,6 +103,12 @@ describe('a condition that selects by a sign of harm', () => {
   test.each<[Written]>([
     [trait('ggr', 'lt', 0)],
     [trait('ggr', 'gte', 0)],
+    [trait('ngr', 'lt', 0)],
+    [trait('total_credited', 'gt', 100)],
+    [trait('total_bonus_won', 'gt', 100)],
+    [counted('balance_credited', 'gte', 1, { where: [{ property: 'reason', op: 'eq', value: 'prize' }] })],
+    [counted('bet_settled', 'gte', 1, { where: [{ property: 'bonus_payout', op: 'gt', value: 0 }] })],
+    [attribute('single_ngrams', 'gt', 0)],
     [trait('total_deposited', 'gt', 100)],
     [trait('status', 'eq', 'active')],
     [trait('status', 'neq', 'self_excluded')],
@@ -145,7 +153,7 @@ describe('a condition that selects by a sign of harm', () => {
 /** A player with nothing, and how one differs who has a sign of harm. */
 const FINE: NaivePlayer = {
   player_id: '00000000-0000-4000-8000-000000000001',
-  traits: { status: 'active', ggr: 0 },
+  traits: { status: 'active', ggr: 0, ngr: 0 },
   custom_attributes: { is_at_risk: false },
   events: [],
   messages: [],
@@ -160,7 +168,10 @@ const failure: NaiveEvent = {
 };
 const HARMED: readonly NaivePlayer[] = [
   { ...FINE, traits: { ...FINE.traits, status: 'self_excluded' } },
-  ...[1, 99, 100, 101, 1e12].map((ggr) => ({ ...FINE, traits: { ...FINE.traits, ggr } })),
+  ...[1, 99, 100, 101, 1e12].flatMap((lost) => [
+    { ...FINE, traits: { ...FINE.traits, ggr: lost } },
+    { ...FINE, traits: { ...FINE.traits, ngr: lost } },
+  ]),
   { ...FINE, custom_attributes: { is_at_risk: true } },
   ...[1, 2, 3].map((count) => ({ ...FINE, events: Array.from({ length: count }, () => failure) })),
 ];
@@ -174,7 +185,9 @@ const numeric = (values: readonly number[]) =>
     fc.record({ op: fc.constantFrom('in', 'nin'), value: fc.constant<unknown>(values) }),
   );
 const leaf: fc.Arbitrary<WrittenCondition> = fc.oneof(
-  numeric([0, 100]).map((rest) => ({ type: 'trait' as const, field: 'ggr', ...rest })),
+  fc
+    .tuple(fc.constantFrom('ggr', 'ngr'), numeric([0, 100]))
+    .map(([field, rest]) => ({ type: 'trait' as const, field, ...rest })),
   fc
     .oneof(
       fc.record({

@@ -90,7 +90,7 @@ const NAMES: readonly (readonly [RegExp, HarmSign])[] = [
   [/limits?_?(reached|hit|exceeded)/i, 'LIMITS_REACHED'],
   [/session_?(length|duration|minutes|hours)|^duration/i, 'LONG_SESSIONS'],
   [/(^|_)night/i, 'NIGHT_PLAY'],
-  [/(^|_)loss(es)?(_|$)|(^|_)lost(_|$)/i, 'LOSSES'],
+  [/(^|_)loss(es)?(_|$)|(^|_)lost(_|$)|(^|_)[gn]gr(_|$)/i, 'LOSSES'],
 ];
 
 /** Values that say that a player has a sign, and those that say that there is none. */

@@ -252,6 +252,8 @@ export const bonuses = {
     bonusBase: 'In base currency',
     rate: 'Rate',
     deposit: 'Deposit',
+    depositId: 'For the deposit',
+    depositReversed: 'Deposit reversed to 0',
     released: 'Paid out',
     maxBet: 'Maximum stake',
     maxWin: 'Maximum winnings',

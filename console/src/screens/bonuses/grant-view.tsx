@@ -105,6 +105,12 @@ function Summary({ grant }: { grant: Grant }) {
               .filter((text) => text !== '')
               .join(': '),
           ],
+          ...(grant.deposit_transaction_id === null
+            ? []
+            : ([[m.depositId, <bdi key="deposit">{grant.deposit_transaction_id}</bdi>]] as const)),
+          ...(grant.deposit_reversed_at === null
+            ? []
+            : ([[m.depositReversed, <Time key="reversed" at={grant.deposit_reversed_at} />]] as const)),
           [m.created, <Time key="created" at={grant.created_at} />],
           [m.activated, <Time key="activated" at={grant.activated_at} />],
           [m.ended, <Time key="ended" at={grant.ended_at} />],

@@ -122,6 +122,7 @@ function All({
     { key: 'status', title: m.columns.status, width: '150px', cell: (row) => <Status status={row.status} /> },
     amount('deposited', m.columns.deposited, (row) => money.base(row.total_deposited)),
     amount('ggr', m.columns.ggr, (row) => money.base(row.ggr)),
+    amount('ngr', m.columns.ngr, (row) => money.base(row.ngr)),
     amount('bets', m.columns.bets, (row) => formatInt(row.bet_count)),
     { key: 'tier', title: m.columns.tier, width: '100px', cell: (row) => row.current_tier_code ?? '—' },
     { key: 'kyc', title: m.columns.kyc, width: '110px', cell: (row) => kycWords(row.kyc_status) },

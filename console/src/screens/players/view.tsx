@@ -131,7 +131,12 @@ function Summary({ player, money }: { player: PlayerRecord; money: MoneyFormat }
           [totals.withdrawn, money.base(player.total_withdrawn)],
           [totals.wagered, money.base(player.total_wagered)],
           [totals.won, money.base(player.total_won)],
+          [totals.bonusWagered, money.base(player.total_bonus_wagered)],
+          [totals.bonusWon, money.base(player.total_bonus_won)],
+          [totals.credited, money.base(player.total_credited)],
+          [totals.debited, money.base(player.total_debited)],
           [totals.ggr, money.base(player.ggr)],
+          [totals.ngr, money.base(player.ngr)],
           [totals.bets, formatInt(player.bet_count)],
           [totals.sessions, formatInt(player.session_count)],
         ]}
