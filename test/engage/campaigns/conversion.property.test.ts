@@ -18,6 +18,8 @@ const AT_ONCE = 10;
 const BEGIN_MS = Date.UTC(2026, 3, 1);
 const DAY_MS = 24 * 3_600_000;
 const GOALS = ['deposit_confirmed', 'custom_goal'] as const;
+/** Among them what takes money back: a deposit that was reversed has happened all the same, and so has its conversion. */
+const OTHERS = ['login', 'deposit_reversed'] as const;
 const PROPERTIES = ['amount', 'payout', 'points', "po'ints", null] as const;
 /** The survivors; each has a second id, that of a player merged into it. */
 const PLAYERS = Array.from({ length: 6 }, () => ({ id: randomUUID(), former_id: randomUUID() }));
@@ -68,7 +70,7 @@ const history: fc.Arbitrary<History> = fc.record({
     }),
     { minLength: 1, maxLength: 25 },
   ),
-  events: fc.array(fc.record({ ...player, event: fc.constantFrom(...GOALS, 'login'), at_ms: instant }), {
+  events: fc.array(fc.record({ ...player, event: fc.constantFrom(...GOALS, ...OTHERS), at_ms: instant }), {
     maxLength: 40,
   }),
   days: fc.integer({ min: 1, max: 4 }),

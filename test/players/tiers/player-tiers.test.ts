@@ -52,6 +52,26 @@ describe('a player whose totals cross what a tier requires', () => {
     expect(player).toMatchObject({ current_tier_code: 'gold', tier_promoted_at: tier['tier_promoted_at'] });
   });
 
+  it('keeps it when what met it is taken back, though the totals are net', async () => {
+    await client.tier('platinum', 4, 0, { requirements: { lifetime_deposit_subunit: 9_000 } });
+    const id = await known();
+    await client.send(
+      placed({ anonymous_id: 'ann' }, 'round', 6_000),
+      deposit({ anonymous_id: 'ann' }, 'd', 9_000),
+    );
+    await client.reaches(id, 'platinum');
+    const taken_back = { transaction_id: 'd', reversal_id: 'r', amount: 9_000, currency: 'EUR' };
+    await client.fold(
+      { event: 'bet_voided', anonymous_id: 'ann', properties: { bet_id: 'round' } },
+      { event: 'deposit_reversed', anonymous_id: 'ann', properties: taken_back },
+    );
+    await client.settled();
+    expect(await client.player(id)).toMatchObject({ total_wagered: 0, total_deposited: 0 });
+    expect((await client.set(id, {})).data).toMatchObject({ changed: false });
+    expect(await client.sweep(0)).toMatchObject({ demoted: 0 });
+    expect(await client.tierOf(id)).toMatchObject({ current_tier_code: 'platinum', tier_demoted_at: null });
+  });
+
   it('that is new has a tier that requires nothing by the next sweep, or when somebody computes it', async () => {
     const ann = await known();
     await client.fold(session({ anonymous_id: 'visitor' }));
