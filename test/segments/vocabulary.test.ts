@@ -131,8 +131,8 @@ it('has every field, event and operator, and says which amounts are money', () =
     ['game_category', 'text', null, true],
     ['payout', 'number', 'base_subunit', true],
     ['outcome', 'text', null, true],
-    ['bonus_stake', 'json', null, false],
-    ['bonus_payout', 'json', null, false],
+    ['bonus_stake', 'number', 'base_subunit', false],
+    ['bonus_payout', 'number', 'base_subunit', false],
   ]);
   const level = words.events.find(({ name }) => name === 'kyc_approved')?.properties;
   expect(level?.map(({ name, kind, required }) => [name, kind, required])).toEqual([
