@@ -1,24 +1,15 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ServiceProcess } from '../../scripts/service-process.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { freePort } from '../engines/free-port.ts';
 import { until } from '../engines/until.ts';
 import { copyPreparedPostgres } from '../engines/shared-postgres.ts';
+import { openTerminal, stepsOf } from '../engines/terminal.ts';
 
 // Runs what a newcomer runs: the shell blocks of README, in order, in one terminal beside a running service.
-
-interface Step {
-  /** A block marked `sh`. */
-  command: string;
-  /** The block marked `text` after it: the expected output. Absent when there is none. */
-  shown: string | undefined;
-}
 
 let service: ServiceProcess;
 let work_dir: string;
@@ -38,32 +29,6 @@ afterAll(async () => {
   await rm(work_dir, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 });
 
-function stepsOf(page: string): Step[] {
-  const blocks = page.matchAll(/```sh\n([\s\S]*?)```(?:\n\n```text\n([\s\S]*?)```)?/g);
-  return [...blocks].map(([, command = '', shown]) => ({ command, shown }));
-}
-
-/** Replaces the default ports and folder of a command by those of the service of this test. */
-function here(command: string): string {
-  return command
-    .replaceAll('http://127.0.0.1:8080/', `${service.base_url}/`)
-    .replaceAll('http://127.0.0.1:8081/', `${service.ingest_url}/`);
-}
-
-/** Runs a command with the shell variables that earlier commands set, as in one terminal. Returns its output. */
-async function type(command: string): Promise<string> {
-  const state = join(work_dir, 'state.sh');
-  const script = `set -a\n. ${state}\n${command}\nexport -p > ${state}\n`;
-  const shell = spawn('sh', ['-e', '-c', script], { cwd: work_dir, stdio: ['ignore', 'pipe', 'pipe'] });
-  const [printed, complaints, [code]] = await Promise.all([
-    text(shell.stdout),
-    text(shell.stderr),
-    once(shell, 'exit'),
-  ]);
-  if (code !== 0 || complaints !== '') throw new Error(`exit ${String(code)}:\n${command}\n${complaints}`);
-  return printed;
-}
-
 it('the commands of README do what README says', async () => {
   const steps = stepsOf(await readFile(join(packageRoot, 'README.md'), 'utf8'));
   // Not run here: test/app/npm-start.test.ts runs the first command, and this test is part of the second.
@@ -73,16 +38,16 @@ it('the commands of README do what README says', async () => {
   ]);
   const examples = steps.slice(2);
   expect(examples.filter(({ shown }) => shown !== undefined).length).toBeGreaterThanOrEqual(5);
-  await writeFile(join(work_dir, 'state.sh'), '');
+  const type = await openTerminal(work_dir, service);
   for (const { command, shown } of examples) {
     expect(command).toMatch(/127\.0\.0\.1:808[01]/);
     if (shown === undefined || / -d | -X POST /.test(command)) {
-      expect(await type(here(command))).toBe(shown ?? '');
+      expect(await type(command)).toBe(shown ?? '');
     } else {
       // Sent events become visible after a short time; a person needs longer than that to read on.
       await until(
         `${command} prints ${shown}`,
-        async (saw) => saw(await type(here(command)).catch(() => '')) === shown,
+        async (saw) => saw(await type(command).catch(() => '')) === shown,
       );
     }
   }
