@@ -60,6 +60,36 @@ export function createMetrics() {
       labelNames: ['provider'],
       registers,
     }),
+    duplicatesDiffering: new Counter({
+      name: 'duplicates_differing_total',
+      help: 'Duplicates with another time, game, payment method, sport or match than the event that counts',
+      registers,
+    }),
+    betTotalMismatches: new Counter({
+      name: 'bet_total_mismatches_total',
+      help: 'Bets whose movements differed from their settlement',
+      registers,
+    }),
+    betTwins: new Counter({
+      name: 'bet_movement_twins_total',
+      help: 'Events of bets without movement_id that repeat one with it, and are ignored',
+      registers,
+    }),
+    betMovementsAfterVoid: new Counter({
+      name: 'bet_movements_after_void_total',
+      help: 'Movements of casino bets that happened after the void of the whole bet',
+      registers,
+    }),
+    reversalsAboveOriginal: new Counter({
+      name: 'reversals_above_original_total',
+      help: 'Deposits and withdrawals whose reversals came to exceed them',
+      registers,
+    }),
+    reversalsReopened: new Counter({
+      name: 'reversals_reopened_total',
+      help: 'Reversals that went back to an earlier amount after 0',
+      registers,
+    }),
     deadLetters: new Counter({
       name: 'events_dead_letter_total',
       help: 'Events sent to the dead-letter topic',

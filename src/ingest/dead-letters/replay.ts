@@ -1,4 +1,4 @@
-import type { DeadLetter } from '../events/envelope.ts';
+import { replayOf, type DeadLetter } from '../events/envelope.ts';
 import { ApiError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import { isUuid } from '../../platform/ids.ts';
@@ -109,10 +109,7 @@ export async function replayBlock(
   }
   if (ours.length === 0) return;
   try {
-    await eventLog.append(
-      TOPICS.events,
-      ours.map(({ key, value }) => ({ key, value })),
-    );
+    await eventLog.append(TOPICS.events, ours.map(replayOf));
   } catch (cause) {
     if (!(cause instanceof LogUnavailable)) throw cause;
     const message = `the event log did not confirm ${ours.length} records: their outcome is unknown`;

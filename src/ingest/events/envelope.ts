@@ -12,10 +12,12 @@ export interface AcceptedEvent extends ProjectRef {
   environment: string;
   received_at_ms: number;
   event: EventBody;
+  /** The reason of the dead letter that the record is a replay of, if it is one of {@link REASONS_OF_DUPLICATES}. */
+  replay_of?: DeadLetterReason;
 }
 
 /** The fields that all events of one request share. */
-export type Stamp = Omit<AcceptedEvent, 'index' | 'event'>;
+export type Stamp = Omit<AcceptedEvent, 'index' | 'event' | 'replay_of'>;
 
 /**
  * Writes an accepted event around the JSON text of its body. Intake has parsed and validated the text; reusing it
@@ -274,10 +276,25 @@ export const DEAD_LETTER_REASONS = [
   'MALFORMED_RECORD',
   'UNKNOWN_PLAYER',
   'CONFLICTING_DUPLICATE',
+  'DUPLICATE_DIFFERS',
   'AMOUNT_OUT_OF_RANGE',
   'POISON_RECORD',
 ] as const;
 export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number];
+
+/** A letter of these reasons says that the event came before. Its replay writes no other one. */
+export const REASONS_OF_DUPLICATES: ReadonlySet<DeadLetterReason> = new Set([
+  'CONFLICTING_DUPLICATE',
+  'DUPLICATE_DIFFERS',
+]);
+
+/** The record by which a dead letter is replayed: the rejected one, of the letters about duplicates with their reason. */
+export function replayOf({ key, value, reason }: DeadLetter): { key: string; value: string } {
+  if (!REASONS_OF_DUPLICATES.has(reason)) return { key, value };
+  // The fold has read the record, so it is a JSON object with fields.
+  const end = value.lastIndexOf('}');
+  return { key, value: `${value.slice(0, end)},"replay_of":"${reason}"}` };
+}
 
 /** A record that the fold appends to the topic `dead-letters`. */
 export interface DeadLetter {

@@ -2,6 +2,7 @@ import { isActivity } from '../../ingest/events/catalogue.ts';
 import type { EventMoney, PlayerEvent } from '../../ingest/events/envelope.ts';
 import { moneyOnly } from '../../ingest/events/money-only.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { addAnomalies, anomaliesOf, NO_ANOMALIES, type Anomalies } from '../money/anomalies.ts';
 import { stakesDiffer } from '../money/bets.ts';
 import { countsOf, effectOf, eventMoneyOf, isCountedAlike } from '../money/counting.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
@@ -10,18 +11,22 @@ import {
   contentOf,
   isRestatable,
   judgeClaim,
+  rowOfKey,
   moneyKindOf,
   type LedgerRow,
   type MoneyKind,
 } from '../money/ledger.ts';
 import { addChange, statusChangeOf, type StatusChange } from './status-events.ts';
 import {
+  type ClaimedEventId,
   type Decision,
+  type HeldEventId,
   type NewPlayer,
   type PlayerEffect,
   type PlayerStatusChange,
   type Emission,
   conversionKey,
+  type Effects,
   type Snapshot,
 } from './snapshot.ts';
 import { KycOfBatch } from './kyc-events.ts';
@@ -31,6 +36,10 @@ import {
   type Rejection,
   amountOutOfRange,
   conflictingDuplicate,
+  conflictingEventId,
+  differingDuplicate,
+  isReported,
+  type DifferingDuplicate,
   unknownPlayer,
   unknownProject,
   poisonRecord,
@@ -47,6 +56,12 @@ interface TouchedReference extends ProjectRef {
   rows: LedgerRow[];
   /** How many of the rows were in the ledger before this batch. */
   rows_before: number;
+}
+
+/** What follows from the touched references, besides the totals. */
+interface Settled extends Pick<Effects, 'relied_on' | 'recounted'> {
+  stake_mismatches: number;
+  anomalies: Anomalies;
 }
 
 interface Seen {
@@ -79,6 +94,8 @@ class Decider {
   /** The emitted events of new ledger rows: what they count is known at the end of the batch. */
   #event_of_row = new Map<LedgerRow, PlayerEvent>();
   #rejections: Rejection[] = [];
+  #differing: DifferingDuplicate[] = [];
+  #event_ids: ClaimedEventId[] = [];
   #duplicates = 0;
 
   constructor(snapshot: Snapshot, options: DecideOptions) {
@@ -89,11 +106,12 @@ class Decider {
 
   decide(events: readonly FoldEvent[]): Decision {
     for (const event of events) this.#take(event);
-    const { relied_on, recounted, stake_mismatches } = this.#settle();
+    const { relied_on, recounted, stake_mismatches, anomalies } = this.#settle();
     return {
       effects: {
         new_players: [...this.#new_players.values()],
         ledger_rows: this.#ledger_rows,
+        event_ids: this.#event_ids,
         relied_on,
         recounted,
         players: this.#playerEffects(),
@@ -101,8 +119,10 @@ class Decider {
         kyc: this.#kyc.changes(),
       },
       emission: { events: this.#emitted, rejections: this.#rejections },
+      differing: this.#differing,
       duplicates: this.#duplicates,
       stake_mismatches,
+      anomalies,
     };
   }
 
@@ -120,7 +140,7 @@ class Decider {
     const player_id = known ?? this.#options.newId();
     const event = knownOf(accepted, player_id, this.#snapshot);
     const row = claim && this.#claim(event, claim, player_id, base_currency);
-    if (row === 'dropped') return;
+    if (row === 'dropped' || this.#isEventIdHeld(event, player_id)) return;
     if (known === undefined) this.#addPlayer(event, identity.key, identity.id, player_id, base_currency);
     this.#see(event, player_id);
     if (claim !== undefined && row !== undefined) this.#book(claim, row);
@@ -143,15 +163,14 @@ class Decider {
     const verdict = judgeClaim(claim, player_id, this.#rowsOf(claim.reference_key));
     if (verdict === 'duplicate') {
       this.#duplicates++;
+      if (differsFrom(rowOfKey(claim, this.#rowsOf(claim.reference_key)), claim) && !isReported(event))
+        this.#differing.push(differingDuplicate(event, claim));
       return 'dropped';
     }
     const { tenant_id, project_id, ingestion_id, index } = event.accepted;
     if (verdict === 'conflict') {
-      // The verdict depends on which players hold the rows and the event. Touching them makes the write fail, and the
-      // batch start again, when one of them is merged in the meantime.
-      for (const row of this.#rowsOf(claim.reference_key)) this.#touch(row, row.player_id);
-      if (this.#isKnown(event)) this.#touch(event.accepted, player_id);
-      this.#rejections.push(conflictingDuplicate(event, claim));
+      const holders = this.#rowsOf(claim.reference_key).map((row) => row.player_id);
+      this.#refuseConflict(event, player_id, holders, conflictingDuplicate(event, claim));
       return 'dropped';
     }
     if (exceeds64Bits(claim, base_currency)) {
@@ -174,6 +193,39 @@ class Decider {
       log_partition: this.#options.partition,
       log_offset: event.record.offset,
     };
+  }
+
+  /**
+   * The verdict depends on which players hold the claims and the event. Touching them makes the write fail, and the batch
+   * start again, when one of them is merged in the meantime.
+   */
+  #refuseConflict(
+    event: FoldEvent,
+    player_id: string,
+    holders: readonly string[],
+    rejection: Rejection,
+  ): void {
+    for (const holder of holders) this.#touch(event.accepted, holder);
+    if (this.#isKnown(event)) this.#touch(event.accepted, player_id);
+    if (!isReported(event)) this.#rejections.push(rejection);
+  }
+
+  /** Claims the event's `dedupe_id`, if it has one; true for an event that came before, which is dropped. */
+  #isEventIdHeld(event: FoldEvent, player_id: string): boolean {
+    const { event_key } = event;
+    if (event_key === undefined) return false;
+    const holder = this.#snapshot.event_ids.get(event_key);
+    if (holder === undefined) {
+      const { tenant_id, project_id } = event.accepted;
+      const log_partition = this.#options.partition;
+      const claim: HeldEventId = { player_id, log_partition, log_offset: event.record.offset };
+      this.#snapshot.event_ids.set(event_key, claim);
+      this.#event_ids.push({ tenant_id, project_id, event_key, ...claim });
+      return false;
+    }
+    if (holder.player_id === player_id) this.#duplicates++;
+    else this.#refuseConflict(event, player_id, [holder.player_id], conflictingEventId(event));
+    return true;
   }
 
   #isKnown({ identity }: FoldEvent): boolean {
@@ -202,16 +254,20 @@ class Decider {
   }
 
   /** For each touched reference, adds what it counts now and subtracts what it counted before the batch. */
-  #settle(): { relied_on: LedgerRow[]; recounted: LedgerRow[]; stake_mismatches: number } {
+  #settle(): Settled {
     let stake_mismatches = 0;
+    const anomalies: Anomalies = { ...NO_ANOMALIES };
     const relied_on: LedgerRow[] = [];
     const recounted: LedgerRow[] = [];
     for (const touched of this.#touched.values()) {
       const { kind, rows, rows_before } = touched;
       const before = rows.slice(0, rows_before);
       const after = effectOf(kind, rows);
+      addAnomalies(anomalies, anomaliesOf(kind, rows, after), 1);
       if (before.length > 0) {
-        const { deltas, counts } = effectOf(kind, before);
+        const was = effectOf(kind, before);
+        const { deltas, counts } = was;
+        addAnomalies(anomalies, anomaliesOf(kind, before, was), -1);
         for (const delta of deltas) this.#addFor(touched, delta, -1n);
         for (const row of before) {
           if (isRestatable(row)) relied_on.push(row);
@@ -225,7 +281,7 @@ class Decider {
       }
       if (stakesDiffer(rows) && !stakesDiffer(before)) stake_mismatches++;
     }
-    return { relied_on, recounted, stake_mismatches };
+    return { relied_on, recounted, stake_mismatches, anomalies };
   }
 
   /**
@@ -314,6 +370,11 @@ class Decider {
   }
 }
 
+/** Whether a duplicate has other details than the row that counts. Rows of before there were hashes are not compared. */
+function differsFrom(row: LedgerRow | undefined, { detail_hash }: FoldClaim): boolean {
+  return row !== undefined && row.detail_hash !== null && row.detail_hash !== detail_hash;
+}
+
 function conversionOf(
   { accepted, occurred_at_ms }: FoldEvent,
   currency: string | null,
@@ -382,17 +443,21 @@ export function toPlayerEvent(
   };
 }
 
+/** What a replay emits, with `differing` as in a {@link Decision}. */
+interface Replayed extends Emission, Pick<Decision, 'differing'> {}
+
 /**
  * Emits again what events applied before a crash emitted, without applying anything. Each ledger row has the log
  * position of the event that claimed it, so each event gets the same verdict as the first time.
  */
-export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partition: number): Emission {
-  const emission: Emission = { events: [], rejections: [] };
+export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partition: number): Replayed {
+  const emission: Replayed = { events: [], rejections: [], differing: [] };
   for (const event of events) {
     const { claim, record } = event;
     const owner = snapshot.projects.get(event.accepted.project_id);
     const player_id = snapshot.players.get(event.identity.key);
     const rows = claim === undefined ? [] : (snapshot.ledger.get(claim.reference_key) ?? []);
+    const held = event.event_key === undefined ? undefined : snapshot.event_ids.get(event.event_key);
     const own = rows.find((row) => row.log_partition === partition && row.log_offset === record.offset);
     if (owner?.tenant_id !== event.accepted.tenant_id) {
       emission.rejections.push(unknownProject(event));
@@ -401,12 +466,14 @@ export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partiti
     } else if (claim !== undefined && own === undefined) {
       const earlier = rows.filter((row) => row.log_partition !== partition || row.log_offset < record.offset);
       const verdict = judgeClaim(claim, player_id, earlier);
-      if (verdict === 'duplicate') continue;
-      emission.rejections.push(
-        verdict === 'conflict'
-          ? conflictingDuplicate(event, claim)
-          : refusedAmount(event, claim, owner.base_currency),
-      );
+      if (verdict === 'new') emission.rejections.push(refusedAmount(event, claim, owner.base_currency));
+      else if (isReported(event)) continue;
+      else if (verdict === 'conflict') emission.rejections.push(conflictingDuplicate(event, claim));
+      else if (differsFrom(rowOfKey(claim, earlier), claim)) emission.differing.push(differingDuplicate(event, claim));
+    } else if (held !== undefined && !isPlaceOf(held, record.offset, partition)) {
+      if (isAfter(held, record.offset, partition)) emission.rejections.push(poisonRecord(record));
+      else if (held.player_id !== player_id && !isReported(event))
+        emission.rejections.push(conflictingEventId(event));
     } else if (player_id === undefined) {
       // An event without a claim creates its player when there is none, unless Postgres refuses the event's data.
       emission.rejections.push(poisonRecord(record));
@@ -419,6 +486,16 @@ export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partiti
     }
   }
   return emission;
+}
+
+/** Whether the record at this place made the claim. */
+function isPlaceOf({ log_partition, log_offset }: HeldEventId, offset: bigint, partition: number): boolean {
+  return log_partition === partition && log_offset === offset;
+}
+
+/** Whether a later record of the partition made the claim: the one at this place was refused then. */
+function isAfter({ log_partition, log_offset }: HeldEventId, offset: bigint, partition: number): boolean {
+  return log_partition === partition && log_offset > offset;
 }
 
 /** The rejection of a new claim that has no ledger row: its amount is too large, or the player's total would be. */

@@ -7,9 +7,18 @@ import type { Metrics } from '../../platform/metrics.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import { isDataError, isWriteConflict } from '../../platform/postgres/retry.ts';
 import { retryPauseMs } from '../../platform/retry-pause.ts';
+import type { Anomalies } from '../money/anomalies.ts';
 import { decide, replay } from './decide.ts';
 import { type Decision, type Effects, type Emission, addEffects, requestFor } from './snapshot.ts';
-import { parseRecord, type FoldEvent, type Rejection, poisonRecord } from './fold-event.ts';
+import {
+  lettersWithin,
+  MAX_DUPLICATE_LETTERS,
+  parseRecord,
+  poisonRecord,
+  type FoldEvent,
+  type Rejection,
+} from './fold-event.ts';
+import { takeLetters } from './duplicate-letters-queries.ts';
 import { lockScales, readPosition, readSnapshot } from './read-queries.ts';
 import { prepareWrite } from './write-queries.ts';
 
@@ -92,7 +101,9 @@ async function replayRecords(
       readSnapshot(tx, { ...requestFor(events, context.base_currencies), kyc: [] }),
     );
     const emission = orPoison(() => replay(events, snapshot, batch.partition));
-    return { events: emission.events, rejections: [...rejections, ...emission.rejections] };
+    // Which of them had a letter left is not kept. At least those must come again, or a letter could be lost.
+    const letters = lettersWithin(emission.differing, () => MAX_DUPLICATE_LETTERS);
+    return { events: emission.events, rejections: [...rejections, ...emission.rejections, ...letters] };
   };
   return isolating(records, work, async (rejection) => ({ events: [], rejections: [rejection] }));
 }
@@ -196,7 +207,7 @@ async function applyPart(
   const { partition } = part;
   const started_ms = performance.now();
   const request = requestFor(events, base_currencies);
-  const decision = await sql.begin(async (tx): Promise<Decision> => {
+  const { decision, letters } = await sql.begin(async (tx): Promise<Written> => {
     // What is known of a player's KYC is not among the effects of a part.
     if (request.kyc.length > 0) await untilCommitted(preceding);
     const [, snapshot] = await Promise.all([lockScales(tx, request.conversions), readSnapshot(tx, request)]);
@@ -208,15 +219,32 @@ async function applyPart(
     const write = prepareWrite(tx, decided.effects, part, clock.now_ms(), thresholds);
     await untilCommitted(preceding);
     await write();
-    return decided;
+    return { decision: decided, letters: await takeLetters(tx, decided.differing, clock.now_ms()) };
   });
   positions.set(partition, part.next);
   metrics.foldBatchEvents.observe(part.records.length);
   metrics.foldBatchSeconds.observe((performance.now() - started_ms) / 1000);
   metrics.eventsFolded.inc(decision.emission.events.length);
   metrics.duplicates.inc(decision.duplicates);
+  metrics.duplicatesDiffering.inc(decision.differing.length);
   metrics.stakeMismatches.inc(decision.stake_mismatches);
-  return { events: decision.emission.events, rejections: [...rejections, ...decision.emission.rejections] };
+  countAnomalies(metrics, decision.anomalies);
+  const { emission } = decision;
+  return { events: emission.events, rejections: [...rejections, ...emission.rejections, ...letters] };
+}
+
+/** What a transaction did, and the differing duplicates that get a letter. */
+interface Written {
+  decision: Decision;
+  letters: readonly Rejection[];
+}
+
+function countAnomalies(metrics: Metrics, anomalies: Anomalies): void {
+  metrics.betTotalMismatches.inc(anomalies.total_mismatches);
+  metrics.betTwins.inc(anomalies.twins);
+  metrics.betMovementsAfterVoid.inc(anomalies.after_void);
+  metrics.reversalsAboveOriginal.inc(anomalies.above_original);
+  metrics.reversalsReopened.inc(anomalies.reopened);
 }
 
 async function untilCommitted(preceding: PrecedingPart | undefined): Promise<void> {

@@ -1,4 +1,9 @@
-import type { AcceptedEvent, DeadLetterReason } from '../../ingest/events/envelope.ts';
+import {
+  REASONS_OF_DUPLICATES,
+  type AcceptedEvent,
+  type DeadLetterReason,
+} from '../../ingest/events/envelope.ts';
+import { dedupeIdOf } from '../../ingest/events/dedupe-id.ts';
 import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../platform/timestamp.ts';
 import {
   moneyKindOf,
@@ -14,6 +19,7 @@ import { isUuid } from '../../platform/ids.ts';
 import { MAX_BATCH_EVENTS, type EventName } from '../../ingest/events/catalogue.ts';
 import { isEventName, isIdText } from '../../ingest/events/validate.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { KycKind } from '../../protection/kyc/decide.ts';
 
 /** An accepted event with its record on the log, and with the identity and claim derived from it. */
@@ -26,6 +32,8 @@ export interface FoldEvent {
   identity: Identity;
   /** Undefined for events without money or without transaction_id or bet_id. */
   claim: FoldClaim | undefined;
+  /** Names an event without a claim by its `dedupe_id`: a UUID of project, event and id. Undefined where none is read. */
+  event_key: string | undefined;
   /** For an event without a claim: its amounts with a currency. */
   money: SentMoney | undefined;
 }
@@ -100,6 +108,7 @@ function parse(record: LogRecord): ParsedRecord {
       properties,
       identity: identityOf(accepted),
       claim,
+      event_key: claim === undefined ? eventKeyOf(accepted, properties) : undefined,
       money: claim === undefined ? sentMoneyOf(properties) : undefined,
     },
   };
@@ -136,6 +145,18 @@ function foldClaimOf(
   claim.kind_key = `${kind}:${claim.reference_key}`;
   claim.detail_hash = detailHashOf(event, properties);
   return claim;
+}
+
+/** 128 bits of a hash: in Postgres all ids take the same space, and none is kept as a text that may name a person. */
+function eventKeyOf(
+  { project_id, event: { event } }: AcceptedEvent,
+  properties: Record<string, unknown>,
+): string | undefined {
+  if (properties['dedupe_id'] === undefined) return undefined;
+  const dedupe_id = dedupeIdOf(event, properties);
+  if (dedupe_id === undefined) return undefined;
+  const hex = hash('sha256', JSON.stringify([project_id, event, dedupe_id]));
+  return hex.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 const DETAILS = ['game_id', 'payment_method', 'sport', 'event_ref'] as const;
@@ -189,6 +210,44 @@ export function unknownPlayer({ record, identity }: FoldEvent): Rejection {
 export function conflictingDuplicate({ record }: FoldEvent, { event, reference }: Claim): Rejection {
   const message = `${event} ${reference} came before with another content`;
   return { record, reason: 'CONFLICTING_DUPLICATE', message };
+}
+
+/** An event whose `dedupe_id` came before with an event of another player. */
+export function conflictingEventId({ record, accepted }: FoldEvent): Rejection {
+  const message = `${accepted.event.event} came before with this dedupe_id, of another player`;
+  return { record, reason: 'CONFLICTING_DUPLICATE', message };
+}
+
+/** A duplicate whose details differ from those of the event that counts. It becomes a dead letter if one is left for its project. */
+export interface DifferingDuplicate extends Rejection, ProjectRef {}
+
+/** Dead letters about differing duplicates that a project gets on a UTC day; all are counted. */
+export const MAX_DUPLICATE_LETTERS = 100;
+
+export function differingDuplicate(
+  { record, accepted: { tenant_id, project_id } }: FoldEvent,
+  { event, reference }: Claim,
+): DifferingDuplicate {
+  const message = `${event} ${reference} came before with another time, game, payment method, sport or match`;
+  return { record, reason: 'DUPLICATE_DIFFERS', message, tenant_id, project_id };
+}
+
+/** The first of the duplicates, of each project at most as many as `lettersOf` gives. */
+export function lettersWithin(
+  duplicates: readonly DifferingDuplicate[],
+  lettersOf: (project_id: string) => number,
+): DifferingDuplicate[] {
+  const given = new Map<string, number>();
+  return duplicates.filter(({ project_id }) => {
+    const letters = (given.get(project_id) ?? 0) + 1;
+    given.set(project_id, letters);
+    return letters <= lettersOf(project_id);
+  });
+}
+
+/** Whether the event is the replay of a dead letter that says already that it came before: it gets no other letter about that. */
+export function isReported({ accepted }: FoldEvent): boolean {
+  return accepted.replay_of !== undefined && REASONS_OF_DUPLICATES.has(accepted.replay_of);
 }
 
 export function amountOutOfRange({ record }: FoldEvent): Rejection {

@@ -1,3 +1,4 @@
+import type { Anomalies } from '../money/anomalies.ts';
 import { needsRate, type Conversion } from '../money/conversion.ts';
 import type { LedgerRow } from '../money/ledger.ts';
 import type { KnownKyc, KycChange } from '../../protection/kyc/decision-queries.ts';
@@ -7,6 +8,7 @@ import {
   kycKindOf,
   playerIdentityKey,
   referenceKey,
+  type DifferingDuplicate,
   type FoldEvent,
   type Rejection,
 } from './fold-event.ts';
@@ -27,8 +29,22 @@ export interface Snapshot {
   projects: Map<string, ProjectOwner>;
   /** conversion key → the conversion to the base currency at that time, where a rate is known. */
   conversions: Map<string, Conversion>;
+  /** event key → the claim of that `dedupe_id`, where there is one. */
+  event_ids: Map<string, HeldEventId>;
   /** player_id → what is known of the KYC of players whose kyc_* events may decide it. */
   kyc: Map<string, KnownKyc>;
+}
+
+/** Who holds a `dedupe_id`, and the position of the record on the log that claimed it. */
+export interface HeldEventId {
+  player_id: string;
+  log_partition: number;
+  log_offset: bigint;
+}
+
+/** A `dedupe_id` that a batch claims. */
+export interface ClaimedEventId extends HeldEventId, ProjectRef {
+  event_key: string;
 }
 
 export interface ProjectOwner {
@@ -45,6 +61,7 @@ export interface SnapshotRequest {
   references: (ProjectRef & { reference: string })[];
   projects: ProjectRef[];
   conversions: { tenant_id: string; currency: string; occurred_at_ms: number }[];
+  event_ids: (ProjectRef & { event_key: string })[];
   /** The identities of which the batch has kyc_* events. */
   kyc: (ProjectRef & { identity_key: string })[];
 }
@@ -63,9 +80,10 @@ export function requestFor(events: readonly FoldEvent[], base_currencies: BaseCu
     references: [],
     projects: [],
     conversions: [],
+    event_ids: [],
     kyc: [],
   };
-  for (const { accepted, identity, claim, money = claim, occurred_at_ms } of events) {
+  for (const { accepted, identity, claim, money = claim, event_key, occurred_at_ms } of events) {
     const { tenant_id, project_id } = accepted;
     let seen = seenByTenant.get(tenant_id);
     if (seen === undefined) seenByTenant.set(tenant_id, (seen = { keys: new Set(), references: new Set() }));
@@ -78,6 +96,8 @@ export function requestFor(events: readonly FoldEvent[], base_currencies: BaseCu
       request.kyc.push({ tenant_id, project_id, identity_key: identity.key });
     if (claim !== undefined && isFirst(seen.references, claim.reference_key))
       request.references.push({ tenant_id, project_id, reference: claim.reference });
+    if (event_key !== undefined && isFirst(seen.keys, event_key))
+      request.event_ids.push({ tenant_id, project_id, event_key });
     if (money === undefined) continue;
     const { currency } = money;
     if (currency === null || !needsRate(money, base_currencies.get(tenant_id))) continue;
@@ -91,7 +111,10 @@ export function requestFor(events: readonly FoldEvent[], base_currencies: BaseCu
  * Adds to a snapshot what the part before does, whose transaction may not have been committed when the snapshot was read.
  * What was committed by then is in the snapshot, and stays as it was read: it may have changed since.
  */
-export function addEffects({ players, ledger }: Snapshot, { new_players, ledger_rows }: Effects): void {
+export function addEffects(
+  { players, ledger, event_ids }: Snapshot,
+  { new_players, ledger_rows, event_ids: claimed }: Effects,
+): void {
   for (const { project_id, anonymous_id, player_id } of new_players) {
     for (const key of [
       anonymousIdentityKey(project_id, anonymous_id),
@@ -100,6 +123,8 @@ export function addEffects({ players, ledger }: Snapshot, { new_players, ledger_
       if (!players.has(key)) players.set(key, player_id);
     }
   }
+  for (const { event_key, player_id, log_partition, log_offset } of claimed)
+    if (!event_ids.has(event_key)) event_ids.set(event_key, { player_id, log_partition, log_offset });
   for (const row of ledger_rows) {
     const key = referenceKey(row.project_id, row.reference);
     const rows = ledger.get(key);
@@ -143,6 +168,7 @@ export interface PlayerStatusChange extends StatusChange, ProjectRef {
 export interface Effects {
   new_players: NewPlayer[];
   ledger_rows: LedgerRow[];
+  event_ids: ClaimedEventId[];
   /**
    * Rows of the ledger that a change of rates may restate, and that the totals of this batch depend on: they must still
    * have these base amounts.
@@ -165,6 +191,10 @@ export interface Emission {
 export interface Decision {
   effects: Effects;
   emission: Emission;
+  /** Become dead letters as far as their projects have some left; in log order. */
+  differing: DifferingDuplicate[];
   duplicates: number;
   stake_mismatches: number;
+  /** Of the references that the batch changed, since before it. */
+  anomalies: Anomalies;
 }

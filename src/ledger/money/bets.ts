@@ -170,16 +170,19 @@ function hasMovement(rows: readonly LedgerRow[], event: MoneyEvent): boolean {
  */
 function twinsOf(rows: readonly LedgerRow[]): ReadonlySet<LedgerRow> {
   const twins = new Set<LedgerRow>();
-  const keyOf = ({ event, occurred_at_ms, amount, payout, currency }: LedgerRow) =>
-    `${event} ${occurred_at_ms} ${amount} ${payout} ${currency}`;
   const moved = new Set(
-    rows.flatMap((row) => (row.movement_id !== null && !isVoid(row) ? [keyOf(row)] : [])),
+    rows.flatMap((row) => (row.movement_id !== null && !isVoid(row) ? [twinKeyOf(row)] : [])),
   );
   if (moved.size === 0) return twins;
   for (const row of rows) {
-    if (row.movement_id === null && !isVoid(row) && moved.has(keyOf(row))) twins.add(row);
+    if (row.movement_id === null && !isVoid(row) && moved.has(twinKeyOf(row))) twins.add(row);
   }
   return twins;
+}
+
+/** What a row without movement_id and its twin with it have in common. */
+export function twinKeyOf({ event, occurred_at_ms, amount, payout, currency }: LedgerRow): string {
+  return `${event} ${occurred_at_ms} ${amount} ${payout} ${currency}`;
 }
 
 function isVoid({ event }: LedgerRow): boolean {

@@ -247,14 +247,19 @@ export function judgeClaim(
 ): ClaimVerdict {
   const original = isReversal(claim.event) ? rows.find((row) => isOriginalOf(row, claim)) : undefined;
   if (original !== undefined && original.currency !== claim.currency) return 'conflict';
-  for (const row of rows) {
-    if (!hasSameKey(row, claim)) continue;
+  const row = rowOfKey(claim, rows);
+  if (row !== undefined) {
     if (WITHOUT_CONTENT.has(claim.event)) return 'duplicate';
     return sameContent(row, claim) && row.player_id === player_id ? 'duplicate' : 'conflict';
   }
   if (!isSettlement(claim)) return 'new';
   // A transaction may have the same reference: only settlements can contradict a settlement.
   return rows.some((row) => isSettlement(row) && !samePayout(row, claim)) ? 'conflict' : 'new';
+}
+
+/** The row that a claim is a duplicate of, or contradicts by its key; undefined when the key is new. */
+export function rowOfKey<R extends Claim>(claim: Claim, rows: readonly R[]): R | undefined {
+  return rows.find((row) => hasSameKey(row, claim));
 }
 
 function isOriginalOf({ event }: Pick<Claim, 'event'>, reversal: Pick<Claim, 'event'>): boolean {

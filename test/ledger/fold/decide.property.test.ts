@@ -9,6 +9,7 @@ import {
   type Snapshot,
 } from '../../../src/ledger/fold/snapshot.ts';
 import { replay } from '../../../src/ledger/fold/decide.ts';
+import { addAnomalies, NO_ANOMALIES } from '../../../src/ledger/money/anomalies.ts';
 import { betEffect, stakesDiffer, type BetEffect } from '../../../src/ledger/money/bets.ts';
 import { countsOf, eventMoneyOf } from '../../../src/ledger/money/counting.ts';
 import type { EventMoney, PlayerEvent } from '../../../src/ingest/events/envelope.ts';
@@ -50,8 +51,14 @@ function newStore(): MemoryStore {
   return store;
 }
 
+/** Events without a reference have one of few dedupe_ids, whoever sends them; every fourth one has none. */
 function eventsOf(steps: readonly Step[]): FoldEvent[] {
-  return toEvents(steps, senders).map((sent, i) => eventAt(sent, i));
+  return toEvents(steps, senders).map((sent, i) => {
+    const { reference, salt } = steps[i] ?? { reference: 0, salt: 0 };
+    const { dedupe_id = `id-${reference}-${salt}` } = sent.properties;
+    const properties = reference % 4 === 0 ? sent.properties : { ...sent.properties, dedupe_id };
+    return eventAt({ ...sent, properties }, i);
+  });
 }
 
 /** The places at which a stream is cut into batches. */
@@ -94,6 +101,11 @@ describe('deciding batches', () => {
         const emitted = decisions.flatMap((_, i) => corrected(cut, decisions.slice(i)));
         expect(emitted.map(withoutPlayer)).toEqual(decided.emission.events.map(withoutPlayer));
         expect(decisions.reduce((sum, { duplicates }) => sum + duplicates, 0)).toBe(decided.duplicates);
+        expect(decisions.flatMap(({ differing }) => differing)).toEqual(decided.differing);
+        const anomalies = { ...NO_ANOMALIES };
+        for (const decision of decisions) addAnomalies(anomalies, decision.anomalies, 1);
+        expect(anomalies).toEqual(decided.anomalies);
+        expect(cut.event_ids.size).toBe(whole.event_ids.size);
       }),
       parameters,
     );
@@ -130,6 +142,7 @@ describe('deciding batches', () => {
         expect(again.map(({ rejections }) => rejections)).toEqual(
           decisions.map(({ emission }) => emission.rejections),
         );
+        expect(again.map(({ differing }) => differing)).toEqual(decisions.map(({ differing }) => differing));
         expect(again.map(({ events }) => events)).toEqual(
           decisions.map((_, i) => corrected(store, decisions.slice(i))),
         );

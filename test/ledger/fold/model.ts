@@ -1,5 +1,10 @@
 import { decide } from '../../../src/ledger/fold/decide.ts';
-import { type Decision, conversionKey, type Snapshot } from '../../../src/ledger/fold/snapshot.ts';
+import {
+  type Decision,
+  conversionKey,
+  type HeldEventId,
+  type Snapshot,
+} from '../../../src/ledger/fold/snapshot.ts';
 import {
   anonymousIdentityKey,
   parseRecord,
@@ -57,6 +62,7 @@ export class MemoryStore {
   /** Identity key → player_id. */
   readonly players = new Map<string, string>();
   readonly ledger = new Map<string, LedgerRow[]>();
+  readonly event_ids = new Map<string, HeldEventId>();
   readonly totals = new Map<string, Record<Sum, bigint>>();
   readonly #rates: OracleRates;
   #ids = 0;
@@ -79,6 +85,7 @@ export class MemoryStore {
         [PROJECT_ID, { tenant_id: TENANT_ID, project_no: 1, base_currency: BASE, kyc_model: 'none' }],
       ]),
       conversions: new Map(),
+      event_ids: new Map(this.event_ids),
       kyc: new Map(),
       erased: new Set(),
     };
@@ -92,8 +99,12 @@ export class MemoryStore {
     const newId = () => `01900000-0000-7000-9000-${String(++this.#ids).padStart(12, '0')}`;
     const snapshot = { ...read, conversions: this.#conversionsOf(events) };
     const decision = decide(events, snapshot, { newId, partition });
-    const { new_players, ledger_rows, players } = decision.effects;
+    const { new_players, ledger_rows, event_ids, players } = decision.effects;
     for (const { anonymous_id, player_id } of new_players) this.identify(anonymous_id, player_id);
+    for (const { event_key, player_id, log_partition, log_offset } of event_ids) {
+      if (this.event_ids.has(event_key)) throw new Error(`${event_key} is claimed already`);
+      this.event_ids.set(event_key, { player_id, log_partition, log_offset });
+    }
     for (const row of ledger_rows) {
       const key = referenceKey(PROJECT_ID, row.reference);
       const known = this.ledger.get(key) ?? [];

@@ -23,6 +23,7 @@ const NOTHING: SnapshotRequest = {
   players: [],
   references: [],
   conversions: [],
+  event_ids: [],
   kyc: [],
 };
 

@@ -103,6 +103,7 @@ function* replayEvents(process: Process, partition: number, events: FoldEvent[])
       ledger: readLedger(world, tx, request),
       projects: PROJECTS,
       conversions: new Map(),
+      event_ids: new Map(),
       kyc: new Map(),
       erased: new Set(),
     };
@@ -141,7 +142,9 @@ function* readSnapshot(world: World, tx: Transaction, request: SnapshotRequest):
   const players = new Map([...anonymous, ...readPlayers(world, tx, request)]);
   yield* tx.statement();
   const ledger = readLedger(world, tx, request);
-  return { players, ledger, projects: PROJECTS, conversions: new Map(), kyc: new Map(), erased: new Set() };
+  // No event of the model has a dedupe_id, another currency or KYC.
+  const nothing = { conversions: new Map(), event_ids: new Map(), kyc: new Map(), erased: new Set<string>() };
+  return { players, ledger, projects: PROJECTS, ...nothing };
 }
 
 function readAnonymous(world: World, tx: Transaction, { anonymous }: SnapshotRequest): Map<string, string> {
