@@ -46,6 +46,13 @@ function describeReport(report: ReconcileReport): string {
   );
   const unlisted = report.differences - report.listed.length;
   if (unlisted > 0) lines.push(`… and ${unlisted} more`);
+  for (const one of report.unmatched_listed)
+    lines.push(
+      `${one.problem}  tenant ${one.tenant_id}  project ${one.project_id}  player ${one.player_id}  ${one.event} ` +
+        `${one.reference}${one.movement_id === null ? '' : ` ${one.movement_id}`} of ${one.occurred_at}`,
+    );
+  if (report.unmatched > 0)
+    lines.push(`${report.unmatched} voids, reversals and movements that do not fit; they are no differences`);
   lines.push(
     `compared ${report.players} players of ${report.projects} projects, ${report.ledger_rows} ledger rows and ` +
       `${report.event_rows} events in ClickHouse in ${(report.duration_ms / 1000).toFixed(1)} s`,

@@ -5,6 +5,7 @@ import { MONEY_EVENTS } from '../ledger/money/ledger.ts';
 import { runTableName } from './replacement-queries.ts';
 import { differencesOfSum } from './compare.ts';
 import type { Findings } from './findings.ts';
+import type { ReconcileReport } from './schema.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { LedgerRecomputation } from './recompute.ts';
 import {
@@ -24,7 +25,7 @@ import {
   type Sum,
 } from './sums-queries.ts';
 
-type Engines = Pick<Platform, 'postgres' | 'clickhouse'>;
+type Engines = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'>;
 
 /** The events whose number follows from Postgres: those with ledger rows, and session starts. */
 const COUNTED_EVENTS: readonly string[] = [...MONEY_EVENTS, SESSION_START];
@@ -35,7 +36,7 @@ const DIFFERING_PAGE = 5_000;
 const MAX_SUMS = 50_000;
 
 /** What was read. */
-export interface SumsRead {
+export interface SumsRead extends Pick<ReconcileReport, 'unmatched' | 'unmatched_listed'> {
   players: number;
   ledger_rows: number;
   event_rows: number;
@@ -48,7 +49,7 @@ export interface SumsRead {
  * except for events that ClickHouse lacks. `catchUp` waits until ClickHouse has what Postgres has.
  */
 export async function compareSums(
-  { postgres, clickhouse }: Engines,
+  { postgres, clickhouse, clock }: Engines,
   tenant_id: string | undefined,
   projects: readonly ProjectRef[],
   catchUp: () => Promise<void>,
@@ -61,16 +62,23 @@ export async function compareSums(
   const store = (sums: readonly Sum[]) => storeSums(clickhouse, table, sums, `${table}:${stored++}`);
   const snapshot = await readSnapshot(sql);
   const players = await storeTotals({ postgres }, tenant_id, store);
-  const ledger_rows = await storeLedger({ postgres }, tenant_id, store);
+  const ledger = new LedgerRecomputation(clock.now_ms());
+  await storeLedger({ postgres }, tenant_id, ledger, store);
   await catchUp();
   await sumEvents(clickhouse, table, 'events', tenant_id);
   await sumEvents(clickhouse, table, 'events_by_player', tenant_id);
   await findDifferences({ postgres, clickhouse }, table, snapshot, projects, findings);
-  return { players, ledger_rows, event_rows: await countSummed(clickhouse, table, COUNTED_EVENTS) };
+  return {
+    players,
+    ledger_rows: ledger.rows,
+    event_rows: await countSummed(clickhouse, table, COUNTED_EVENTS),
+    unmatched: ledger.unmatched.count,
+    unmatched_listed: ledger.unmatched.listed,
+  };
 }
 
 async function findDifferences(
-  { postgres, clickhouse }: Engines,
+  { postgres, clickhouse }: Pick<Engines, 'postgres' | 'clickhouse'>,
   table: string,
   snapshot: string,
   projects: readonly ProjectRef[],
@@ -140,9 +148,9 @@ function sumsOf({ totals: { session_count = 0n, ...totals }, ...player }: HeldTo
 async function storeLedger(
   { postgres }: Pick<Engines, 'postgres'>,
   tenant_id: string | undefined,
+  ledger: LedgerRecomputation,
   store: Store,
-): Promise<number> {
-  const ledger = new LedgerRecomputation();
+): Promise<void> {
   for (let after: LedgerPosition | undefined, more = true; more;) {
     const { rows, last } = await readLedgerPage(postgres.service, tenant_id, after, LEDGER_PAGE);
     for (const row of rows) ledger.take(row);
@@ -153,5 +161,4 @@ async function storeLedger(
   }
   ledger.finish();
   await store(ledger.drain());
-  return ledger.rows;
 }

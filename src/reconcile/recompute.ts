@@ -2,6 +2,7 @@ import { byKind, effectOf } from '../ledger/money/counting.ts';
 import { SUMS, type TotalsDelta } from '../ledger/money/totals.ts';
 import type { LedgerRow } from '../ledger/money/ledger.ts';
 import type { Sum } from './sums-queries.ts';
+import { UnmatchedEvents } from './unmatched.ts';
 
 /**
  * Recomputes players' totals and the sums of their money events from ledger rows, which must come in the order of their
@@ -9,8 +10,14 @@ import type { Sum } from './sums-queries.ts';
  */
 export class LedgerRecomputation {
   rows = 0;
+  readonly unmatched: UnmatchedEvents;
   #reference: LedgerRow[] = [];
   #sums = new Map<string, Sum>();
+
+  /** By the time `now_ms` it is judged whether an original is late. */
+  constructor(now_ms: number) {
+    this.unmatched = new UnmatchedEvents(now_ms);
+  }
 
   /** The number of sums that it holds. */
   get size(): number {
@@ -37,7 +44,9 @@ export class LedgerRecomputation {
     for (const [kind, rows] of byKind(this.#reference)) {
       const [first] = rows;
       if (first === undefined) continue;
-      const { deltas, counts } = effectOf(kind, rows);
+      const effect = effectOf(kind, rows);
+      const { deltas, counts } = effect;
+      this.unmatched.take(kind, rows, effect);
       for (const delta of deltas) this.#addDelta(first, delta);
       for (const [row, { stake, payout, bonus_stake, bonus_payout }] of counts) {
         this.#add(row, row.player_id, row.event, 'sum_stake_counted', stake);

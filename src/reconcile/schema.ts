@@ -63,10 +63,29 @@ export const difference = z.object({
 });
 export type Difference = z.infer<typeof difference>;
 
+/** An event that undoes what never came, or a movement of a bet that is wholly voided. It is no difference. */
+export const unmatched = z.object({
+  problem: z
+    .enum(['void_without_original', 'reversal_without_original', 'movement_after_void'])
+    .describe(
+      'The original is missing a day after the void or the reversal, or the movement happened after the void of the whole bet',
+    ),
+  tenant_id: z.string(),
+  project_id: z.string(),
+  player_id: z.string(),
+  event: z.string(),
+  reference: z.string().describe('bet_id or transaction_id'),
+  movement_id: z.string().nullable().describe('Of a reversal: its reversal_id'),
+  occurred_at: z.iso.datetime(),
+});
+export type Unmatched = z.infer<typeof unmatched>;
+
 /** What was compared; counts of whole rows. */
 export const reconcileReport = z.object({
   differences: z.int().describe('How many there are'),
   listed: z.array(difference).describe(`The first ${MAX_LISTED} of them`),
+  unmatched: z.int().describe('How many voids, reversals and movements do not fit; they are no differences'),
+  unmatched_listed: z.array(unmatched).describe(`The first ${MAX_LISTED} of them`),
   tenants: z.int(),
   projects: z.int(),
   players: z.int(),
@@ -80,4 +99,9 @@ export const reconcileReport = z.object({
 });
 export type ReconcileReport = z.infer<typeof reconcileReport>;
 
-nameSchemas({ ReconcileBody: reconcileBody, Difference: difference, ReconcileReport: reconcileReport });
+nameSchemas({
+  ReconcileBody: reconcileBody,
+  Difference: difference,
+  UnmatchedEvent: unmatched,
+  ReconcileReport: reconcileReport,
+});
