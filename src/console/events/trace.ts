@@ -156,7 +156,12 @@ function verdictOf(verdict: Folded['verdict']): Trace['folded'] {
 }
 
 function rejectedBy({ reason, message }: DeadLetter): Trace['folded'] {
-  const verdict = reason === 'CONFLICTING_DUPLICATE' ? 'conflicting' : 'rejected';
+  const verdict =
+    reason === 'CONFLICTING_DUPLICATE'
+      ? 'conflicting'
+      : reason === 'DUPLICATE_DIFFERS'
+        ? 'duplicate'
+        : 'rejected';
   return { ...verdictOf(verdict), reason, message };
 }
 

@@ -48,6 +48,19 @@ export const events = {
   replay: 'Replay',
   replayTitle: 'Replay rejected events',
   replayHelp: 'They are sent through the whole service again. Events whose cause is fixed are applied once.',
+  /** What to do about a rejected event. */
+  rejectionHelp: {
+    MALFORMED_RECORD: 'Another program writes to the event log. Have it write what the service writes.',
+    UNKNOWN_PLAYER: 'Send the player by anonymous_id first, or correct the player_id, and replay the event.',
+    CONFLICTING_DUPLICATE:
+      'The first event counts, and a replay changes nothing. If both happened, send this one with an id of its own. If the first was wrong, void or reverse it.',
+    DUPLICATE_DIFFERS:
+      'The first event counts, and a replay changes nothing. If this one is a retry, send the same time and details each time. If both happened, an id is used twice: send this one with an id of its own.',
+    AMOUNT_OUT_OF_RANGE:
+      'The amount is larger than the service can add up. Correct it and send it with a new id.',
+    POISON_RECORD:
+      'The service could not apply it. Read the error, and replay the event when its cause is removed.',
+  },
   replayed: (count: number) => `${counted(count, 'event was', 'events were')} sent again`,
   needsAdmin: 'Rejected events are shown to admins.',
   properties: 'Properties',

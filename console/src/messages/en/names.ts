@@ -63,6 +63,7 @@ export const names = {
     MALFORMED_RECORD: 'The record cannot be read',
     UNKNOWN_PLAYER: 'The player does not exist',
     CONFLICTING_DUPLICATE: 'It came before with other content',
+    DUPLICATE_DIFFERS: 'It came before with other details',
     AMOUNT_OUT_OF_RANGE: 'The amount is out of range',
     POISON_RECORD: 'The event failed each time',
   } as Names,

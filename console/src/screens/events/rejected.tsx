@@ -80,6 +80,7 @@ function Letter({ letter, onClose }: { letter: DeadLetter; onClose: () => void }
       <pre tabIndex={0} aria-label={m.properties}>
         {readable(value)}
       </pre>
+      <p>{m.rejectionHelp[reason]}</p>
       <p>{m.replayHelp}</p>
       <p role="status">{report === undefined ? '' : m.replayed(report.replayed)}</p>
       {replay.error === null ? null : <Failed error={replay.error} />}
