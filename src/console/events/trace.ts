@@ -2,7 +2,8 @@ import type { z } from 'zod';
 import { ApiError } from '../../errors.ts';
 import { findOwnLetter } from '../../ingest/dead-letters/own-letters.ts';
 import { isOfProject, type AcceptedEvent, type DeadLetter } from '../../ingest/events/envelope.ts';
-import { parseRecord } from '../../ledger/fold/fold-event.ts';
+import { readEventIds } from '../../ledger/fold/event-ids-queries.ts';
+import { parseRecord, type FoldEvent } from '../../ledger/fold/fold-event.ts';
 import { claimOf, type Claim } from '../../ledger/money/ledger.ts';
 import { findClaimHolder, findRowOfEvent, type TracedRow } from '../../ledger/money/ledger-queries.ts';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
@@ -126,15 +127,34 @@ async function traceOnLog({ eventLog, postgres, clock }: Deps, ref: EventRef): P
     return { ...base, folded: { ...verdictOf(null), status: 'pending' }, landed: 'pending' };
   const { partition, offset } = record;
   const letter = await findOwnLetter(eventLog, ref, { partition, offset: String(offset) });
-  if (letter !== undefined) return { ...base, folded: rejectedBy(letter), landed: 'none' };
+  const is_duplicate = letter?.reason === 'DUPLICATE_DIFFERS';
+  if (letter !== undefined && !is_duplicate) return { ...base, folded: rejectedBy(letter), landed: 'none' };
   const parsed = parseRecord(record);
   const claim = 'event' in parsed ? parsed.event.claim : undefined;
   const [holder] = claim === undefined ? [] : await findClaimHolder(postgres.service, { ...ref, ...claim });
-  if (claim !== undefined && holder !== undefined) return { ...base, ...ofClaim(ref, claim, holder) };
-  // Nothing says what came of an event without money, but that it is in ClickHouse soon when it was applied.
+  if (claim !== undefined && holder !== undefined) {
+    const { folded, ...rest } = ofClaim(ref, claim, holder);
+    const { reason, message } = is_duplicate ? letter : folded;
+    return { ...base, ...rest, folded: { ...folded, reason, message } };
+  }
+  if ('event' in parsed && (await isRepeated(postgres.service, ref, parsed.event, record)))
+    return { ...base, folded: verdictOf('duplicate'), landed: 'none' };
+  // Nothing says what came of another event without money, but that it is in ClickHouse soon when it was applied.
   const is_late = clock.now_ms() - accepted.received_at_ms > ON_ITS_WAY_MS;
   if (is_late) return { ...base, folded: { ...verdictOf(null), status: 'unknown' }, landed: 'unknown' };
   return { ...base, folded: verdictOf('applied'), landed: 'pending' };
+}
+
+/** Whether another record claimed the event's `dedupe_id`. */
+async function isRepeated(
+  sql: Deps['postgres']['service'],
+  { tenant_id, project_id }: ProjectRef,
+  { event_key }: FoldEvent,
+  { partition, offset }: PlacedRecord,
+): Promise<boolean> {
+  if (event_key === undefined) return false;
+  const held = (await readEventIds(sql, [{ tenant_id, project_id, event_key }])).get(event_key);
+  return held !== undefined && (held.log_partition !== partition || held.log_offset !== offset);
 }
 
 async function isFolded(eventLog: Deps['eventLog'], { partition, offset }: PlacedRecord): Promise<boolean> {
@@ -156,12 +176,7 @@ function verdictOf(verdict: Folded['verdict']): Trace['folded'] {
 }
 
 function rejectedBy({ reason, message }: DeadLetter): Trace['folded'] {
-  const verdict =
-    reason === 'CONFLICTING_DUPLICATE'
-      ? 'conflicting'
-      : reason === 'DUPLICATE_DIFFERS'
-        ? 'duplicate'
-        : 'rejected';
+  const verdict = reason === 'CONFLICTING_DUPLICATE' ? 'conflicting' : 'rejected';
   return { ...verdictOf(verdict), reason, message };
 }
 

@@ -262,6 +262,29 @@ describe('GET /v1/event-trace/:ingestion_id/:index', () => {
     });
   });
 
+  it('tells a duplicate with another time, and one by its dedupe_id', async () => {
+    const timed = (timestamp: string) => ({ ...depositOf(player_id, 'timed', 500), timestamp });
+    const login = { event: 'login', player_id, properties: { dedupe_id: 'once' } };
+    const first = await accept(service, service, timed('2026-01-01T00:00:00Z'));
+    const differs = await accept(service, service, timed('2026-01-01T00:00:01Z'));
+    await accept(service, service, login);
+    const again = await accept(service, service, login);
+    await folded(service.platform);
+    expect((await trace(again)).data).toMatchObject({
+      folded: { verdict: 'duplicate', reason: null },
+      landed: { status: 'none' },
+    });
+    const duplicate_of = { ingestion_id: first, index: 0 };
+    await until('the letter is there', async (saw) => {
+      const { data } = saw(await trace(differs));
+      return (data['folded'] as { reason: string | null }).reason !== null;
+    });
+    expect((await trace(differs)).data).toMatchObject({
+      folded: { verdict: 'duplicate', reason: 'DUPLICATE_DIFFERS', duplicate_of },
+      landed: { status: 'none' },
+    });
+  });
+
   it('tells why an event was rejected', async () => {
     const id = await accept(service, service, { event: 'login', player_id: newId() });
     await folded(service.platform);
