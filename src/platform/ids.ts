@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto';
+import { hash, randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 
 /** Random bytes are fetched for many ids at once: fetching 16 bytes costs nearly as much as fetching thousands. */
@@ -15,6 +15,18 @@ export function newId(): string {
   }
   used += ID_BYTES;
   return v7({ random: pool.subarray(used - ID_BYTES, used) });
+}
+
+/** 64 bits of a hash of the text, as a signed integer. */
+export function hash64Of(text: string): bigint {
+  return BigInt.asIntN(64, BigInt(`0x${hash('sha1', text).slice(0, 16)}`));
+}
+
+/** 128 bits of the SHA-256 of the text, written as a UUID: two texts never have the same. */
+export function hashedId(text: string): string {
+  return hash('sha256', text)
+    .slice(0, 32)
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 /** Before every id in the order of ids; no row has it. */

@@ -183,6 +183,7 @@ const LARGE = [
   'bonus_contributions',
   'bonus_grant_events',
   'bonus_grants',
+  'event_ids',
   'journey_runs',
   'journey_steps',
   'kyc_calls',

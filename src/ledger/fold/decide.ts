@@ -4,7 +4,7 @@ import { moneyOnly } from '../../ingest/events/money-only.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { addAnomalies, anomaliesOf, NO_ANOMALIES, type Anomalies } from '../money/anomalies.ts';
 import { stakesDiffer } from '../money/bets.ts';
-import { countsOf, effectOf, eventMoneyOf, isCountedAlike } from '../money/counting.ts';
+import { effectOf, eventMoneyOf, isCountedAlike } from '../money/counting.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 import { exceeds64Bits, inBase, scalesOf, type BaseMoney, type Conversions } from '../money/conversion.ts';
 import {
@@ -24,7 +24,6 @@ import {
   type NewPlayer,
   type PlayerEffect,
   type PlayerStatusChange,
-  type Emission,
   conversionKey,
   type Effects,
   type Snapshot,
@@ -42,7 +41,6 @@ import {
   type DifferingDuplicate,
   unknownPlayer,
   unknownProject,
-  poisonRecord,
 } from './fold-event.ts';
 
 interface DecideOptions {
@@ -371,7 +369,7 @@ class Decider {
 }
 
 /** Whether a duplicate has other details than the row that counts. Rows of before there were hashes are not compared. */
-function differsFrom(row: LedgerRow | undefined, { detail_hash }: FoldClaim): boolean {
+export function differsFrom(row: LedgerRow | undefined, { detail_hash }: FoldClaim): boolean {
   return row !== undefined && row.detail_hash !== null && row.detail_hash !== detail_hash;
 }
 
@@ -390,7 +388,7 @@ function conversionOf(
  * What the amounts of an event that is not in the ledger are worth in the base currency, by the rate that is known now.
  * No later rate changes it. Undefined for an event without such amounts; null for those that cannot be converted.
  */
-function worthOf(
+export function worthOf(
   event: FoldEvent,
   base_currency: string,
   snapshot: Pick<Snapshot, 'conversions'>,
@@ -441,64 +439,4 @@ export function toPlayerEvent(
     bonus_payout_counted: worth?.bonus_payout_counted ?? null,
     properties: event.properties,
   };
-}
-
-/** What a replay emits, with `differing` as in a {@link Decision}. */
-interface Replayed extends Emission, Pick<Decision, 'differing'> {}
-
-/**
- * Emits again what events applied before a crash emitted, without applying anything. Each ledger row has the log
- * position of the event that claimed it, so each event gets the same verdict as the first time.
- */
-export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partition: number): Replayed {
-  const emission: Replayed = { events: [], rejections: [], differing: [] };
-  for (const event of events) {
-    const { claim, record } = event;
-    const owner = snapshot.projects.get(event.accepted.project_id);
-    const player_id = snapshot.players.get(event.identity.key);
-    const rows = claim === undefined ? [] : (snapshot.ledger.get(claim.reference_key) ?? []);
-    const held = event.event_key === undefined ? undefined : snapshot.event_ids.get(event.event_key);
-    const own = rows.find((row) => row.log_partition === partition && row.log_offset === record.offset);
-    if (owner?.tenant_id !== event.accepted.tenant_id) {
-      emission.rejections.push(unknownProject(event));
-    } else if (player_id === undefined && event.identity.kind === 'player') {
-      emission.rejections.push(unknownPlayer(event));
-    } else if (claim !== undefined && own === undefined) {
-      const earlier = rows.filter((row) => row.log_partition !== partition || row.log_offset < record.offset);
-      const verdict = judgeClaim(claim, player_id, earlier);
-      if (verdict === 'new') emission.rejections.push(refusedAmount(event, claim, owner.base_currency));
-      else if (isReported(event)) continue;
-      else if (verdict === 'conflict') emission.rejections.push(conflictingDuplicate(event, claim));
-      else if (differsFrom(rowOfKey(claim, earlier), claim)) emission.differing.push(differingDuplicate(event, claim));
-    } else if (held !== undefined && !isPlaceOf(held, record.offset, partition)) {
-      if (isAfter(held, record.offset, partition)) emission.rejections.push(poisonRecord(record));
-      else if (held.player_id !== player_id && !isReported(event))
-        emission.rejections.push(conflictingEventId(event));
-    } else if (player_id === undefined) {
-      // An event without a claim creates its player when there is none, unless Postgres refuses the event's data.
-      emission.rejections.push(poisonRecord(record));
-    } else {
-      const worth =
-        own === undefined
-          ? worthOf(event, owner.base_currency, snapshot)
-          : eventMoneyOf(own, countsOf(rows).get(own));
-      emission.events.push(toPlayerEvent(knownOf(event, player_id, snapshot), player_id, worth));
-    }
-  }
-  return emission;
-}
-
-/** Whether the record at this place made the claim. */
-function isPlaceOf({ log_partition, log_offset }: HeldEventId, offset: bigint, partition: number): boolean {
-  return log_partition === partition && log_offset === offset;
-}
-
-/** Whether a later record of the partition made the claim: the one at this place was refused then. */
-function isAfter({ log_partition, log_offset }: HeldEventId, offset: bigint, partition: number): boolean {
-  return log_partition === partition && log_offset > offset;
-}
-
-/** The rejection of a new claim that has no ledger row: its amount is too large, or the player's total would be. */
-function refusedAmount(event: FoldEvent, claim: FoldClaim, base_currency: string): Rejection {
-  return exceeds64Bits(claim, base_currency) ? amountOutOfRange(event) : poisonRecord(event.record);
 }

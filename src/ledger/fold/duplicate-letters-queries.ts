@@ -30,7 +30,7 @@ export async function takeLetters(
     where not exists (select from duplicate_letters f where f.day = ${day}::text::date
       and f.tenant_id = r.tenant_id and f.project_id = r.project_id and f.letters >= ${MAX_DUPLICATE_LETTERS})
     order by r.project_id
-    on conflict (day, tenant_id, project_id) do update set letters = d.letters + excluded.letters
+    on conflict (tenant_id, project_id, day) do update set letters = d.letters + excluded.letters
     returning d.project_id, d.letters`;
   const free = new Map(
     taken.map(({ project_id, letters }) => {

@@ -8,7 +8,8 @@ import type { Db } from '../../platform/postgres/port.ts';
 import { isDataError, isWriteConflict } from '../../platform/postgres/retry.ts';
 import { retryPauseMs } from '../../platform/retry-pause.ts';
 import type { Anomalies } from '../money/anomalies.ts';
-import { decide, replay } from './decide.ts';
+import { decide } from './decide.ts';
+import { replay } from './replay.ts';
 import { type Decision, type Effects, type Emission, addEffects, requestFor } from './snapshot.ts';
 import {
   lettersWithin,

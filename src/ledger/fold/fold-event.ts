@@ -13,9 +13,8 @@ import {
   type Claim,
   type SentMoney,
 } from '../money/ledger.ts';
-import { hash64 } from '../../platform/hash64.ts';
 import { parseExact } from '../../platform/exact-json.ts';
-import { isUuid } from '../../platform/ids.ts';
+import { hash64Of, hashedId, isUuid } from '../../platform/ids.ts';
 import { MAX_BATCH_EVENTS, type EventName } from '../../ingest/events/catalogue.ts';
 import { isEventName, isIdText } from '../../ingest/events/validate.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
@@ -155,8 +154,7 @@ function eventKeyOf(
   if (properties['dedupe_id'] === undefined) return undefined;
   const dedupe_id = dedupeIdOf(event, properties);
   if (dedupe_id === undefined) return undefined;
-  const hex = hash('sha256', JSON.stringify([project_id, event, dedupe_id]));
-  return hex.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  return hashedId(JSON.stringify([project_id, event, dedupe_id]));
 }
 
 const DETAILS = ['game_id', 'payment_method', 'sport', 'event_ref'] as const;
@@ -168,7 +166,7 @@ const DETAILS = ['game_id', 'payment_method', 'sport', 'event_ref'] as const;
 function detailHashOf({ timestamp }: AcceptedEvent['event'], properties: Record<string, unknown>): bigint {
   const at_ms = timestamp === undefined ? null : parseTimestamp(timestamp);
   const details = JSON.stringify([at_ms, ...DETAILS.map((name) => properties[name] ?? null)]);
-  return hash64(details);
+  return hash64Of(details);
 }
 
 export function playerIdentityKey(project_id: string, player_id: string): string {

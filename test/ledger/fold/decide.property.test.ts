@@ -8,7 +8,7 @@ import {
   addEffects,
   type Snapshot,
 } from '../../../src/ledger/fold/snapshot.ts';
-import { replay } from '../../../src/ledger/fold/decide.ts';
+import { replay } from '../../../src/ledger/fold/replay.ts';
 import { addAnomalies, NO_ANOMALIES } from '../../../src/ledger/money/anomalies.ts';
 import { betEffect, stakesDiffer, type BetEffect } from '../../../src/ledger/money/bets.ts';
 import { countsOf, eventMoneyOf } from '../../../src/ledger/money/counting.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { decide, replay } from '../../../src/ledger/fold/decide.ts';
+import { decide } from '../../../src/ledger/fold/decide.ts';
+import { replay } from '../../../src/ledger/fold/replay.ts';
 import { referenceKey } from '../../../src/ledger/fold/fold-event.ts';
 import { type Snapshot, conversionKey, requestFor } from '../../../src/ledger/fold/snapshot.ts';
 import { eventAt, MemoryStore, PROJECT_ID, TENANT_ID } from './model.ts';

@@ -1,4 +1,5 @@
-import { decide, replay } from '../../../src/ledger/fold/decide.ts';
+import { decide } from '../../../src/ledger/fold/decide.ts';
+import { replay } from '../../../src/ledger/fold/replay.ts';
 import {
   type Decision,
   type Effects,
