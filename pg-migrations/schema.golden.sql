@@ -1007,6 +1007,19 @@ create policy own_tenant on dirty_players for all to engagement_api using ((tena
 grant delete, insert, select, update on public.dirty_players to engagement_api;
 grant delete, insert, select, update on public.dirty_players to engagement_service;
 
+create table public.duplicate_letters (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  day date not null,
+  letters integer not null,
+  constraint duplicate_letters_pkey PRIMARY KEY (tenant_id, project_id, day)
+);
+-- row-level security of public.duplicate_letters: enabled, forced
+create policy every_tenant on duplicate_letters for all to engagement_service using (true);
+create policy own_tenant on duplicate_letters for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.duplicate_letters to engagement_api;
+grant delete, insert, select, update on public.duplicate_letters to engagement_service;
+
 create table public.erasures (
   tenant_id uuid not null,
   erasure_id uuid not null,
@@ -1056,6 +1069,23 @@ create policy every_tenant on event_corrections for all to engagement_service us
 create policy own_tenant on event_corrections for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.event_corrections to engagement_api;
 grant delete, insert, select, update on public.event_corrections to engagement_service;
+
+create table public.event_ids (
+  event_key uuid not null,
+  tenant_id uuid not null,
+  project_id uuid not null,
+  player_id uuid not null,
+  log_partition smallint not null,
+  log_offset bigint not null,
+  claimed_at timestamp with time zone not null,
+  constraint event_ids_pkey PRIMARY KEY (event_key, tenant_id, project_id)
+);
+CREATE INDEX event_ids_by_age ON public.event_ids USING btree (claimed_at);
+-- row-level security of public.event_ids: enabled, forced
+create policy every_tenant on event_ids for all to engagement_service using (true);
+create policy own_tenant on event_ids for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.event_ids to engagement_api;
+grant delete, insert, select, update on public.event_ids to engagement_service;
 
 create table public.fold_positions (
   topic text not null,

@@ -197,7 +197,7 @@ deadLetters: {
  *
  * Errors: 401 UNAUTHORIZED; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { limit?: number | undefined; /** S.The `next_cursor` of the page before */ after?: string | undefined; reason?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; }, options?: CallOptions): Promise<Page<S.DeadLetter>>;
+list(query?: { limit?: number | undefined; /** S.The `next_cursor` of the page before */ after?: string | undefined; reason?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "DUPLICATE_DIFFERS" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; }, options?: CallOptions): Promise<Page<S.DeadLetter>>;
 /**
  * Sends dead letters through the fold again, each once unless forced.
  *
@@ -1862,7 +1862,7 @@ deadLetters: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { limit?: number | undefined; cursor?: string | undefined; reason?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; }, options?: CallOptions): Promise<Page<S.DeadLetter>>;
+list(query?: { limit?: number | undefined; cursor?: string | undefined; reason?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "DUPLICATE_DIFFERS" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; }, options?: CallOptions): Promise<Page<S.DeadLetter>>;
 /**
  * Sends dead letters of the project through the fold again, each once unless forced.
  *
@@ -1872,7 +1872,7 @@ list(query?: { limit?: number | undefined; cursor?: string | undefined; reason?:
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-replay(body: { "letters": Array<S.DeadLetterPosition>; /** S.Where to begin: the cursor of the page that has them, or the previous `next_cursor` */ "cursor"?: string | undefined; /** S.Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; } | { "all": true; "reason"?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; /** S.Where to begin: the cursor of the page that has them, or the previous `next_cursor` */ "cursor"?: string | undefined; /** S.Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; }, options?: CallOptions): Promise<S.OwnReplayReport>;
+replay(body: { "letters": Array<S.DeadLetterPosition>; /** S.Where to begin: the cursor of the page that has them, or the previous `next_cursor` */ "cursor"?: string | undefined; /** S.Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; } | { "all": true; "reason"?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "DUPLICATE_DIFFERS" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; /** S.Where to begin: the cursor of the page that has them, or the previous `next_cursor` */ "cursor"?: string | undefined; /** S.Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; }, options?: CallOptions): Promise<S.OwnReplayReport>;
 };
 /**
  * The events of the project as they are accepted, at most 50 a second.
