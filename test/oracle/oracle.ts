@@ -3,6 +3,7 @@ import { LARGEST_TOTAL, OracleRates } from './rates.ts';
 import {
   countedOf,
   factOf,
+  isSameFact,
   familyOf,
   judge,
   noReferenceSums,
@@ -30,7 +31,12 @@ export interface SentEvent {
 
 /** The expected result of an accepted event. */
 export type Verdict =
-  'counted' | 'duplicate' | 'CONFLICTING_DUPLICATE' | 'UNKNOWN_PLAYER' | 'AMOUNT_OUT_OF_RANGE';
+  | 'counted'
+  | 'duplicate'
+  | 'DUPLICATE_DIFFERS'
+  | 'CONFLICTING_DUPLICATE'
+  | 'UNKNOWN_PLAYER'
+  | 'AMOUNT_OUT_OF_RANGE';
 
 /** The expected state of one player; money in the base currency's smallest unit. */
 export interface ExpectedPlayer extends ReferenceSums {
@@ -134,6 +140,8 @@ export class Oracle {
     const key = JSON.stringify([family, id]);
     const reference = this.#references.get(key) ?? { family, facts: [] };
     const verdict = judge(fact, reference.facts);
+    const first = reference.facts.find((other) => isSameFact(other, fact));
+    if (verdict === 'duplicate' && first?.details !== fact.details) return 'DUPLICATE_DIFFERS';
     if (verdict !== 'counted') return verdict;
     if (this.#isTooLarge(fact)) return 'AMOUNT_OUT_OF_RANGE';
     reference.facts.push(fact);

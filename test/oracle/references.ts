@@ -18,6 +18,8 @@ export interface Fact<Player> {
   currency: string | undefined;
   /** Of balance events only: no other reason decides anything. */
   reason: string | undefined;
+  /** What decides nothing, but tells whether an event that came again is the same in all. */
+  details: string;
 }
 
 export type MoneyTotal =
@@ -103,6 +105,10 @@ export function factOf<Player>(
     bonus_payout: isBet && payout !== undefined ? digits(properties['bonus_payout']) : undefined,
     currency: text(properties['currency']),
     reason: familyOf(event) === 'balance' ? text(properties['reason']) : undefined,
+    details: JSON.stringify([
+      Date.parse(timestamp),
+      ...['game_id', 'payment_method', 'sport', 'event_ref'].map((name) => properties[name] ?? null),
+    ]),
   };
 }
 
@@ -302,6 +308,11 @@ function keyOf<Player>({ event, movement, at_ms, currency }: Fact<Player>): stri
   if (isReversal(event)) return JSON.stringify([event, movement, at_ms, currency]);
   if (movement !== undefined) return JSON.stringify([event, movement]);
   return JSON.stringify([event, null, OUTCOMES.includes(event) ? at_ms : null]);
+}
+
+/** Whether both are the same thing that happens once, whatever they say about it. */
+export function isSameFact<Player>(a: Fact<Player>, b: Fact<Player>): boolean {
+  return keyOf(a) === keyOf(b);
 }
 
 function hasContent<Player>(a: Fact<Player>, b: Fact<Player>): boolean {

@@ -48,8 +48,8 @@ it(
           await door.send(events);
           for (const event of events) {
             const verdict = oracle.take(event);
-            if (verdict === 'duplicate') dropped++;
-            else if (verdict !== 'counted') refused.push(`${verdict} ${event.event}`);
+            if (verdict === 'duplicate' || verdict === 'DUPLICATE_DIFFERS') dropped++;
+            if (verdict !== 'counted' && verdict !== 'duplicate') refused.push(`${verdict} ${event.event}`);
           }
           sent.push(...events);
         }

@@ -6,7 +6,7 @@ import { definitionOf, type EventDefinition } from '../../../src/ingest/events/c
 import { MONEY_EVENTS } from '../../../src/ledger/money/ledger.ts';
 import { packageRoot } from '../../../src/package-root.ts';
 import { code, expectSections, table } from '../../doc-sections.ts';
-import { call, type Fields } from '../../engines/http-client.ts';
+import { call } from '../../engines/http-client.ts';
 import { folded, type TestService } from '../../engines/service.ts';
 import { sharedService } from '../../engines/shared-service.ts';
 import { openTerminal, stepsOf } from '../../engines/terminal.ts';
@@ -114,7 +114,7 @@ function statedTotals(command: string): Record<string, Record<string, number>> {
 }
 
 /** The totals of the player with this anonymous_id, and the fields `more`. */
-async function totalsOf(anonymous_id: string, more: readonly string[]): Promise<Fields> {
+async function totalsOf(anonymous_id: string, more: readonly string[]): Promise<Record<string, unknown>> {
   const read = (path: string) => call(`${service.base_url}/v1/players/${path}`, service.session_token);
   const found = (await read(`search?q=${anonymous_id}`)).data[0]?.['id'];
   const player = (await read(String(found))).data;
