@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { findEventProblem } from '../../../src/ingest/events/validate.ts';
 import { byKind, effectOf } from '../../../src/ledger/money/counting.ts';
 import { inBase, type Conversions } from '../../../src/ledger/money/conversion.ts';
 import { claimOf, judgeClaim, type LedgerRow } from '../../../src/ledger/money/ledger.ts';
@@ -62,7 +63,8 @@ function fold(events: readonly Sent[]): { sums: Partial<Record<Sum, bigint>>; co
   for (const { event, properties, at_ms, conversion } of events) {
     const claim = claimOf(event, properties, at_ms);
     if (claim === undefined) throw new Error(`${event} has no claim`);
-    const verdict = judgeClaim(claim, 'p', rows);
+    const of_reference = rows.filter(({ reference }) => reference === claim.reference);
+    const verdict = judgeClaim(claim, 'p', of_reference);
     if (verdict === 'conflict') conflicts++;
     if (verdict !== 'new') continue;
     const base = inBase(claim, conversion);
@@ -73,7 +75,7 @@ function fold(events: readonly Sent[]): { sums: Partial<Record<Sum, bigint>>; co
       scales,
       tenant_id: 't',
       project_id: 'q',
-      ordinal: rows.length,
+      ordinal: of_reference.length,
       player_id: 'p',
       occurred_at_ms: at_ms,
       detail_hash: 0n,
@@ -84,8 +86,9 @@ function fold(events: readonly Sent[]): { sums: Partial<Record<Sum, bigint>>; co
     });
   }
   const totals = new TotalsAccumulator();
-  for (const [kind, of_kind] of byKind(rows))
-    for (const delta of effectOf(kind, of_kind).deltas) totals.add(delta);
+  for (const reference of new Set(rows.map((row) => row.reference)))
+    for (const [kind, of_kind] of byKind(rows.filter((row) => row.reference === reference)))
+      for (const delta of effectOf(kind, of_kind).deltas) totals.add(delta);
   const sums = Object.entries(totals.of('p')).filter(([, sum]) => sum !== 0n);
   return { sums: Object.fromEntries(sums), conflicts };
 }
@@ -219,6 +222,12 @@ const EXAMPLES: readonly [number, string, Sent[], Want][] = [
     {},
   ],
   [
+    41,
+    'a higher capture',
+    [deposit(5_000, { transaction_id: 'x' }), deposit(200, { transaction_id: 'x:2' })],
+    { D: 5_200 },
+  ],
+  [
     42,
     'cashback and a fee',
     [
@@ -230,6 +239,21 @@ const EXAMPLES: readonly [number, string, Sent[], Want][] = [
     { W: 5_000, n: 1, C: 1_000, B: 200 },
   ],
   [43, 'a correction', [send('balance_credited', { amount: 500, reason: 'correction' })], {}],
+  [
+    44,
+    'one number of two payment providers',
+    [deposit(1_000, { transaction_id: 'p1:77' }), deposit(1_000, { transaction_id: 'p2:77' })],
+    { D: 2_000 },
+  ],
+  [
+    47,
+    'settled and reopened at one time',
+    [
+      send('sport_bet_settled', { payout: 900 }, { at_ms: 5_000 }),
+      send('sport_bet_reopened', {}, { at_ms: 5_000 }),
+    ],
+    { P: 900, n: 1 },
+  ],
 ];
 
 describe('an example of feeds.md', () => {
@@ -249,6 +273,18 @@ describe('an example of feeds.md', () => {
     const { sums, conflicts } = fold([won(250, 'b'), won(300, 'b')]);
     expect(sums).toEqual({ total_won: 250n, bet_count: 1n });
     expect(conflicts).toBe(1);
+  });
+
+  it('21: a bonus part that is larger than its whole is refused', () => {
+    const { event, properties } = placed(1_000, undefined, { bonus_stake: 1_200 });
+    const details = { game_id: 'book', game_category: 'slots' };
+    const problemOf = (more: object) =>
+      findEventProblem(
+        { event, anonymous_id: 'p', properties: { ...properties, ...details, ...more } },
+        { now_ms: clock_ms, hasCurrency: () => true },
+      );
+    expect(problemOf({})).toMatchObject({ code: 'PROPERTIES_INVALID', path: 'properties.bonus_stake' });
+    expect(problemOf({ bonus_stake: 1_000 })).toBeUndefined();
   });
 
   it('49: who begins to send movement_id and repeats its history doubles nothing', () => {
