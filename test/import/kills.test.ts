@@ -137,7 +137,7 @@ async function totals() {
   const [sums] = await sql<Record<string, string>[]>`
     select count(*)::text as players, sum(total_wagered)::text as wagered, sum(total_won)::text as won,
       sum(bet_count)::text as bets,
-      (select count(*) from ledger l where l.project_id = ${project_id})::text as rows
+      (select count(*) from ledger l join projects p using (project_no) where p.project_id = ${project_id})::text as rows
     from player_totals t where t.tenant_id = ${tenant_id} and t.project_id = ${project_id}`;
   return { ...sums };
 }

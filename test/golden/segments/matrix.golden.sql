@@ -17,7 +17,7 @@ any left join (
     sumForEach(arrayMap((name, after_ms, until_ms, measure, where_index) -> toInt128(if(event = name and at_ms > after_ms and at_ms <= until_ms and wheres[where_index], measures[measure], 0)), {p8:Array(String)}, {p9:Array(Int64)}, {p10:Array(Int64)}, {p11:Array(UInt8)}, {p12:Array(UInt16)})) as totals,
     minOrNullIf(occurred_at, event = {p6:String}) as a0
   from (
-    select tenant_id, project_id, player_id, event, occurred_at, base_amount, base_payout, properties, toUnixTimestamp64Milli(occurred_at) as at_ms, [1, ifNull(base_amount, 0), ifNull(base_payout, 0)] as measures, [toUInt8(1), toUInt8(JSONExtractString(properties, {p0:String}) = {p1:String}), toUInt8(JSONExtractString(properties, {p3:String}) = {p4:String})] as wheres
+    select tenant_id, project_id, player_id, event, occurred_at, base_amount, base_payout, base_bonus_stake, base_bonus_payout, properties, toUnixTimestamp64Milli(occurred_at) as at_ms, [1, ifNull(base_amount, 0)] as measures, [toUInt8(1), toUInt8(JSONExtractString(properties, {p0:String}) = {p1:String}), toUInt8(JSONExtractString(properties, {p3:String}) = {p4:String})] as wheres
     from events_by_player final
     where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and player_id in {players:Array(UUID)} and event in {p13:Array(String)}
   )

@@ -183,7 +183,7 @@ describe('the export of a player', () => {
     const foreign = path.replace(planted.player_id, String(other.data['player_id']));
     for (const one of [foreign, `${foreign}/file`]) expect((await api('GET', one)).code).toBe('NOT_FOUND');
     const sql = service.platform.postgres.service;
-    await sql`update player_exports set expires_at = now() where tenant_id = ${service.tenant_id}`;
+    await sql`update player_exports set expires_at = now() - interval '1 second' where tenant_id = ${service.tenant_id}`;
     expect((await api('GET', `${path}/file`)).code).toBe('NOT_FOUND');
     await removeExpiredExports(service.platform);
     const left = await sql`select from player_export_chunks where tenant_id = ${service.tenant_id}`;
