@@ -31,6 +31,8 @@ import type { Platform } from '../../src/platform/platform.ts';
 const MAX_ALIASES = 5_000;
 /** The query names all of them in its parameters, which are part of a URL of bounded length. */
 const MAX_CORRECTIONS = 1_000;
+/** Rows of history that are queued at once: fewer than one turn corrects. */
+const RECOUNTED = 500;
 const MAX_REWRITTEN = 1_000;
 /** A rewrite has a cost per batch: merges wait this long for further ones, unless the batch is full. */
 const REWRITE_AFTER_MS = 30_000;
@@ -48,11 +50,13 @@ interface RewriteState {
   max_merges: number;
   /** When the last rewrite ended, on the monotonic clock. */
   rewritten_ms: number;
+  /** The last tenant whose corrections were written. */
+  tenant_id: string | undefined;
 }
 
 /** The state of a rewriter that starts. */
 export function newRewriteState(): RewriteState {
-  return { max_merges: MAX_REWRITTEN, rewritten_ms: Number.NEGATIVE_INFINITY };
+  return { max_merges: MAX_REWRITTEN, rewritten_ms: Number.NEGATIVE_INFINITY, tenant_id: undefined };
 }
 
 /**
@@ -97,7 +101,7 @@ export async function rewriteOnce(
         return false;
       },
     );
-    const corrected = await correctEvents(platform, session, stop);
+    const corrected = await correctEvents(platform, session, state, stop);
     if (failure !== undefined) {
       if (!corrected) throw failure;
       // There may be more corrections; a rejection would delay them by the pause after a failure.
@@ -128,11 +132,14 @@ async function aliasMerges({ postgres, clickhouse, clock }: Platform, session: S
 async function correctEvents(
   platform: Platform,
   session: Session,
+  state: RewriteState,
   stop: AbortSignal | undefined,
 ): Promise<boolean> {
-  const corrections = await readCorrections(platform.postgres.service, MAX_CORRECTIONS);
-  // History is counted only while there is nothing newer.
-  if (corrections.length === 0) return session.begin((tx) => queueRecount(tx, MAX_CORRECTIONS));
+  const corrections = await readCorrections(platform.postgres.service, MAX_CORRECTIONS, state.tenant_id);
+  // A page of history at a time, while the queue is short: a steady stream of corrections does not end it.
+  const is_recounting =
+    corrections.length < MAX_CORRECTIONS && (await session.begin((tx) => queueRecount(tx, RECOUNTED)));
+  if (corrections.length === 0) return is_recounting;
   // The rows to correct must be in ClickHouse: the fold may have written them to Postgres only a moment ago.
   await waitUntilInClickHouse(platform, platform.clock.now_ms() + CATCH_UP_MS, stop);
   const present = await readPresentMoney(platform.postgres.service, corrections);
@@ -145,6 +152,7 @@ async function correctEvents(
       corrections.map(({ correction_id }) => correction_id),
     );
   });
+  state.tenant_id = corrections.at(-1)?.tenant_id;
   return true;
 }
 

@@ -74,11 +74,30 @@ export interface Correction extends ProjectRef {
   ordinal: number;
 }
 
-/** The oldest corrections in the order in which they were queued. */
-export async function readCorrections(sql: Tx, limit: number): Promise<Correction[]> {
-  return sql<Correction[]>`
-    select correction_id, tenant_id, project_id, reference, ordinal from event_corrections
-    order by correction_id limit ${limit}`;
+/** The most tenants of which corrections are read at once; the next ones have their turn when these have fewer. */
+const MAX_TENANTS = 100;
+
+/**
+ * The oldest corrections of each tenant, as many of each: the restated history of one must not hold up the others. After
+ * `after` in the order of tenants, and from the first one on where there are none behind it.
+ */
+export async function readCorrections(sql: Tx, limit: number, after?: string): Promise<Correction[]> {
+  const next = (beyond: ReturnType<typeof sql>) => sql`
+    select c.tenant_id from event_corrections c where ${beyond} order by c.tenant_id limit 1`;
+  const read = (beyond: ReturnType<typeof sql>) => sql<Correction[]>`
+    with recursive tenants as (
+      (${next(beyond)})
+      union all
+      select n.tenant_id from tenants t cross join lateral (${next(sql`c.tenant_id > t.tenant_id`)}) n
+    ), lane as (
+      select tenant_id from tenants limit ${Math.min(MAX_TENANTS, limit)}
+    )
+    select c.correction_id, c.tenant_id, c.project_id, c.reference, c.ordinal from lane cross join lateral (
+      select * from event_corrections c where c.tenant_id = lane.tenant_id order by c.correction_id
+      limit (select ${limit}::integer / count(*) from lane)) c
+    order by c.tenant_id, c.correction_id`;
+  const found = after === undefined ? [] : await read(sql`c.tenant_id > ${after}::uuid`);
+  return found.length > 0 ? found : read(sql`true`);
 }
 
 /** Has the rows' events written anew with what the ledger says then. In the transaction that changes it. */
@@ -141,7 +160,7 @@ const MAX_LOOKED_AT = 1_000;
 
 /**
  * Which of these ids of players have events that a correction waits to write anew; all of them while the tenant has more
- * corrections than can be looked at.
+ * corrections than can be looked at, or while the history of the project is not counted.
  */
 export function playersToCorrect(
   tx: Tx,
@@ -157,6 +176,7 @@ export function playersToCorrect(
     asked as materialized (select unnest(${plainArray(player_ids)}::text::uuid[]) as player_id)
     select a.player_id from asked a
     where (select count(*) from pending) = ${MAX_LOOKED_AT}
+      or exists (select from recounts where tenant_id = ${tenant_id} and project_id = ${project_id})
       or a.player_id in (
         select l.player_id from pending c
         join projects p on p.tenant_id = ${tenant_id} and p.project_id = c.project_id

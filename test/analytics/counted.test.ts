@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { rewriteOnce } from '../../processors/event-rewriter/index.ts';
-import { queueRecount } from '../../src/analytics/correction-queries.ts';
+import {
+  deleteCorrections,
+  playersToCorrect,
+  queueCorrections,
+  queueRecount,
+  readCorrections,
+} from '../../src/analytics/correction-queries.ts';
 import { ROLES } from '../../src/config.ts';
 import { call } from '../engines/http-client.ts';
 import { startTestService, sunk, type TestService, type TestTenant } from '../engines/service.ts';
@@ -15,6 +21,8 @@ afterAll(() => service.close());
 beforeEach(async () => {
   tenant = await service.newTenant();
 });
+
+const ANYBODY = '00000000-0000-4000-8000-000000000000';
 
 interface Sent {
   event: string;
@@ -106,6 +114,10 @@ it('counts the history of before an upgrade page by page, and then no more', asy
   );
   expect(await countedInClickHouse()).not.toEqual(counted);
   await sql`insert into recounts (tenant_id, project_id) values (${tenant.tenant_id}, ${tenant.project_id})`;
+  const behind = () =>
+    service.platform.postgres.readAsTenant(tenant.tenant_id, (tx) => playersToCorrect(tx, tenant, [ANYBODY]));
+  // What needs the figures of the history waits for it.
+  expect(await behind()).toHaveLength(1);
   const queued: number[] = [];
   while (await sql.begin((tx) => queueRecount(tx, 3)))
     queued.push((await sql`select from event_corrections`).length);
@@ -113,5 +125,36 @@ it('counts the history of before an upgrade page by page, and then no more', asy
   expect(queued).toEqual([3, 4]);
   await rewriteAll();
   expect(await countedInClickHouse()).toEqual(counted);
-  expect(await sql`select from recounts`).toHaveLength(0);
+  expect(await behind()).toHaveLength(0);
+  expect(await sql`select from recounts where tenant_id = ${tenant.tenant_id}`).toHaveLength(0);
+});
+
+it('corrects the events of every tenant in one turn, however many another one has', async () => {
+  const { service: sql } = service.platform.postgres;
+  const others = [tenant, await service.newTenant(), await service.newTenant()];
+  await sql.begin(async (tx) => {
+    for (const [i, { tenant_id, project_id }] of others.entries()) {
+      const ordinals = Array.from({ length: i === 0 ? 50 : 3 }, (_, ordinal) => ordinal);
+      await queueCorrections(
+        tx,
+        ordinals.map((ordinal) => ({ tenant_id, project_id, reference: 'r', ordinal })),
+      );
+    }
+    const read = async (limit: number, after?: string) => {
+      const all = await readCorrections(tx, limit, after);
+      return others.map(({ tenant_id }) => all.filter((one) => one.tenant_id === tenant_id).length);
+    };
+    expect(await read(30)).toEqual([10, 3, 3]);
+    // Fewer places than tenants: those behind the last one have the next turn, and then the first again.
+    const order = others.map(({ tenant_id }) => tenant_id).toSorted();
+    for (const [i, tenant_id] of order.entries()) {
+      const [first] = await readCorrections(tx, 1, order[i - 1]);
+      expect(first?.tenant_id).toBe(tenant_id);
+    }
+    expect((await readCorrections(tx, 1, order.at(-1)))[0]?.tenant_id).toBe(order[0]);
+    await deleteCorrections(
+      tx,
+      (await readCorrections(tx, 1_000)).map(({ correction_id }) => correction_id),
+    );
+  });
 });
