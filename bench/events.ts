@@ -34,6 +34,35 @@ export function mixedEvents(count: number, players: number, label: string): Even
   return events.slice(0, count);
 }
 
+/**
+ * The same of a wallet that names its movements in every sixth bet, of which a third has bonus money: a fifth of the events are
+ * movements and voids.
+ */
+export function feedEvents(count: number, players: number, label: string): EventBody[] {
+  const events: EventBody[] = [];
+  let bets = 0;
+  for (const event of mixedEvents(count, players, label)) {
+    const is_settled = event.event === 'bet_settled';
+    const is_moved = bets % 6 === 0 && (event.event === 'bet_placed' || is_settled);
+    if (is_settled) bets++;
+    if (!is_moved) {
+      events.push(event);
+      continue;
+    }
+    const { payout: _, outcome: __, ...bet } = event.properties ?? {};
+    const bonus = bets % 18 < 6 ? { [is_settled ? 'bonus_payout' : 'bonus_stake']: 50 } : {};
+    if (!is_settled) {
+      events.push({ ...event, properties: { ...bet, ...bonus, movement_id: 'stake' } });
+      continue;
+    }
+    const { bet_id, currency } = bet;
+    const won = { bet_id, currency, payout: 250, movement_id: 'win', ...bonus };
+    events.push({ ...event, event: 'bet_won', properties: won });
+    events.push({ ...event, event: 'bet_voided', properties: { bet_id, movement_id: 'win' } });
+  }
+  return events.slice(0, count);
+}
+
 /** The events as the log records that intake appends. */
 export function acceptedRecords(
   events: readonly EventBody[],
