@@ -9,6 +9,7 @@ import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 import { exceeds64Bits, inBase, scalesOf, type BaseMoney, type Conversions } from '../money/conversion.ts';
 import {
   contentOf,
+  isMovementTooMany,
   isRestatable,
   judgeClaim,
   rowOfKey,
@@ -34,6 +35,7 @@ import {
   type FoldEvent,
   type Rejection,
   amountOutOfRange,
+  tooManyMovements,
   conflictingDuplicate,
   conflictingEventId,
   differingDuplicate,
@@ -169,6 +171,10 @@ class Decider {
     if (verdict === 'conflict') {
       const holders = this.#rowsOf(claim.reference_key).map((row) => row.player_id);
       this.#refuseConflict(event, player_id, holders, conflictingDuplicate(event, claim));
+      return 'dropped';
+    }
+    if (isMovementTooMany(claim, this.#rowsOf(claim.reference_key))) {
+      this.#rejections.push(tooManyMovements(event, claim));
       return 'dropped';
     }
     if (exceeds64Bits(claim, base_currency)) {

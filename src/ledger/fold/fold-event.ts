@@ -6,6 +6,7 @@ import {
 import { dedupeIdOf } from '../../ingest/events/dedupe-id.ts';
 import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../platform/timestamp.ts';
 import {
+  MAX_ROWS_WITH_MOVEMENTS,
   moneyKindOf,
   claimOf,
   sentMoneyOf,
@@ -246,6 +247,11 @@ export function lettersWithin(
 /** Whether the event is the replay of a dead letter that says already that it came before: it gets no other letter about that. */
 export function isReported({ accepted }: FoldEvent): boolean {
   return accepted.replay_of !== undefined && REASONS_OF_DUPLICATES.has(accepted.replay_of);
+}
+
+export function tooManyMovements({ record }: FoldEvent, { event, reference }: Claim): Rejection {
+  const message = `${event} ${reference}: this id has ${MAX_ROWS_WITH_MOVEMENTS} events already; send one id per round`;
+  return { record, reason: 'MALFORMED_RECORD', message };
 }
 
 export function amountOutOfRange({ record }: FoldEvent): Rejection {

@@ -1,6 +1,6 @@
 import { countsOf, eventMoneyOf } from '../money/counting.ts';
 import { exceeds64Bits } from '../money/conversion.ts';
-import { judgeClaim, rowOfKey } from '../money/ledger.ts';
+import { isMovementTooMany, judgeClaim, rowOfKey } from '../money/ledger.ts';
 import { differsFrom, knownOf, toPlayerEvent, worthOf } from './decide.ts';
 import type { Decision, Emission, HeldEventId, Snapshot } from './snapshot.ts';
 import {
@@ -10,6 +10,7 @@ import {
   differingDuplicate,
   isReported,
   poisonRecord,
+  tooManyMovements,
   unknownPlayer,
   unknownProject,
   type FoldClaim,
@@ -40,7 +41,9 @@ export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partiti
     } else if (claim !== undefined && own === undefined) {
       const earlier = rows.filter((row) => row.log_partition !== partition || row.log_offset < record.offset);
       const verdict = judgeClaim(claim, player_id, earlier);
-      if (verdict === 'new') emission.rejections.push(refusedAmount(event, claim, owner.base_currency));
+      if (verdict === 'new' && isMovementTooMany(claim, earlier))
+        emission.rejections.push(tooManyMovements(event, claim));
+      else if (verdict === 'new') emission.rejections.push(refusedAmount(event, claim, owner.base_currency));
       else if (isReported(event)) continue;
       else if (verdict === 'conflict') emission.rejections.push(conflictingDuplicate(event, claim));
       else if (differsFrom(rowOfKey(claim, earlier), claim))

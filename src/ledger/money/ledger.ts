@@ -159,8 +159,9 @@ export function claimOf(
     amount: moneyOf(read('amount')),
     // The event of a lost bet has no payout: it is 0.
     payout: event === 'bet_lost' ? 0n : moneyOf(read('payout')),
-    bonus_stake: moneyOf(read('bonus_stake')),
-    bonus_payout: moneyOf(read('bonus_payout')),
+    // Intake checks them since they are known. Before, callers could use these names for anything.
+    bonus_stake: amountOf(read('bonus_stake')) ?? null,
+    bonus_payout: amountOf(read('bonus_payout')) ?? null,
     reason: moneyKindOf(event) === 'balance' ? readText('reason') : null,
   };
 }
@@ -260,6 +261,17 @@ export function judgeClaim(
 /** The row that a claim is a duplicate of, or contradicts by its key; undefined when the key is new. */
 export function rowOfKey<R extends Claim>(claim: Claim, rows: readonly R[]): R | undefined {
   return rows.find((row) => hasSameKey(row, claim));
+}
+
+/** Rows of one reference beyond which it takes no movements: all of them are read for each event, and judged together. */
+export const MAX_ROWS_WITH_MOVEMENTS = 10_000;
+
+/** Whether a new claim is one movement too many. Events without movement_id or reversal_id have no such limit. */
+export function isMovementTooMany(
+  { movement_id }: Pick<Claim, 'movement_id'>,
+  rows: readonly LedgerRow[],
+): boolean {
+  return movement_id !== null && rows.length >= MAX_ROWS_WITH_MOVEMENTS;
 }
 
 function isOriginalOf({ event }: Pick<Claim, 'event'>, reversal: Pick<Claim, 'event'>): boolean {

@@ -73,3 +73,10 @@ describe('a casino bet', () => {
     expect(counted([lost, won, moved])).toEqual(counted([won, lost, moved]));
   });
 });
+
+it('bonus parts of before these were known, which may be anything, are none', () => {
+  for (const bonus_stake of [null, 12.5, '10.50', 'abc', -1, {}, true]) {
+    expect(claim('bet_placed', { amount: 100, bonus_stake }, 1_000).bonus_stake).toBeNull();
+    expect(claim('bet_won', { payout: 100, bonus_payout: bonus_stake }, 1_000).bonus_payout).toBeNull();
+  }
+});
