@@ -37,6 +37,8 @@ create table recounts (
   project_id uuid not null,
   reference text collate "C" not null default '',
   ordinal integer not null default -1,
+  -- The project with the fewest is next: a small one does not wait for a large one.
+  pages integer not null default 0,
   primary key (tenant_id, project_id)
 );
 alter table projects no force row level security;

@@ -2000,6 +2000,7 @@ create table public.recounts (
   project_id uuid not null,
   reference text not null default ''::text,
   ordinal integer not null default '-1'::integer,
+  pages integer not null default 0,
   constraint recounts_pkey PRIMARY KEY (tenant_id, project_id)
 );
 -- row-level security of public.recounts: enabled, forced

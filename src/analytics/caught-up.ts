@@ -7,7 +7,7 @@ import {
 } from '../platform/event-log/high-watermark.ts';
 import { OFFSET_STORES, type OffsetStore } from '../platform/event-log/position-queries.ts';
 import type { Platform } from '../platform/platform.ts';
-import { newestCorrection, pendingWork } from './correction-queries.ts';
+import { hasRecounts, newestCorrection, pendingWork } from './correction-queries.ts';
 import { isEpochCurrent } from './epoch.ts';
 import { isMirrorBehind, newestChange, readMirrorPosition } from './mirror-queries.ts';
 import { MIRRORS } from './mirrors.ts';
@@ -36,11 +36,6 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
   await poll(engines, { deadline_ms }, async () =>
     (await pendingWork(service)).rate_changes > 0n ? 'fx-restater has rate changes to apply' : undefined,
   );
-  await poll(engines, { deadline_ms }, async () =>
-    (await pendingWork(service)).recounts > 0n
-      ? 'event-rewriter has history of before an upgrade to count'
-      : undefined,
-  );
   const until_correction = await newestCorrection(service);
   await poll(engines, { deadline_ms }, async () => {
     const { corrections, merges } = await pendingWork(service, until_correction);
@@ -64,6 +59,22 @@ export async function waitUntilCaughtUp(engines: Engines, wait_ms: number): Prom
       (await waitsUpTo(service, until_stage)) ? 'send-mirror has events of messages to publish' : undefined,
     );
   await consumerReaches(engines, OFFSET_STORES.sink, 'applied', { deadline_ms });
+}
+
+/**
+ * Resolves when the history of a tenant, or of all of them, is counted in ClickHouse, which an upgrade asks for. Rejects with
+ * {@link NotCaughtUp} when that takes longer than `wait_ms`.
+ */
+export async function waitUntilCounted(
+  engines: Engines,
+  tenant_id: string | undefined,
+  wait_ms: number,
+): Promise<void> {
+  await poll(engines, { deadline_ms: engines.clock.now_ms() + wait_ms }, async () =>
+    (await hasRecounts(engines.postgres.service, tenant_id))
+      ? 'event-rewriter has to count events from before an upgrade'
+      : undefined,
+  );
 }
 
 /**

@@ -112,14 +112,15 @@ export async function queueCorrections(
 }
 
 /**
- * Queues the next rows of a project whose events are from before ClickHouse had what they count. False when all are queued.
+ * Queues the next rows of a project whose events are from before ClickHouse had what they count: of the one of which the fewest
+ * pages are queued. False when all are queued.
  * One statement: after a crash it goes on where it was.
  */
 export async function queueRecount(tx: Tx, limit: number): Promise<boolean> {
   const queued = await tx`
     with next as (
       select r.*, p.project_no from recounts r join projects p using (tenant_id, project_id)
-      order by tenant_id, project_id limit 1
+      order by r.pages, tenant_id, project_id limit 1
     ), page as (
       select n.tenant_id, n.project_id, l.reference, l.ordinal from next n cross join lateral (
         select l.reference, l.ordinal from ledger l
@@ -132,7 +133,7 @@ export async function queueRecount(tx: Tx, limit: number): Promise<boolean> {
       where r.tenant_id = n.tenant_id and r.project_id = n.project_id
         and (select count(*) from page) < ${limit}
     ), moved as (
-      update recounts r set reference = last.reference, ordinal = last.ordinal
+      update recounts r set reference = last.reference, ordinal = last.ordinal, pages = r.pages + 1
       from next n, (select reference, ordinal from page order by reference desc, ordinal desc limit 1) last
       where r.tenant_id = n.tenant_id and r.project_id = n.project_id
         and (select count(*) from page) = ${limit}
@@ -186,16 +187,23 @@ export function playersToCorrect(
         where c.project_id = ${project_id})`;
 }
 
+/** Whether history of a tenant, or of any of them, is still to be queued for counting. */
+export async function hasRecounts(sql: Tx, tenant_id: string | undefined): Promise<boolean> {
+  const found = await sql`
+    select from recounts where ${tenant_id === undefined ? sql`true` : sql`tenant_id = ${tenant_id}`} limit 1`;
+  return found.length > 0;
+}
+
 /** The number of open rate changes, of corrections up to `until_correction`, and of merges without an alias. */
 export async function pendingWork(
   sql: Tx,
   until_correction = 0n,
-): Promise<{ rate_changes: bigint; recounts: bigint; corrections: bigint; merges: bigint }> {
-  const [row] = await sql<{ rate_changes: bigint; recounts: bigint; corrections: bigint; merges: bigint }[]>`
-    select (select count(*) from fx_rate_changes) as rate_changes, (select count(*) from recounts) as recounts,
+): Promise<{ rate_changes: bigint; corrections: bigint; merges: bigint }> {
+  const [row] = await sql<{ rate_changes: bigint; corrections: bigint; merges: bigint }[]>`
+    select (select count(*) from fx_rate_changes) as rate_changes,
       (select count(*) from event_corrections where correction_id <= ${until_correction}) as corrections,
       (select count(*) from player_merges where rewritten_at is null and aliased_at is null) as merges`;
-  return row ?? { rate_changes: 0n, recounts: 0n, corrections: 0n, merges: 0n };
+  return row ?? { rate_changes: 0n, corrections: 0n, merges: 0n };
 }
 
 /**

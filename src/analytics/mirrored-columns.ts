@@ -9,7 +9,7 @@ const ATTRIBUTES = `case when p.custom_attributes::text ~ '[0-9]{19}' then store
 
 /**
  * Net gaming revenue of the totals `t` in SQL: ggr less what bonus money staked, plus what it won, less what was credited, plus
- * what was debited (`feeds.md` 2). A numeric, since the parts may fill 64 bits.
+ * what was debited (docs/feeds.md, What counts how). A numeric, since the parts may fill 64 bits.
  */
 export const NGR_SQL = `(t.total_wagered::numeric - t.total_won - t.total_bonus_wagered + t.total_bonus_won
   - t.total_credited + t.total_debited)`;

@@ -30,9 +30,9 @@ interface Waiting {
 }
 
 /**
- * Waits until ClickHouse has every event of these players that was accepted before the call, and what these changed of what
- * earlier ones count; resolves with the
- * `asked_id`s of the players whose events are still missing after `wait_ms`. Each player waits for the partitions of its
+ * Waits until ClickHouse has every event of these players that was accepted before the call, and the corrections that follow
+ * from these events; resolves with the `asked_id`s of the players of whom something is still missing after `wait_ms`. Each
+ * player waits for the partitions of its
  * own ids alone, in which the events that others sent before must be handled, too. The fold, or the sink, may be stopped,
  * or far behind, in another one.
  */

@@ -321,7 +321,7 @@ export function createMetrics() {
     }),
     eventsCorrected: new Counter({
       name: 'events_corrected_total',
-      help: 'Event rows rewritten in ClickHouse after a restatement',
+      help: 'Event rows written again in ClickHouse because their money changed',
       registers,
     }),
     horizonAge: new Gauge({

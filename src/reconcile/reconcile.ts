@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Platform } from '../platform/platform.ts';
-import { NotCaughtUp, waitUntilCaughtUp } from '../analytics/caught-up.ts';
+import { NotCaughtUp, waitUntilCaughtUp, waitUntilCounted } from '../analytics/caught-up.ts';
 import { ApiError } from '../errors.ts';
 import type { Session } from '../platform/postgres/port.ts';
 import { LockTaken, requireLocks, tryLock } from '../platform/postgres/session-locks.ts';
@@ -72,7 +72,7 @@ async function compareAndRepair(
 ): Promise<ReconcileReport> {
   const { report, findings } = await compareAll(engines, session, options, started_ms);
   if (!options.repair || findings.differing.size === 0) return report;
-  const catchUp = () => waitForProcessors(engines, options.wait_ms);
+  const catchUp = () => waitForProcessors(engines, options.tenant_id, options.wait_ms);
   await rebuild({ engines, session, catchUp }, findings.differing);
   const after = await compareAll(engines, session, options, started_ms);
   const repaired = [...findings.differing.values()].flatMap((projects) => [...projects.keys()]);
@@ -106,12 +106,12 @@ async function compareAll(
   started_ms: number,
 ): Promise<Comparison> {
   const before_ms = engines.clock.now_ms();
-  await waitForProcessors(engines, options.wait_ms);
+  await waitForProcessors(engines, options.tenant_id, options.wait_ms);
   const waited_ms = engines.clock.now_ms() - before_ms;
   const projects = await listProjects(engines.postgres.service, options.tenant_id);
   let { read, findings } = await compareOnce(engines, session, options, projects);
   for (let count = 1; count < MAX_COMPARISONS && findings.count > 0 && !findings.isFull; count++) {
-    await waitForProcessors(engines, options.wait_ms);
+    await waitForProcessors(engines, options.tenant_id, options.wait_ms);
     ({ read, findings } = await compareOnce(engines, session, options, projects, findings));
   }
   const tenants = [...new Set(projects.map(({ tenant_id }) => tenant_id))];
@@ -142,7 +142,7 @@ async function compareOnce(
   before?: Findings,
 ): Promise<{ read: SumsRead; findings: Findings }> {
   const findings = new Findings(before);
-  const catchUp = () => waitForProcessors(engines, wait_ms);
+  const catchUp = () => waitForProcessors(engines, tenant_id, wait_ms);
   const read = await compareSums(engines, tenant_id, projects, catchUp, findings);
   await compareCopies(
     engines,
@@ -154,8 +154,13 @@ async function compareOnce(
   return { read, findings };
 }
 
-async function waitForProcessors(engines: Engines, wait_ms: number): Promise<void> {
+async function waitForProcessors(
+  engines: Engines,
+  tenant_id: string | undefined,
+  wait_ms: number,
+): Promise<void> {
   try {
+    await waitUntilCounted(engines, tenant_id, wait_ms);
     await waitUntilCaughtUp(engines, wait_ms);
   } catch (cause) {
     if (!(cause instanceof NotCaughtUp)) throw cause;

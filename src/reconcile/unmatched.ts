@@ -1,13 +1,13 @@
 import { movementsAfterVoid } from '../ledger/money/anomalies.ts';
 import type { ReferenceEffect } from '../ledger/money/bets.ts';
-import type { LedgerRow, MoneyKind } from '../ledger/money/ledger.ts';
+import { isVoid, type LedgerRow, type MoneyKind } from '../ledger/money/ledger.ts';
 import { MAX_LISTED, type Unmatched } from './schema.ts';
 
 /** How long the original of a void or a reversal may take. */
 const PATIENCE_MS = 86_400_000;
 
 /**
- * Collects events that undo what never came, and movements of voided bets (`feeds.md` 5 and 8), in bounded memory. They are
+ * Collects events that undo what never came, and movements of voided bets (docs/feeds.md, What counts how), in bounded memory. They are
  * no differences: the ledger is right about what it has.
  */
 export class UnmatchedEvents {
@@ -59,10 +59,6 @@ export class UnmatchedEvents {
       occurred_at,
     });
   }
-}
-
-function isVoid({ event }: LedgerRow): boolean {
-  return event === 'bet_voided' || event === 'sport_bet_voided';
 }
 
 function hasMoney({ amount, payout }: LedgerRow): boolean {

@@ -14,7 +14,7 @@ import { lockGrant } from './queries.ts';
 import { isLive } from './transition.ts';
 
 /**
- * What is left of those of the deposits that were reversed in part or to 0 (`feeds.md` 2), in the smallest unit of their own
+ * What is left of those of the deposits that were reversed in part or to 0 (docs/feeds.md, What counts how), in the smallest unit of their own
  * currency, by {@link referenceKey}. The others, and those that the ledger does not have, are not in it.
  */
 export async function leftOfReversed(sql: Db, deposits: readonly DepositRef[]): Promise<Map<string, bigint>> {

@@ -66,7 +66,7 @@ const REOPENED = 'sport_bet_reopened';
 
 /**
  * Stakes and payouts, without bonus money, of the players' bets whose outcome is in [from_ms, until_ms), by player_id. What a
- * row of a bet counts is what the totals count of it (`feeds.md` 2); an open bet is not a loss yet, and a cash-out with a
+ * row of a bet counts is what the totals count of it (docs/feeds.md, What counts how); an open bet is not a loss yet, and a cash-out with a
  * movement_id leaves it open. A player without such a bet is omitted.
  */
 export async function sumRealMoney(

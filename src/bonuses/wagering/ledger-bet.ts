@@ -12,7 +12,7 @@ export interface LedgerBet extends Omit<WageredBet, 'game_category'> {
 
 /**
  * What the ledger's rows of one bet say about its wagering, in any order of the rows; undefined while it has no stake. The
- * stake is what the totals count: the sum of the movements that were not voided (`feeds.md` 2 and 5). It is in the
+ * stake is what the totals count: the sum of the movements that were not voided (docs/feeds.md, What counts how). It is in the
  * currency of the first of them: movements in another currency, which no wallet has, count nothing here. A bet of which
  * every stake was voided is voided. A sport bet counts from its first settlement on: a correction of the outcome does not
  * move it, and a live cash-out, of a part or of the whole, makes it count nothing.

@@ -1,5 +1,6 @@
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { OWNER, SCOPE } from '../../segments/sql/owner-sql.ts';
+import { BET_EVENTS } from '../../ledger/money/ledger.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** Limits of a question about all events of a range. */
@@ -37,11 +38,6 @@ export function stepOf(column: string): string {
   return `roundDown(toUnixTimestamp64Milli(${column}), {starts_ms:Array(Int64)})`;
 }
 
-const CASINO_BETS = ['bet_placed', 'bet_settled', 'bet_won', 'bet_lost'];
-const SPORT_BETS = ['sport_bet_placed', 'sport_bet_settled', 'sport_cashout'];
-/** The events of which something may count in `total_wagered` and `total_won`. */
-const BETS: readonly string[] = [...CASINO_BETS, ...SPORT_BETS];
-
 interface Figure {
   events: readonly string[];
   /** What one of the events adds, as SQL; the sum has 128 bits. */
@@ -49,16 +45,17 @@ interface Figure {
 }
 
 const of = (event: string, adds: string): Figure => ({ events: [event], adds });
-const ofBets = (adds: string): Figure => ({ events: BETS, adds });
+const ofBets = (adds: string): Figure => ({ events: BET_EVENTS, adds });
 const GGR = 'toInt128(stake_counted) - payout_counted';
 
 /**
  * The figures of money, each as the sum over events in the smallest unit of the base currency. What an event counts is what
- * the totals of its player count of it (`feeds.md` 2): the fold decides that, and each row has it at its own time. So the
+ * the totals of its player count of it (docs/feeds.md, What counts how): the fold decides that, and each row has it at its own time. So the
  * days of a range add up to the totals. Deposits and withdrawals are gross: what was taken back later is a figure of
  * its own, on the day on which that happened.
  */
 const FIGURES = {
+  // Not stake_counted: those of before an upgrade show at once.
   deposits: of('deposit_confirmed', 'ifNull(base_amount, 0)'),
   withdrawals: of('withdrawal_confirmed', 'ifNull(base_amount, 0)'),
   deposits_reversed: of('deposit_reversed', 'stake_counted'),
@@ -71,7 +68,7 @@ const FIGURES = {
   credited: of('balance_credited', 'stake_counted'),
   debited: of('balance_debited', 'stake_counted'),
   ngr: {
-    events: [...BETS, 'balance_credited', 'balance_debited'],
+    events: [...BET_EVENTS, 'balance_credited', 'balance_debited'],
     adds: `multiIf(event = 'balance_credited', -toInt128(stake_counted), event = 'balance_debited', toInt128(stake_counted),
       ${GGR} - bonus_stake_counted + bonus_payout_counted)`,
   },

@@ -246,7 +246,7 @@ const NO_ACTIVITY = new Set([
 ]);
 
 /**
- * Whether the event is the player's own activity (`bonuses.md` 7, `feeds.md` 8): opening our mail, KYC, responsible gaming,
+ * Whether the event is the player's own activity (`bonuses.md` 7): opening our mail, KYC, responsible gaming,
  * voids, reversals and what an operator adds to a balance are not.
  */
 export function isActivity(event: string): boolean {

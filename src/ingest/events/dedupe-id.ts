@@ -9,7 +9,7 @@ type Properties = Readonly<Record<string, unknown>>;
 
 /**
  * The `dedupe_id` that names an event which has no claim in the ledger, so that it counts once however often it is sent
- * (`feeds.md` 4 and 8); undefined where none is read: the event has a claim (a reference), is of KYC or responsible gaming,
+ * (docs/feeds.md, Ids and times); undefined where none is read: the event has a claim (a reference), is of KYC or responsible gaming,
  * or has no valid one. Unique in the project per event name. Reads the event as it was sent; never throws.
  */
 export function dedupeIdOf(event: string, properties: Properties): string | undefined {

@@ -53,7 +53,7 @@ export function identityKeyOf(project_id: string, id: string): string {
   return `${project_id}:${id}`;
 }
 
-/** What a money event counts in its totals (`feeds.md` 2); most events have none of it. */
+/** What a money event counts in its totals (docs/feeds.md, What counts how); most events have none of it. */
 const COUNTED = [
   'base_bonus_stake',
   'base_bonus_payout',

@@ -191,7 +191,7 @@ function findPropertiesProblem(
   return findPartProblem(name, value) ?? findDedupeIdProblem(name, value);
 }
 
-/** What is wrong with the bonus parts of a bet, whose properties are those of its schema (`feeds.md` 2 and 8). */
+/** What is wrong with the bonus parts of a bet, whose properties are those of its schema (docs/feeds.md, What counts how). */
 function findPartProblem(name: string, properties: object): EventProblem | undefined {
   const known = definitionOf(name)?.properties ?? {};
   const parts = Object.entries(WHOLES);

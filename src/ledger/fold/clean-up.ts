@@ -3,7 +3,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { removeOldLetterCounts } from './duplicate-letters-queries.ts';
 import { removeOldEventIds } from './event-ids-queries.ts';
 
-/** How long an event without a reference counts once by its `dedupe_id`, at least (`feeds.md` 4). */
+/** How long an event without a reference counts once by its `dedupe_id`, at least (docs/feeds.md, Ids and times). */
 const EVENT_IDS_MS = 90 * 86_400_000;
 
 /** Removes `dedupe_id`s after 90 days, and the numbers of letters of past days. */

@@ -4,7 +4,7 @@ import { moneyOnly } from '../../ingest/events/money-only.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { addAnomalies, anomaliesOf, NO_ANOMALIES, type Anomalies } from '../money/anomalies.ts';
 import { stakesDiffer } from '../money/bets.ts';
-import { effectOf, eventMoneyOf, isCountedAlike } from '../money/counting.ts';
+import { effectOf, eventMoneyOf, isSameMoney } from '../money/counting.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 import { exceeds64Bits, inBase, scalesOf, type BaseMoney, type Conversions } from '../money/conversion.ts';
 import {
@@ -275,7 +275,8 @@ class Decider {
         for (const delta of deltas) this.#addFor(touched, delta, -1n);
         for (const row of before) {
           if (isRestatable(row)) relied_on.push(row);
-          if (!isCountedAlike(counts.get(row), after.counts.get(row))) recounted.push(row);
+          const [then, now] = [eventMoneyOf(row, counts.get(row)), eventMoneyOf(row, after.counts.get(row))];
+          if (!isSameMoney(then, now)) recounted.push(row);
         }
       }
       for (const delta of after.deltas) this.#addFor(touched, delta, 1n);
@@ -374,7 +375,7 @@ class Decider {
   }
 }
 
-/** Whether a duplicate has other details than the row that counts. Rows of before there were hashes are not compared. */
+/** Whether a duplicate has other details than the row that counts. Rows without a hash are older than the hashes: they are not compared. */
 export function differsFrom(row: LedgerRow | undefined, { detail_hash }: FoldClaim): boolean {
   return row !== undefined && row.detail_hash !== null && row.detail_hash !== detail_hash;
 }

@@ -52,8 +52,8 @@ async function readDecidableKyc(
 }
 
 /**
- * Keeps the scales of the currencies as they are until the transaction ends: whoever changes one waits for it, and then
- * finds its rows. To be sent before the scales are read.
+ * Keeps the scales of the currencies as they are until the transaction ends: a transaction that changes one waits for this one,
+ * and then finds its rows. To be sent before the scales are read.
  */
 export async function lockScales(tx: Tx, wanted: SnapshotRequest['conversions']): Promise<void> {
   if (wanted.length === 0) return;

@@ -22,7 +22,7 @@ export interface CurrencyDeps {
 
 const FIXED_FIELDS = new Set(['code', 'is_base', 'rate_source', 'rate_ts', 'is_rate_stale']);
 
-/** The tenant's catalogue of currencies (spec part 4; feeds.md 5). */
+/** The tenant's catalogue of currencies (spec part 4). */
 export function currencyEndpoints(platform: Platform, deps: CurrencyDeps): AnyEndpoint[] {
   const path = '/v1/currencies';
   const readOne = async (tx: Tx, tenant_id: string, code: string) => {

@@ -2,9 +2,9 @@ import { readThresholds } from '../tier-thresholds/queries.ts';
 import { readLedger } from '../fold/read-queries.ts';
 import { referenceKey } from '../fold/fold-event.ts';
 import { queueCorrections } from '../../analytics/correction-queries.ts';
-import { effectOf, isCountedAlike } from '../money/counting.ts';
+import { effectOf, eventMoneyOf, isSameMoney } from '../money/counting.ts';
 import { TotalsAccumulator } from '../money/totals.ts';
-import { inBase, scalesOf, type BaseMoney } from '../money/conversion.ts';
+import { inBase, scalesOf } from '../money/conversion.ts';
 import { moneyKindOf, type LedgerRow, type MoneyKind } from '../money/ledger.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -162,8 +162,8 @@ function effectsOf(changed: readonly Restatement[], ledger: ReadonlyMap<string, 
     // A restated deposit changes what its reversals count, which keep their own base amounts.
     for (const [i, row] of rows.entries()) {
       const now = rows_after[i] ?? row;
-      if (!isWorthAlike(row, now) || !isCountedAlike(before.counts.get(row), after.counts.get(now)))
-        to_correct.push(row);
+      const was = eventMoneyOf(row, before.counts.get(row));
+      if (!isSameMoney(was, eventMoneyOf(now, after.counts.get(now)))) to_correct.push(row);
     }
   }
   const row_of_player = new Map(changed.map(({ row }) => [row.player_id, row]));
@@ -176,18 +176,9 @@ function effectsOf(changed: readonly Restatement[], ledger: ReadonlyMap<string, 
   return { totals: of_players, to_correct };
 }
 
-function isWorthAlike(a: BaseMoney, b: BaseMoney): boolean {
-  return (
-    a.base_amount === b.base_amount &&
-    a.base_payout === b.base_payout &&
-    a.base_bonus_stake === b.base_bonus_stake &&
-    a.base_bonus_payout === b.base_bonus_payout
-  );
-}
-
 function isEqual(row: LedgerRow, money: Restatement['money']): boolean {
   return (
-    isWorthAlike(row, money) &&
+    isSameMoney(row, money) &&
     row.rate?.rate === money.rate?.rate &&
     row.rate?.ts_ms === money.rate?.ts_ms &&
     row.rate?.is_inverse === money.rate?.is_inverse

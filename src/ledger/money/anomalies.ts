@@ -2,7 +2,7 @@ import { twinKeyOf, type ReferenceEffect } from './bets.ts';
 import type { LedgerRow, MoneyKind } from './ledger.ts';
 
 /**
- * What metrics count of a reference whose rows do not fit together (`feeds.md` 2 and 8). Every count is of what ever was
+ * What metrics count of a reference whose rows do not fit together (docs/feeds.md, What counts how). Every count is of what ever was
  * so: later rows take nothing back.
  */
 export interface Anomalies {

@@ -1,9 +1,9 @@
-import type { BetKind, LedgerRow, MoneyEvent } from './ledger.ts';
+import { isVoid, type BetKind, type LedgerRow, type MoneyEvent } from './ledger.ts';
 import type { TotalsDelta } from './totals.ts';
 
 export type BetStatus = 'placed' | 'settled' | 'voided' | 'cashed_out';
 
-/** Why a row of the ledger that has money of its own counts nothing (`feeds.md` 2 and 8). */
+/** Why a row of the ledger that has money of its own counts nothing (docs/feeds.md, What counts how). */
 export const NOT_COUNTED_REASONS = [
   'voided',
   // The same movement came with a movement_id.
@@ -92,8 +92,7 @@ function casinoEffect(rows: readonly LedgerRow[]): BetEffect {
   return {
     status,
     stakes: stakes.length > 1 ? stakes.toSorted((a, b) => (isBefore(a, b) ? -1 : 1)) : stakes,
-    deltas: deltasOf({ stakes, payouts }, is_counted),
-    counts: countsOf({ stakes, payouts }),
+    ...countedOf({ stakes, payouts }, is_counted),
     not_counted: notCounted(rows, { stakes, payouts }, (row) =>
       twins.has(row) ? 'twin' : isLive(row) ? 'superseded' : 'voided',
     ),
@@ -118,8 +117,7 @@ function sportEffect(rows: readonly LedgerRow[]): BetEffect {
   return {
     status: sportStatus(outcome, cashed_out.length > 0),
     stakes,
-    deltas: deltasOf({ stakes, payouts }, stakes.length > 0 || payouts.length > 0),
-    counts: countsOf({ stakes, payouts }),
+    ...countedOf({ stakes, payouts }, stakes.length > 0 || payouts.length > 0),
     not_counted: notCounted(rows, { stakes, payouts }, (row) =>
       twins.has(row) ? 'twin' : row.movement_id !== null ? 'voided' : 'superseded',
     ),
@@ -185,32 +183,31 @@ export function twinKeyOf({ event, occurred_at_ms, amount, payout, currency }: L
   return `${event} ${occurred_at_ms} ${amount} ${payout} ${currency}`;
 }
 
-function isVoid({ event }: LedgerRow): boolean {
-  return event === 'bet_voided' || event === 'sport_bet_voided';
-}
-
-function deltasOf({ stakes, payouts }: Counted, is_counted: boolean): TotalsDelta[] {
-  const deltas: TotalsDelta[] = [];
+/** What the rows count, and the same for their players' totals; `is_counted`: the bet itself counts. */
+function countedOf(
+  { stakes, payouts }: Counted,
+  is_counted: boolean,
+): Pick<ReferenceEffect, 'deltas' | 'counts'> {
+  const counts = countsOf({ stakes, payouts });
+  const deltas = [...counts].map(
+    ([{ player_id }, { stake, payout, bonus_stake, bonus_payout }]): TotalsDelta => {
+      return {
+        player_id,
+        total_wagered: stake,
+        total_won: payout,
+        total_bonus_wagered: bonus_stake,
+        total_bonus_won: bonus_payout,
+      };
+    },
+  );
   const owner = first(stakes) ?? first(payouts);
   if (is_counted && owner !== undefined) deltas.push({ player_id: owner.player_id, bet_count: 1n });
   // A row without a rate is one pending conversion, even when both its stake and its payout would count.
   const pending = new Set<LedgerRow>();
-  for (const row of stakes) {
-    if (row.amount === null) continue;
-    const { player_id, base_amount, base_bonus_stake } = row;
-    if (base_amount === null) pending.add(row);
-    else deltas.push({ player_id, total_wagered: base_amount });
-    if (base_bonus_stake !== null) deltas.push({ player_id, total_bonus_wagered: base_bonus_stake });
-  }
-  for (const row of payouts) {
-    if (row.payout === null) continue;
-    const { player_id, base_payout, base_bonus_payout } = row;
-    if (base_payout === null) pending.add(row);
-    else deltas.push({ player_id, total_won: base_payout });
-    if (base_bonus_payout !== null) deltas.push({ player_id, total_bonus_won: base_bonus_payout });
-  }
+  for (const row of stakes) if (row.amount !== null && row.base_amount === null) pending.add(row);
+  for (const row of payouts) if (row.payout !== null && row.base_payout === null) pending.add(row);
   for (const { player_id } of pending) deltas.push({ player_id, pending_conversions: 1n });
-  return deltas;
+  return { deltas, counts };
 }
 
 /** The first by event time, then by movement_id, one without it before. */

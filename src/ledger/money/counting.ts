@@ -1,11 +1,11 @@
-import type { EventMoney } from '../../ingest/events/envelope.ts';
+import { EVENT_MONEY, type EventMoney } from '../../ingest/events/envelope.ts';
 import { betEffect, COUNTS_NOTHING, type ReferenceEffect, type RowCounts } from './bets.ts';
 import { moneyKindOf, type LedgerRow, type MoneyKind } from './ledger.ts';
 import { balanceEffect, transactionEffect } from './transactions.ts';
 
 /**
  * What the rows of one kind and one reference count, in any order: the one function by which the fold, the restater and
- * reconcile count money (`feeds.md` 2). `rows` are all of this kind, at least one.
+ * reconcile count money (docs/feeds.md, What counts how). `rows` are all of this kind, at least one.
  */
 export function effectOf(kind: MoneyKind, rows: readonly LedgerRow[]): ReferenceEffect {
   if (kind === 'casino' || kind === 'sport') return betEffect(kind, rows);
@@ -31,14 +31,9 @@ export function byKind(rows: readonly LedgerRow[]): Map<MoneyKind, LedgerRow[]> 
   return of_kind;
 }
 
-/** Whether a row counts the same before and after a change. Undefined: it counts nothing. */
-export function isCountedAlike(was: RowCounts = COUNTS_NOTHING, is: RowCounts = COUNTS_NOTHING): boolean {
-  return (
-    was.stake === is.stake &&
-    was.payout === is.payout &&
-    was.bonus_stake === is.bonus_stake &&
-    was.bonus_payout === is.bonus_payout
-  );
+/** Whether ClickHouse has the same money of an event before and after a change. */
+export function isSameMoney(a: EventMoney, b: EventMoney): boolean {
+  return EVENT_MONEY.every((name) => a[name] === b[name]);
 }
 
 /** What the rows of a reference count, of all kinds; a row that is not among the keys counts nothing. */

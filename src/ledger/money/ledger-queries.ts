@@ -152,7 +152,7 @@ export function findClaimHolder(
   return tx<TracedRow[]>`
     select ${tx.unsafe(COLUMNS)} from projects p join ledger l using (project_no)
     where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and l.reference = ${reference}
-      and l.event = ${event} and (${occurrence} = 0 or epoch_ms(l.occurred_at) = ${occurrence})
+      and l.event = ${event} and (${occurrence}::bigint = 0 or epoch_ms(l.occurred_at) = ${occurrence}::bigint)
       and l.movement_id is not distinct from ${movement_id}
       and (l.event not in ('deposit_reversed', 'withdrawal_reversed') or l.currency = ${currency})
     order by l.ordinal

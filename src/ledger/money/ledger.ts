@@ -108,6 +108,9 @@ const kinds = new Map<string, MoneyKind>(
 /** Every event that can have a ledger row. */
 export const MONEY_EVENTS = [...kinds.keys()] as readonly MoneyEvent[];
 
+/** Every event of a bet. */
+export const BET_EVENTS: readonly MoneyEvent[] = [...KINDS.casino, ...KINDS.sport];
+
 /** The kind of money event; undefined for other events. */
 export function moneyKindOf(event: string): MoneyKind | undefined {
   return kinds.get(event);
@@ -122,6 +125,11 @@ export function isRestatable(
     (row.amount !== null && row.base_amount === null) ||
     (row.payout !== null && row.base_payout === null)
   );
+}
+
+/** Whether the event takes back a bet or a movement of it. */
+export function isVoid({ event }: Pick<LedgerRow, 'event'>): boolean {
+  return event === 'bet_voided' || event === 'sport_bet_voided';
 }
 
 /** The kind of bet to which the event belongs; undefined for other events. */
@@ -236,7 +244,7 @@ const WITHOUT_CONTENT: ReadonlySet<string> = new Set<MoneyEvent>([
 ]);
 
 /**
- * Judges a claim against all rows of the same reference (`feeds.md` 2). The first row of a key counts. A claim with the
+ * Judges a claim against all rows of the same reference (docs/feeds.md, What counts how). The first row of a key counts. A claim with the
  * same key, content and player is a duplicate; with the same key and another content or player it is a conflict. So is a
  * settlement of a casino bet whose payout differs from an earlier one's, and a reversal in another currency than its
  * original.

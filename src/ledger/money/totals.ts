@@ -1,21 +1,25 @@
+const NO_SUMS = {
+  total_deposited: 0n,
+  total_withdrawn: 0n,
+  total_wagered: 0n,
+  total_won: 0n,
+  total_bonus_wagered: 0n,
+  total_bonus_won: 0n,
+  total_credited: 0n,
+  total_debited: 0n,
+  bet_count: 0n,
+  session_count: 0n,
+  pending_conversions: 0n,
+};
+
+export type Sum = keyof typeof NO_SUMS;
+
 /** The columns of `player_totals` that are sums; GGR is always total_wagered − total_won and not stored. */
-export const SUMS = [
-  'total_deposited',
-  'total_withdrawn',
-  'total_wagered',
-  'total_won',
-  'total_bonus_wagered',
-  'total_bonus_won',
-  'total_credited',
-  'total_debited',
-  'bet_count',
-  'session_count',
-  'pending_conversions',
-] as const;
+export const SUMS = Object.keys(NO_SUMS) as readonly Sum[];
 
 /**
  * Net gaming revenue: ggr less what bonus money staked, plus what it won, less what was credited, plus what was debited
- * (`feeds.md` 2).
+ * (docs/feeds.md, What counts how).
  */
 export function ngrOf(totals: Record<'total_wagered' | 'total_won' | FeedSum, bigint>): bigint {
   const { total_wagered, total_won, total_bonus_wagered, total_bonus_won, total_credited, total_debited } =
@@ -24,8 +28,6 @@ export function ngrOf(totals: Record<'total_wagered' | 'total_won' | FeedSum, bi
 }
 
 type FeedSum = 'total_bonus_wagered' | 'total_bonus_won' | 'total_credited' | 'total_debited';
-
-export type Sum = (typeof SUMS)[number];
 
 /** What is added to one player's sums; absent means 0. Money is in the smallest unit of the base currency. */
 export type TotalsDelta = { player_id: string } & Partial<Record<Sum, bigint>>;
@@ -46,19 +48,7 @@ export class TotalsAccumulator {
   of(player_id: string): Record<Sum, bigint> {
     let sums = this.byPlayer.get(player_id);
     if (sums === undefined) {
-      sums = {
-        total_deposited: 0n,
-        total_withdrawn: 0n,
-        total_wagered: 0n,
-        total_won: 0n,
-        total_bonus_wagered: 0n,
-        total_bonus_won: 0n,
-        total_credited: 0n,
-        total_debited: 0n,
-        bet_count: 0n,
-        session_count: 0n,
-        pending_conversions: 0n,
-      };
+      sums = { ...NO_SUMS };
       this.byPlayer.set(player_id, sums);
     }
     return sums;

@@ -25,12 +25,10 @@ const IN_NO_TOTAL = new Set(['correction', 'tip']);
 export interface TransactionEffect extends ReferenceEffect {
   /** What is left of the amount, in the smallest unit of its own currency; null: it was not confirmed, or has no amount. */
   left: bigint | null;
-  /** The reversals exceed the amount, which then counts as 0. */
-  exceeds_original: boolean;
 }
 
 /**
- * What the deposit or withdrawal of one reference counts (`feeds.md` 2): its amount less the latest amount of each reversal
+ * What the deposit or withdrawal of one reference counts (docs/feeds.md, What counts how): its amount less the latest amount of each reversal
  * in its currency, at least 0, converted by its own rate: a full reversal leaves exactly 0. `rows` are those of this
  * kind, in any order. Reversals count for the player of what they reverse.
  */
@@ -49,8 +47,7 @@ export function transactionEffect(
     else if (row.currency !== original.currency) not_counted.set(row, 'other_currency');
     else reversals.push(row);
   }
-  if (original?.amount == null)
-    return { deltas: [], counts: new Map(), not_counted, left: null, exceeds_original: false };
+  if (original?.amount == null) return { deltas: [], counts: new Map(), not_counted, left: null };
   const latest = latestOf(reversals, not_counted);
   const counts = new Map([[original, countOf(original.base_amount)]]);
   let taken_back = 0n;
@@ -64,7 +61,7 @@ export function transactionEffect(
     base_left = left;
   }
   const deltas = [deltaOf(original.player_id, total, base_left)];
-  return { deltas, counts, not_counted, left: amount_left, exceeds_original: taken_back > original.amount };
+  return { deltas, counts, not_counted, left: amount_left };
 }
 
 /** The latest of each reversal in the order of their times; earlier ones of the same id are superseded. */

@@ -10,11 +10,10 @@ import {
   toLedgerRow,
   type LedgerValues,
 } from '../../ledger/money/ledger-queries.ts';
-import { betKindOf, MONEY_EVENTS, type LedgerRow } from '../../ledger/money/ledger.ts';
+import { BET_EVENTS, betKindOf, MONEY_EVENTS, type LedgerRow } from '../../ledger/money/ledger.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { EventOwner, TimelinePosition } from './queries.ts';
 
-const BET_EVENTS = MONEY_EVENTS.filter((event) => betKindOf(event) !== undefined);
 /** Transactions that failed may have no transaction_id, and then have no row in the ledger. */
 const MAY_LACK_REFERENCE = MONEY_EVENTS.filter(
   (event) =>

@@ -91,7 +91,7 @@ export type MoneyProperty = keyof typeof MONEY_PROPERTIES;
 
 /**
  * Whether the property of the event is money. Bonus parts are on the events of bets that read them; on others they are free
- * (`feeds.md` 8). `event` undefined: of an object whose event is not known, where it has a currency.
+ * (docs/feeds.md, What counts how). `event` undefined: of an object whose event is not known, where it has a currency.
  */
 export function isMoneyProperty(property: string, event: string | undefined): property is MoneyProperty {
   if (!Object.hasOwn(MONEY_PROPERTIES, property)) return false;
