@@ -2,6 +2,7 @@ import type { PendingQuery, Row } from 'postgres';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import { newId } from '../platform/ids.ts';
+import { JOIN_SURVIVOR } from '../ledger/money/ledger-queries.ts';
 import type { Db, Session, Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
 import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
@@ -160,8 +161,8 @@ export async function newestCorrection(sql: Tx): Promise<bigint> {
 const MAX_LOOKED_AT = 1_000;
 
 /**
- * Which of these ids of players have events that a correction waits to write anew; all of them while the tenant has more
- * corrections than can be looked at, or while the history of the project is not counted.
+ * Which of these ids of players, or of players merged into others, have events that a correction waits to write anew; all
+ * of them while the tenant has more corrections than can be looked at, or while the history of the project is not counted.
  */
 export function playersToCorrect(
   tx: Tx,
@@ -174,16 +175,24 @@ export function playersToCorrect(
       where tenant_id = ${tenant_id}
       order by correction_id limit ${MAX_LOOKED_AT}
     ),
-    asked as materialized (select unnest(${plainArray(player_ids)}::text::uuid[]) as player_id)
+    asked as materialized (
+      select r.player_id, coalesce(m.into_player_id, r.player_id) as survivor_id
+      from unnest(${plainArray(player_ids)}::text::uuid[]) as r (player_id)
+      left join lateral (
+        select m.into_player_id from player_merges m
+        where m.tenant_id = ${tenant_id} and m.project_id = ${project_id} and m.player_id = r.player_id offset 0) m
+        on true
+    )
     select a.player_id from asked a
     where (select count(*) from pending) = ${MAX_LOOKED_AT}
       or exists (select from recounts where tenant_id = ${tenant_id} and project_id = ${project_id})
-      or a.player_id in (
-        select l.player_id from pending c
+      or a.survivor_id in (
+        select coalesce(m.into_player_id, l.player_id) from pending c
         join projects p on p.tenant_id = ${tenant_id} and p.project_id = c.project_id
         cross join lateral (
           select l.player_id from ledger l
           where l.project_no = p.project_no and l.reference = c.reference and l.ordinal = c.ordinal offset 0) l
+        ${tx.unsafe(JOIN_SURVIVOR)}
         where c.project_id = ${project_id})`;
 }
 

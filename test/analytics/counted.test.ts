@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { rewriteOnce } from '../../processors/event-rewriter/index.ts';
 import {
@@ -157,4 +158,25 @@ it('corrects the events of every tenant in one turn, however many another one ha
       (await readCorrections(tx, 1_000)).map(({ correction_id }) => correction_id),
     );
   });
+});
+
+it('finds what waits for a player under the ids that were merged into it, however long ago', async () => {
+  const { service: sql } = service.platform.postgres;
+  await send(movements);
+  await rewriteAll();
+  await send([bet('bet_voided', { movement_id: 'b' })]);
+  const [bettor] = await sql<{ player_id: string }[]>`
+    select player_id from players where tenant_id = ${tenant.tenant_id}`;
+  const player_id = bettor?.player_id ?? '';
+  const survivor = randomUUID();
+  await sql`
+    insert into player_merges (tenant_id, project_id, player_id, into_player_id, merged_at, aliased_at, rewritten_at)
+    select ${tenant.tenant_id}, ${tenant.project_id}, ${player_id}, ${survivor}, at, at, at
+    from (select now() - interval '1 day' as at) a`;
+  const asked = [survivor, player_id, ANYBODY];
+  const behind = await service.platform.postgres.readAsTenant(tenant.tenant_id, (tx) =>
+    playersToCorrect(tx, tenant, asked),
+  );
+  expect(behind.map((one) => one.player_id)).toEqual([survivor, player_id]);
+  await rewriteAll();
 });
