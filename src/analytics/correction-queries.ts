@@ -157,12 +157,12 @@ export async function newestCorrection(sql: Tx): Promise<bigint> {
   return row?.id ?? 0n;
 }
 
-/** Corrections of a tenant that are looked at for the players whose events they are of. */
-const MAX_LOOKED_AT = 1_000;
+/** Corrections of a project that are looked at for the players whose events they are of. */
+const MAX_LOOKED_AT = 5_000;
 
 /**
  * Which of these ids of players, or of players merged into others, have events that a correction waits to write anew; all
- * of them while the tenant has more corrections than can be looked at, or while the history of the project is not counted.
+ * of them while the project has more corrections than can be looked at, or while its history is not counted.
  */
 export function playersToCorrect(
   tx: Tx,
@@ -171,8 +171,8 @@ export function playersToCorrect(
 ): PendingQuery<{ player_id: string }[]> {
   return tx<{ player_id: string }[]>`
     with pending as materialized (
-      select project_id, reference, ordinal from event_corrections
-      where tenant_id = ${tenant_id}
+      select reference, ordinal from event_corrections
+      where tenant_id = ${tenant_id} and project_id = ${project_id}
       order by correction_id limit ${MAX_LOOKED_AT}
     ),
     asked as materialized (
@@ -188,12 +188,11 @@ export function playersToCorrect(
       or exists (select from recounts where tenant_id = ${tenant_id} and project_id = ${project_id})
       or a.survivor_id in (
         select coalesce(m.into_player_id, l.player_id) from pending c
-        join projects p on p.tenant_id = ${tenant_id} and p.project_id = c.project_id
+        join projects p on p.tenant_id = ${tenant_id} and p.project_id = ${project_id}
         cross join lateral (
           select l.player_id from ledger l
           where l.project_no = p.project_no and l.reference = c.reference and l.ordinal = c.ordinal offset 0) l
-        ${tx.unsafe(JOIN_SURVIVOR)}
-        where c.project_id = ${project_id})`;
+        ${tx.unsafe(JOIN_SURVIVOR)})`;
 }
 
 /** Whether history of a tenant, or of any of them, is still to be queued for counting. */

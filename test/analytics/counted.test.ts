@@ -9,6 +9,7 @@ import {
   readCorrections,
 } from '../../src/analytics/correction-queries.ts';
 import { ROLES } from '../../src/config.ts';
+import type { ProjectRef } from '../../src/tenants/project-ref.ts';
 import { call } from '../engines/http-client.ts';
 import { startTestService, sunk, type TestService, type TestTenant } from '../engines/service.ts';
 
@@ -179,4 +180,24 @@ it('finds what waits for a player under the ids that were merged into it, howeve
   );
   expect(behind.map((one) => one.player_id)).toEqual([survivor, player_id]);
   await rewriteAll();
+});
+
+it('lets no project wait for the corrections of another one, and everybody of one with too many', async () => {
+  const { service: sql } = service.platform.postgres;
+  const { tenant_id } = tenant;
+  const other: ProjectRef = { tenant_id, project_id: randomUUID() };
+  await sql.begin(async (tx) => {
+    const queue = ({ project_id }: ProjectRef, rows: number) => tx`
+      insert into event_corrections (tenant_id, project_id, reference, ordinal)
+      select ${tenant_id}, ${project_id}, 'r', n from generate_series(1, ${rows}::integer) n`;
+    const behind = async (project: ProjectRef) =>
+      (await playersToCorrect(tx, project, [ANYBODY])).map(({ player_id }) => player_id);
+    await queue(other, 5_000);
+    await queue(tenant, 4_999);
+    expect(await behind(other)).toEqual([ANYBODY]);
+    expect(await behind(tenant)).toEqual([]);
+    await queue(tenant, 1);
+    expect(await behind(tenant)).toEqual([ANYBODY]);
+    await tx`delete from event_corrections where tenant_id = ${tenant_id}`;
+  });
 });
