@@ -91,7 +91,7 @@ export async function sumRealMoney(
         select transform(toString(player_id), {ids:Array(String)}, {owners:Array(String)}, '') as owner,
           event, occurred_at, stake_counted, payout_counted, bonus_stake_counted, bonus_payout_counted,
           JSONExtractString(properties, 'bet_id') as bet_id, startsWith(event, 'sport_') as is_sport,
-          if(event = 'sport_cashout' and JSONHas(properties, 'movement_id'), 0,
+          if(event = 'sport_cashout' and JSONType(properties, 'movement_id') = 'String', 0,
             transform(event, ['bet_lost', 'bet_won', 'bet_settled', '${REOPENED}', 'sport_bet_settled', 'sport_cashout'],
               [1, 2, 3, 1, 2, 3], 0)) as rank
         from events_by_player

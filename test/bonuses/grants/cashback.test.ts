@@ -252,6 +252,9 @@ it('is of own money alone, of what counts of finished bets', async () => {
     ['sport_bet_placed', { ...sport, bet_id: 'u', amount: 2_000 }],
     ['sport_cashout', { ...money, bet_id: 'u', payout: 300, movement_id: '1' }],
     ['sport_bet_settled', { ...money, bet_id: 'u', payout: 200 }],
+    // The whole bet was cashed out.
+    ['sport_bet_placed', { ...sport, bet_id: 'v', amount: 1_000 }],
+    ['sport_cashout', { ...money, bet_id: 'v', payout: 400, note: 7 }],
   ];
   // One after the other, so that what comes later changes what ClickHouse has already.
   const begun_ms = Date.now() - sent.length * 1_000;
@@ -259,8 +262,16 @@ it('is of own money alone, of what counts of finished bets', async () => {
     const timestamp = new Date(begun_ms + i * 1_000).toISOString();
     await post(`${service.ingest_url}/v1/events`, { event, player_id, timestamp, properties });
   }
-  await granted(net ?? '', player_id, (5_000 + 1_200 + 1_500) / 10);
-  await granted(turnover ?? '', player_id, (6_000 + 1_500 + 2_000) / 10);
+  await counted(service.platform);
+  // A movement_id that is no text is none: of before intake checked it.
+  await service.platform.clickhouse.command(
+    `insert into events select * replace (
+      revision + 1 as revision, replace(e.properties, '"note":', '"movement_id":') as properties)
+    from events as e final where player_id = {player_id:UUID} and JSONHas(e.properties, 'note')`,
+    { player_id },
+  );
+  await granted(net ?? '', player_id, (5_000 + 1_200 + 1_500 + 600) / 10);
+  await granted(turnover ?? '', player_id, (6_000 + 1_500 + 2_000 + 1_000) / 10);
 });
 
 it('waits for what later events change of earlier ones', async () => {
