@@ -5,8 +5,8 @@ import { bonusSettingsOf } from '../../tenants/config/read.ts';
 import type { Platforms } from '../../adapters/platforms.ts';
 import { platformOf } from '../grants/create.ts';
 import { selectBonusTemplate } from '../templates/queries.ts';
-import { DECIDE_BATCH, FACTS_BATCH } from './issue.ts';
-import { factsOf, needsFacts, waitForFacts, type FactsDeps } from './member-facts.ts';
+import { DECIDE_BATCH } from './issue.ts';
+import { factsOf, needsFacts, readyMembers, waitForFacts, type FactsDeps } from './member-facts.ts';
 import type { BonusCampaignRow } from './queries.ts';
 import { selectPending } from './reserve-queries.ts';
 import { reserveMembers } from './reserve.ts';
@@ -26,7 +26,8 @@ export interface Cursor {
 /**
  * Decides about the next pending members of a campaign, or about `only` this one; returns how many. Nothing is decided
  * while the tenant's bonuses are paused. Rejects with the errors of the template, its rates or the platform, and with
- * NotCaughtUp while ClickHouse has not all events that the decisions need: the members stay pending.
+ * NotCaughtUp while ClickHouse has not all events that the decisions need: the members stay pending. So do those whose events
+ * are still to be corrected.
  */
 export async function decideStep(
   deps: DecideDeps,
@@ -59,8 +60,8 @@ export async function decideStep(
       if (locked === undefined) return 0;
       const terms = await loadIssueTerms(tx, locked, now);
       if (bonusSettingsOf(terms.config).paused) return 0;
-      const { limit, facts } = asked;
-      const found = await selectPending(tx, locked, { limit, only, ...cursor });
+      const { facts } = asked;
+      const found = await selectPending(tx, locked, { limit: DECIDE_BATCH, only, ...cursor });
       const ids = facts === undefined ? found : found.filter((id) => facts.has(id));
       last = ids.at(-1);
       if (ids.length === 0) return 0;
@@ -73,7 +74,6 @@ export async function decideStep(
 
 /** What is known of members from their events. `facts` undefined: the campaign needs none, so more are decided at once. */
 interface Asked {
-  limit: number;
   facts: ReadonlyMap<string, MemberFacts> | undefined;
 }
 
@@ -91,12 +91,12 @@ async function readFacts(
   const [template] = await selectBonusTemplate(service, campaign);
   // One that is gone is an error of the decisions.
   if (template === undefined || !needsFacts({ campaign, template })) {
-    return { limit: DECIDE_BATCH, facts: undefined };
+    return { facts: undefined };
   }
   const terms = await service.begin((tx) => loadIssueTerms(tx, campaign, now));
   if (bonusSettingsOf(terms.config).paused) return 'paused';
   await waitForFacts(deps, stop);
-  const limit = FACTS_BATCH;
-  const found = await selectPending(service, campaign, { limit, ...which });
-  return { limit, facts: await factsOf(deps, terms, found, stop) };
+  const found = await selectPending(service, campaign, { limit: DECIDE_BATCH, ...which });
+  const ready = await readyMembers(deps, terms, found);
+  return { facts: await factsOf(deps, terms, ready, stop) };
 }

@@ -21,7 +21,7 @@ export interface MemberOutcome {
 
 /**
  * Decides about one member of a campaign that is being issued, if that was not done, and makes its grant; the sender sends
- * it. `grant_id` stays null while the campaign or the tenant's bonuses are paused, or the player is being changed. However
+ * it. `grant_id` stays null while the campaign or the tenant's bonuses are paused, the player is being changed, or what its bets count. However
  * often it is called, the member has at most one. The id of a player who was merged means the survivor, unless the campaign
  * has a row of its own for it. A player without a row is not a member: skipped as NOT_IN_SEGMENT. Rejects with
  * BONUS_CAMPAIGN_NOT_FOUND, BONUS_CAMPAIGN_INVALID_STATUS (a draft or scheduled campaign has no members yet),

@@ -1,9 +1,11 @@
 import { waitUntilInClickHouse } from '../../analytics/caught-up.ts';
+import { playersToCorrect } from '../../analytics/correction-queries.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { lossOf } from '../grants/loss.ts';
 import type { IssueTerms, MemberFacts } from './terms-of-issue.ts';
 import { leftOfReversed } from '../grants/deposits.ts';
 import { referenceKey } from '../../ledger/fold/fold-event.ts';
+import { FACTS_BATCH } from './issue.ts';
 import { selectFormerIds, selectDeposits } from './member-queries.ts';
 
 /** The parts of the platform that issuing uses. */
@@ -28,6 +30,21 @@ export function needsFacts({ campaign, template }: Pick<IssueTerms, 'campaign' |
  */
 export function waitForFacts(deps: FactsDeps, stop?: AbortSignal): Promise<void> {
   return waitUntilInClickHouse(deps, deps.clock.now_ms() + SINK_WAIT_MS, stop);
+}
+
+/**
+ * The first members of which ClickHouse has what later events change of earlier ones; call it after {@link waitForFacts}. The
+ * others wait for event-rewriter, and hold up nobody else. Deposits need no correction: Postgres has what is left of them.
+ */
+export async function readyMembers(
+  { postgres }: FactsDeps,
+  { campaign, template }: IssueTerms,
+  player_ids: readonly string[],
+): Promise<readonly string[]> {
+  if (template.type !== 'cashback') return player_ids.slice(0, FACTS_BATCH);
+  const rows = await playersToCorrect(postgres.service, campaign, player_ids);
+  const waiting = new Set(rows.map(({ player_id }) => player_id));
+  return player_ids.filter((player_id) => !waiting.has(player_id)).slice(0, FACTS_BATCH);
 }
 
 /**

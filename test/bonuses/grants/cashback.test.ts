@@ -9,6 +9,7 @@ import { call } from '../../engines/http-client.ts';
 import { counted, startTestService, sunk, type TestService } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { openTestPlatform } from '../../engines/wiring.ts';
+import { campaignsFixture } from '../campaigns/campaigns-fixture.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
 const PARTITIONS = 2;
@@ -288,4 +289,32 @@ it('waits for what later events change of earlier ones', async () => {
     expect((await on.grant(cashback, player_id)).status).toBe(503);
   });
   await granted(cashback, player_id, 300);
+});
+
+it('of a campaign waits for them, too, each for its own player', async () => {
+  const campaigns = await campaignsFixture(service);
+  const platform = await campaigns.adapter();
+  const template_id = await campaigns.template(CASHBACK);
+  const members = (await campaigns.client.players(4)).toSorted();
+  const [late = ''] = members;
+  for (const player_id of members) {
+    await campaigns.client.event(player_id, 'bet_settled', { ...betOf(3_000), bet_id: `kept ${player_id}` });
+  }
+  await campaigns.client.event(late, 'bet_settled', { ...betOf(6_000), bet_id: 'undone' });
+  await counted(service.platform);
+  const segment_id = await campaigns.client.segment(members);
+  const { id } = (await campaigns.create({ template_id, segment_id, max_liability: 1_000_000 })).data;
+  await campaigns.sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(hashtext(${REWRITER_LOCK}))`;
+    await campaigns.client.event(late, 'bet_voided', { bet_id: 'undone' });
+    await sunk(service.platform);
+    expect((await campaigns.issue(id)).status).toBeLessThan(300);
+    const { stats } = await campaigns.reaches(id, (shown) => shown.stats.granted === members.length - 1);
+    expect(stats.pending).toBe(1);
+  });
+  await campaigns.reaches(id, ({ status }) => status === 'issued');
+  expect(
+    await campaigns.sql`select bonus_amount::text as amount from bonus_grants where player_id = ${late}`,
+  ).toEqual([{ amount: '300' }]);
+  await platform.close();
 });
