@@ -285,6 +285,31 @@ describe('GET /v1/event-trace/:ingestion_id/:index', () => {
     });
   });
 
+  it('tells a repetition of every event whose time is a part of its key', async () => {
+    const timestamp = '2026-03-01T12:00:00Z';
+    const reversal = { transaction_id: 'reversed', reversal_id: 'r', amount: 5, currency: 'EUR' };
+    const events = [
+      ['sport_bet_settled', { bet_id: 'timed', payout: 5, currency: 'EUR' }],
+      ['sport_cashout', { bet_id: 'timed', payout: 5, currency: 'EUR' }],
+      ['sport_bet_reopened', { bet_id: 'timed' }],
+      ['sport_bet_voided', { bet_id: 'timed' }],
+      ['deposit_reversed', reversal],
+      ['withdrawal_reversed', reversal],
+    ] as const;
+    for (const [event, properties] of events) {
+      const sent = { event, player_id, timestamp, properties };
+      const first = await accept(service, service, sent);
+      const again = await accept(service, service, sent);
+      await folded(service.platform);
+      const { status, data } = await trace(again);
+      expect([event, status, data['folded']]).toMatchObject([
+        event,
+        200,
+        { verdict: 'duplicate', duplicate_of: { ingestion_id: first, index: 0 } },
+      ]);
+    }
+  });
+
   it('tells why an event was rejected', async () => {
     const id = await accept(service, service, { event: 'login', player_id: newId() });
     await folded(service.platform);
