@@ -173,9 +173,15 @@ async function sendCampaign(): Promise<number> {
 
 /** The expected members of each segment, computed by the model. */
 function expectedMembers(): { big: string[]; others: string[] } {
-  const all = [...model.expected()].map(([name, { total_deposited }]) => [name, total_deposited] as const);
+  // The segment adds up events, which stay facts when a deposit is reversed.
+  const deposited = new Map([...model.expected()].map(([name]) => [name, 0]));
+  for (const { player, body } of model.events) {
+    const amount = body.event === 'deposit_confirmed' ? Number(body.properties['amount']) : 0;
+    deposited.set(player, (deposited.get(player) ?? 0) + amount);
+  }
+  const all = [...deposited];
   const names = (wanted: boolean) =>
-    all.filter(([, deposited]) => deposited > BIG_DEPOSITS === wanted).map(([name]) => name);
+    all.filter(([, sum]) => sum > BIG_DEPOSITS === wanted).map(([name]) => name);
   return { big: names(true).sort(), others: names(false).sort() };
 }
 
