@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createClient, each, type ClientOptions } from '../../clients/js/src/index.ts';
+import { ApiError, createClient, each, type ClientOptions } from '../../clients/js/src/index.ts';
 import type { LetterResource } from '../../src/ingest/dead-letters/schema.ts';
 import { identityOf } from './identity.ts';
 import type { ImportState } from './journal.ts';
@@ -34,8 +34,14 @@ export async function findLetters(
   const api = createClient(client);
   let polls = 0;
   const isFolded = async () => {
-    const { folded } = await api.eventTrace.get(last_event.ingestion_id, String(last_event.index));
-    return folded.status !== 'pending';
+    const trace = await api.eventTrace
+      .get(last_event.ingestion_id, String(last_event.index))
+      .catch((error: unknown) => {
+        // At a high rate an event that is not in ClickHouse yet is not found among the latest of the log.
+        if (error instanceof ApiError && error.code === 'EVENT_NOT_FOUND') return undefined;
+        throw error;
+      });
+    return trace !== undefined && trace.folded.status !== 'pending';
   };
   while (!(await isFolded()) && ++polls < MAX_POLLS) await sleep(POLL_MS);
   const found = new Map<string, LetterResource[]>();
