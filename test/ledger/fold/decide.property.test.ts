@@ -33,7 +33,7 @@ const PLAYERS = 6;
 const EVENTS = 60;
 /** 200,000 events in `ci`, and 10 million at night. */
 const STREAMS = runs(3_400, { quick: 200, nightly: 170_000 });
-const TIMEOUT_MS = 30_000 + STREAMS * 20;
+const TIMEOUT_MS = 60_000 + STREAMS * 60;
 const MARKET = mixedMarket('EUR', ['EUR', 'EUR', 'USD', 'ETH', 'JPY']);
 const parameters = { numRuns: runs(500) };
 
