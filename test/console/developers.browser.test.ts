@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call } from '../engines/http-client.ts';
+import { until } from '../engines/until.ts';
 import { messagingClient } from '../engage/messaging/messaging-client.ts';
 import { webhookFixture } from '../engage/webhooks/webhook-fixture.ts';
 import {
@@ -222,6 +223,14 @@ describe('adapters', () => {
     const body = { template_id: template.data['id'], player_id: ada };
     const grant = await api.api('POST', '/v1/bonus-grants', body, { 'idempotency-key': randomUUID() });
     expect(grant.status, JSON.stringify(grant.error)).toBe(201);
+    // The list shows what the sandbox has when it is opened.
+    await until('the sandbox has the bonus', async (saw) => {
+      const { data } = await api.api<{ status: string }>(
+        'GET',
+        `/v1/bonus-grants/${String(grant.data['id'])}`,
+      );
+      return saw(data).status === 'active';
+    });
     const page = await console_.open(`developers?tab=adapters&adapter=${String(sandbox.data['id'])}`);
     const row = page.getByRole('row').filter({ hasText: '€12.34' });
     await row.getByText('Active').waitFor();
