@@ -2,7 +2,6 @@ import type { PendingQuery, Row } from 'postgres';
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import { plainArray } from '../platform/postgres/arrays.ts';
 import { newId } from '../platform/ids.ts';
-import { JOIN_SURVIVOR } from '../ledger/money/ledger-queries.ts';
 import type { Db, Session, Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
 import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
@@ -341,6 +340,14 @@ export async function repointEvents(
     params,
   );
 }
+
+/**
+ * Joins to the ledger `l`, and to its project `p`, as `m` the survivor of its player, if it was merged: row by row through
+ * the index.
+ */
+export const JOIN_SURVIVOR = `left join lateral (
+  select m.into_player_id from player_merges m where m.tenant_id = p.tenant_id and m.project_id = p.project_id
+    and m.player_id = l.player_id offset 0) m on true`;
 
 /**
  * ClickHouse expression: the player to which a row of the table `alias` belongs now. Events of a merged player have the

@@ -2,13 +2,8 @@ import type { ClickHouse } from '../platform/clickhouse/port.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
 import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
-import { survivorOf } from '../analytics/correction-queries.ts';
-import {
-  JOIN_SURVIVOR,
-  LEDGER_COLUMNS,
-  toLedgerRow,
-  type LedgerValues,
-} from '../ledger/money/ledger-queries.ts';
+import { JOIN_SURVIVOR, survivorOf } from '../analytics/correction-queries.ts';
+import { LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../ledger/money/ledger-queries.ts';
 import type { LedgerRow } from '../ledger/money/ledger.ts';
 import { SUMS, type Sum as TotalsSum } from '../ledger/money/totals.ts';
 

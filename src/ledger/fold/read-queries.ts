@@ -1,5 +1,6 @@
+import { JOIN_SURVIVOR } from '../../analytics/correction-queries.ts';
 import type { Conversion } from '../money/conversion.ts';
-import { JOIN_SURVIVOR, LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
+import { LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
 import type { LedgerRow } from '../money/ledger.ts';
 import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';

@@ -1,12 +1,7 @@
+import { JOIN_SURVIVOR } from '../../analytics/correction-queries.ts';
 import { requestTiers, crossed, type TenantThresholds } from '../tier-thresholds/queries.ts';
 import type { BaseMoney, Conversion } from '../money/conversion.ts';
-import {
-  JOIN_SURVIVOR,
-  LEDGER_COLUMNS,
-  LEDGER_WIDTH,
-  toLedgerRow,
-  type LedgerValues,
-} from '../money/ledger-queries.ts';
+import { LEDGER_COLUMNS, LEDGER_WIDTH, toLedgerRow, type LedgerValues } from '../money/ledger-queries.ts';
 import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';
 import type { Sum } from '../money/totals.ts';
 import type { Tx } from '../../platform/postgres/port.ts';

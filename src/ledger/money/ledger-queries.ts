@@ -4,7 +4,7 @@ import type { PendingQuery } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 
 /**
- * The columns of a {@link LedgerRow}, for a query in which `l` is the ledger and {@link JOIN_SURVIVOR} is joined to it.
+ * The columns of a {@link LedgerRow}, for a query in which `l` is the ledger and JOIN_SURVIVOR is joined to it.
  * Read with `.values()` and {@link toLedgerRow}: there are thousands of rows, and objects by column name cost twice as
  * much. The time of a rate is read as a number, because the driver misreads times before the year 50, and scales as texts,
  * because it returns no other arrays as such.
@@ -20,14 +20,6 @@ export const LEDGER_COLUMNS = `l.reference, l.ordinal, l.event,
 
 /** The number of values of {@link LEDGER_COLUMNS}. */
 export const LEDGER_WIDTH = 25;
-
-/**
- * Joins to the ledger `l`, and to its project `p`, as `m` the survivor of its player, if it was merged: row by row through
- * the index.
- */
-export const JOIN_SURVIVOR = `left join lateral (
-  select m.into_player_id from player_merges m where m.tenant_id = p.tenant_id and m.project_id = p.project_id
-    and m.player_id = l.player_id offset 0) m on true`;
 
 /** A row of {@link LEDGER_COLUMNS} as the driver returns it. */
 export type LedgerValues = [

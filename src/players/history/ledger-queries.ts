@@ -1,15 +1,11 @@
+import { JOIN_SURVIVOR } from '../../analytics/correction-queries.ts';
 import type { PendingQuery, Row } from 'postgres';
 import { definitionOf } from '../../ingest/events/catalogue.ts';
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
 import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
-import {
-  JOIN_SURVIVOR,
-  LEDGER_COLUMNS,
-  toLedgerRow,
-  type LedgerValues,
-} from '../../ledger/money/ledger-queries.ts';
+import { LEDGER_COLUMNS, toLedgerRow, type LedgerValues } from '../../ledger/money/ledger-queries.ts';
 import { BET_EVENTS, betKindOf, MONEY_EVENTS, type LedgerRow } from '../../ledger/money/ledger.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { EventOwner, TimelinePosition } from './queries.ts';
