@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ERASING_ROLES, ROLES } from '../../src/config.ts';
+import { readOrCreateSecret } from '../../src/http/auth/secret-file.ts';
 import { loadErasureKey } from '../../src/protection/exclusions/erasure-key.ts';
 
 let data_dir: string;
@@ -21,4 +22,10 @@ it('a role that is given no key of the hashes makes up none, with which it would
     ERASING_ROLES.map((role) => loadErasureKey({ erasure_key: undefined, data_dir, roles: new Set([role]) })),
   );
   expect(new Set(keys.map((key) => key.toString('hex'))).size).toBe(1);
+});
+
+it('many who ask at once get one key', async () => {
+  const path = join(data_dir, 'asked-at-once');
+  const asked = Array.from({ length: 50 }, (_, i) => readOrCreateSecret(path, () => `secret ${i}`));
+  expect(new Set(await Promise.all(asked)).size).toBe(1);
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -11,7 +12,8 @@ export async function readOrCreateSecret(
   await mkdir(dirname(path), { recursive: true });
   // Written to a temporary file and linked, which fails if the file exists: a process killed while writing must not
   // leave an empty secret, and of two processes one secret wins.
-  const unfinished = `${path}.${process.pid}.new`;
+  // Each caller has a file of its own: two of one process may ask at once.
+  const unfinished = `${path}.${randomUUID()}.new`;
   await writeFile(unfinished, await make(), { mode: 0o600 });
   try {
     await link(unfinished, path);
