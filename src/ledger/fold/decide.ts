@@ -4,7 +4,7 @@ import { moneyOnly } from '../../ingest/events/money-only.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { addAnomalies, anomaliesOf, NO_ANOMALIES, type Anomalies } from '../money/anomalies.ts';
 import { stakesDiffer } from '../money/bets.ts';
-import { effectOf, eventMoneyOf, isSameMoney } from '../money/counting.ts';
+import { effectOf, eventMoneyOf, isCountedAlike } from '../money/counting.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 import { exceeds64Bits, inBase, scalesOf, type BaseMoney, type Conversions } from '../money/conversion.ts';
 import {
@@ -275,14 +275,17 @@ class Decider {
         for (const delta of deltas) this.#addFor(touched, delta, -1n);
         for (const row of before) {
           if (isRestatable(row)) relied_on.push(row);
-          const [then, now] = [eventMoneyOf(row, counts.get(row)), eventMoneyOf(row, after.counts.get(row))];
-          if (!isSameMoney(then, now)) recounted.push(row);
+          if (!isCountedAlike(counts.get(row), after.counts.get(row))) recounted.push(row);
         }
       }
       for (const delta of after.deltas) this.#addFor(touched, delta, 1n);
       for (const [row, counts] of after.counts) {
         const event = this.#event_of_row.get(row);
-        if (event !== undefined) Object.assign(event, eventMoneyOf(row, counts));
+        if (event === undefined) continue;
+        event.stake_counted = counts.stake;
+        event.payout_counted = counts.payout;
+        event.bonus_stake_counted = counts.bonus_stake;
+        event.bonus_payout_counted = counts.bonus_payout;
       }
       if (stakesDiffer(rows) && !stakesDiffer(before)) stake_mismatches++;
     }
