@@ -124,7 +124,7 @@ it('an import that stops goes on where it was', async () => {
   ]);
 });
 
-it('an import that is told to stop keeps what was answered', async () => {
+it('an import that is stopped keeps what was answered', async () => {
   const target = await serve((events, response) => accept(response, events));
   const stop = new AbortController();
   const file = await fileOf(linesOf(450));

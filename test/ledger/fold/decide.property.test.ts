@@ -51,7 +51,7 @@ function newStore(): MemoryStore {
   return store;
 }
 
-/** Events without a reference have one of few dedupe_ids, whoever sends them; every fourth one has none. */
+/** Events without a reference have one of few dedupe_ids, of any sender; every fourth one has none. */
 function eventsOf(steps: readonly Step[]): FoldEvent[] {
   return toEvents(steps, senders).map((sent, i) => {
     const { reference, salt } = steps[i] ?? { reference: 0, salt: 0 };
