@@ -143,7 +143,7 @@ function foldClaimOf(
   claim.kind = kind;
   claim.reference_key = referenceKey(project_id, claim.reference);
   claim.kind_key = `${kind}:${claim.reference_key}`;
-  claim.detail_hash = detailHashOf(event, properties);
+  claim.detail_hash = detailHashOf(event.timestamp === undefined ? null : occurred_at_ms, properties);
   return claim;
 }
 
@@ -158,16 +158,13 @@ function eventKeyOf(
   return hashedId(JSON.stringify([project_id, event, dedupe_id]));
 }
 
-const DETAILS = ['game_id', 'payment_method', 'sport', 'event_ref'] as const;
-
 /**
  * 64 bits of the event's own time and of the details that count nothing. A duplicate with others says something else under
  * the same id. Equal instants are equal, however they are written, and no timestamp equals no timestamp.
  */
-function detailHashOf({ timestamp }: AcceptedEvent['event'], properties: Record<string, unknown>): bigint {
-  const at_ms = timestamp === undefined ? null : parseTimestamp(timestamp);
-  const details = JSON.stringify([at_ms, ...DETAILS.map((name) => properties[name] ?? null)]);
-  return hash64Of(details);
+function detailHashOf(own_time_ms: number | null, properties: Record<string, unknown>): bigint {
+  const { game_id, payment_method, sport, event_ref } = properties;
+  return hash64Of(JSON.stringify([own_time_ms, game_id, payment_method, sport, event_ref]));
 }
 
 export function playerIdentityKey(project_id: string, player_id: string): string {

@@ -75,24 +75,6 @@ export type MoneyKind = keyof typeof KINDS;
 export type BetKind = 'casino' | 'sport';
 export type MoneyEvent = (typeof KINDS)[MoneyKind][number];
 
-/** A claim without what else the fold keeps with it. */
-export function contentOf(claim: Claim): Claim {
-  const { reference, event, occurrence, currency, movement_id, reason } = claim;
-  const { amount, payout, bonus_stake, bonus_payout } = claim;
-  return {
-    reference,
-    event,
-    occurrence,
-    currency,
-    movement_id,
-    amount,
-    payout,
-    bonus_stake,
-    bonus_payout,
-    reason,
-  };
-}
-
 /** The order of the ledger's keys, in which all writers lock rows. */
 export function byLedgerKey(a: LedgerRow, b: LedgerRow): number {
   if (a.project_id !== b.project_id) return a.project_id < b.project_id ? -1 : 1;

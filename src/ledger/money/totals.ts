@@ -40,7 +40,7 @@ export class TotalsAccumulator {
     const sums = this.of(delta.player_id);
     for (const sum of SUMS) {
       const value = delta[sum];
-      if (value !== undefined) sums[sum] += sign * value;
+      if (value !== undefined && value !== 0n) sums[sum] += sign * value;
     }
   }
 
