@@ -256,9 +256,11 @@ class Decider {
   }
 
   /** Adds a new ledger row. It changes the totals at the end of the batch. */
-  #book({ reference_key, kind, kind_key }: FoldClaim, row: LedgerRow, emitted: PlayerEvent): void {
+  #book({ reference_key }: FoldClaim, row: LedgerRow, emitted: PlayerEvent): void {
     this.#ledger_rows.push(row);
+    const kind = moneyKindOf(row.event);
     const rows = this.#rowsOf(reference_key);
+    const kind_key = `${kind}:${reference_key}`;
     let touched = this.#touched.get(kind_key);
     if (touched === undefined) {
       const before = rows.filter((other) => moneyKindOf(other.event) === kind);

@@ -7,10 +7,8 @@ import { dedupeIdOf } from '../../ingest/events/dedupe-id.ts';
 import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../platform/timestamp.ts';
 import {
   MAX_ROWS_WITH_MOVEMENTS,
-  moneyKindOf,
   claimOf,
   sentMoneyOf,
-  type MoneyKind,
   type Claim,
   type SentMoney,
 } from '../money/ledger.ts';
@@ -49,9 +47,6 @@ export interface Identity {
 /** A claim with the keys under which the snapshot has its rows. */
 export interface FoldClaim extends Claim {
   reference_key: string;
-  kind: MoneyKind;
-  /** The rows of one kind and one reference count together. */
-  kind_key: string;
   /** See {@link LedgerRow}. */
   detail_hash: bigint;
 }
@@ -138,11 +133,7 @@ function foldClaimOf(
 ): FoldClaim | undefined {
   const claim = claimOf(event.event, properties, occurred_at_ms) as FoldClaim | undefined;
   if (claim === undefined) return undefined;
-  const kind = moneyKindOf(claim.event);
-  if (kind === undefined) return undefined;
-  claim.kind = kind;
   claim.reference_key = referenceKey(project_id, claim.reference);
-  claim.kind_key = `${kind}:${claim.reference_key}`;
   claim.detail_hash = detailHashOf(event.timestamp === undefined ? null : occurred_at_ms, properties);
   return claim;
 }

@@ -148,7 +148,6 @@ function effectsOf(changed: readonly Restatement[], ledger: ReadonlyMap<string, 
   const touched = new Map<string, { kind: MoneyKind; rows: LedgerRow[] }>();
   for (const { row } of changed) {
     const kind = moneyKindOf(row.event);
-    if (kind === undefined) continue;
     const key = referenceKey(row.project_id, row.reference);
     const rows = (ledger.get(key) ?? []).filter((other) => moneyKindOf(other.event) === kind);
     touched.set(`${kind} ${key}`, { kind, rows });

@@ -23,7 +23,6 @@ export function byKind(rows: readonly LedgerRow[]): Map<MoneyKind, LedgerRow[]> 
   const of_kind = new Map<MoneyKind, LedgerRow[]>();
   for (const row of rows) {
     const kind = moneyKindOf(row.event);
-    if (kind === undefined) continue;
     const list = of_kind.get(kind);
     if (list === undefined) of_kind.set(kind, [row]);
     else list.push(row);

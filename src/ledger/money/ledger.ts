@@ -94,6 +94,8 @@ export const MONEY_EVENTS = [...kinds.keys()] as readonly MoneyEvent[];
 export const BET_EVENTS: readonly MoneyEvent[] = [...KINDS.casino, ...KINDS.sport];
 
 /** The kind of money event; undefined for other events. */
+export function moneyKindOf(event: MoneyEvent): MoneyKind;
+export function moneyKindOf(event: string): MoneyKind | undefined;
 export function moneyKindOf(event: string): MoneyKind | undefined {
   return kinds.get(event);
 }
