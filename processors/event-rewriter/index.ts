@@ -138,7 +138,7 @@ async function correctEvents(
   const corrections = await readCorrections(platform.postgres.service, MAX_CORRECTIONS, state.tenant_id);
   // A page of history at a time, while the queue is short: a steady stream of corrections does not end it.
   const is_recounting =
-    corrections.length < MAX_CORRECTIONS && (await session.begin((tx) => queueRecount(tx, RECOUNTED)));
+    corrections.length < MAX_CORRECTIONS && (await queueRecount(platform.postgres.service, RECOUNTED));
   if (corrections.length === 0) return is_recounting;
   // The rows to correct must be in ClickHouse: the fold may have written them to Postgres only a moment ago.
   await waitUntilInClickHouse(platform, platform.clock.now_ms() + CATCH_UP_MS, stop);

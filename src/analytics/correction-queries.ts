@@ -114,7 +114,8 @@ export async function queueCorrections(
 /**
  * Queues the next rows of a project whose events are from before ClickHouse had what they count: of the one of which the fewest
  * pages are queued. False when all are queued.
- * One statement: after a crash it goes on where it was.
+ * One statement, outside the rewriter's session: after a crash it goes on where it was, and two rewriters queue at most the
+ * same rows.
  */
 export async function queueRecount(tx: Tx, limit: number): Promise<boolean> {
   const queued = await tx`
