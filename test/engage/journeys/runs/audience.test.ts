@@ -1,7 +1,11 @@
 import { DateTime } from 'luxon';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { beginEntry } from '../../../../src/engage/journeys/runs/audience-entry.ts';
-import { JOURNEY_RANGES, selectRangeMembers } from '../../../../src/engage/journeys/runs/audience-queries.ts';
+import {
+  JOURNEY_RANGES,
+  notifyAudiences,
+  selectRangeMembers,
+} from '../../../../src/engage/journeys/runs/audience-queries.ts';
 import { cutRange, takeRange } from '../../../../src/engage/member-ranges/range-queries.ts';
 import type { Tx } from '../../../../src/platform/postgres/port.ts';
 import type { TestService } from '../../../engines/service.ts';
@@ -26,6 +30,11 @@ async function count(journey_id: string): Promise<number> {
     select count(*)::integer as runs from journey_runs where journey_id = ${journey_id}`;
   return row?.runs ?? 0;
 }
+/** Moves the clock on, and has the loop look: it would only after seconds that nobody moves on. */
+async function pass(ms: number): Promise<void> {
+  clock.pass(ms);
+  await notifyAudiences(on.sql);
+}
 const open = (journey_id: string, sql: Tx = on.sql) =>
   sql`select from member_ranges where owner_id = ${journey_id}`;
 
@@ -34,7 +43,7 @@ it('existing members enter in ranges, each once', async () => {
   const segment_id = await on.client.segment(player_ids);
   const journey_id = await on.journey(nodes, { kind: 'segment_entered', segment_id, existing_members: true });
   const other = await on.journey(nodes, { kind: 'segment_entered', segment_id });
-  clock.pass(6_000);
+  await pass(6_000);
   await until(async (saw) => saw(await count(journey_id)) === 2_300);
   await until(async (saw) => saw((await open(journey_id)).length) === 0);
   // A range that was interrupted is entered again: nobody twice.
@@ -59,13 +68,13 @@ it('existing members enter once per journey: a resume is no activation', async (
   const segment_id = await on.client.segment(player_ids);
   const trigger = { kind: 'segment_entered', segment_id, existing_members: true };
   const journey_id = await on.journey(nodes, trigger);
-  clock.pass(6_000);
+  await pass(6_000);
   await until(async (saw) => saw(await count(journey_id)) === 3);
   // A journey whose entry begins in the same look as one of the resumed journey would begin.
   const later = await on.journey(nodes, trigger);
   await turn(journey_id, 'pause');
   await turn(journey_id, 'activate');
-  clock.pass(6_000);
+  await pass(6_000);
   await until(async (saw) => saw(await count(later)) === 3);
   await until(async (saw) => saw((await open(journey_id)).length) === 0);
   expect(await count(journey_id)).toBe(3);
@@ -76,12 +85,12 @@ it('existing members whose entry a pause interrupts enter after the resume', asy
   const segment_id = await on.client.segment(player_ids);
   const trigger = { kind: 'segment_entered', segment_id, existing_members: true };
   const journey_id = await on.journey(nodes, trigger, { max_entries_per_hour: 1 });
-  clock.pass(6_000);
+  await pass(6_000);
   await until(async (saw) => saw(await count(journey_id)) === 1);
   await turn(journey_id, 'pause');
   // Another audience enters meanwhile: the range of the paused journey is passed over, and stays.
   const other = await on.journey(nodes, trigger);
-  clock.pass(3_700_000);
+  await pass(3_700_000);
   await until(async (saw) => saw(await count(other)) === 2);
   expect(await open(journey_id)).toHaveLength(1);
   expect(await count(journey_id)).toBe(1);
@@ -99,7 +108,7 @@ it('who joins the segment after the activation is no existing member', async () 
     insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
     select ${tenant_id}, ${project_id}, ${segment_id}, ${late}, activated_at from journeys
     where journey_id = ${journey_id}`;
-  clock.pass(6_000);
+  await pass(6_000);
   await until(async (saw) => saw(await count(journey_id)) > 0 && saw((await open(journey_id)).length) === 0);
   // The change of the membership is what lets the other one enter.
   expect((await on.runs(journey_id)).data.map(({ player_id }) => player_id)).toEqual([early]);
@@ -140,9 +149,9 @@ it('the members of a segment enter at each occurrence of a schedule', async () =
   const trigger = { kind: 'schedule', cron: `0 ${hour} * * *`, timezone: 'Europe/Malta', segment_id };
   const journey_id = await on.journey(nodes, trigger);
   await on.sql`update journeys set activated_at = ${new Date(clock.now_ms())} where journey_id = ${journey_id}`;
-  clock.pass(DAY_MS);
+  await pass(DAY_MS);
   await until(async (saw) => saw(await count(journey_id)) === 3);
-  clock.pass(DAY_MS);
+  await pass(DAY_MS);
   await until(async (saw) => saw(await count(journey_id)) === 6);
   await until(async (saw) => saw((await open(journey_id)).length) === 0);
   const occasions = await on.sql<{ occasion: string }[]>`
@@ -155,10 +164,10 @@ it('no more players of an audience enter in an hour than the cap allows; the oth
   const segment_id = await on.client.segment(player_ids);
   const trigger = { kind: 'segment_entered', segment_id, existing_members: true };
   const journey_id = await on.journey(nodes, trigger, { max_entries_per_hour: 2 });
-  clock.pass(6_000);
+  await pass(6_000);
   for (const entered of [2, 4, 5]) {
     await until(async (saw) => saw(await count(journey_id)) === entered);
-    clock.pass(3_600_000);
+    await pass(3_600_000);
   }
   await until(async (saw) => saw((await open(journey_id)).length) === 0);
   expect(await count(journey_id)).toBe(5);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
+import { notifyAudiences } from '../../../../src/engage/journeys/runs/audience-queries.ts';
 import type { Platform } from '../../../../src/platform/platform.ts';
 import { startTestService, type TestService, type TestTenant } from '../../../engines/service.ts';
 import { until } from '../../../engines/until.ts';
@@ -121,6 +122,7 @@ export function runFixture(service: TestService, tenant: TestTenant = service) {
           values (${tenant_id}, ${project_id}, ${String(name_of_event)}, ${journey_id}, 1, ${kind})
           on conflict do nothing`;
       }
+      await notifyAudiences(sql);
       return journey_id;
     },
     trigger: (journey_id: string, player_id: string, context?: Body, headers: Record<string, string> = {}) =>
