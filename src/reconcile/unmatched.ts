@@ -23,9 +23,9 @@ export class UnmatchedEvents {
   take(
     kind: MoneyKind,
     rows: readonly LedgerRow[],
-    { not_counted }: Pick<ReferenceEffect, 'not_counted'>,
+    { notCounted }: Pick<ReferenceEffect, 'notCounted'>,
   ): void {
-    for (const [row, reason] of not_counted)
+    for (const [row, reason] of notCounted())
       if (reason === 'no_original' && this.#isOld(row)) this.#add(row, 'reversal_without_original');
     if (kind !== 'casino' && kind !== 'sport') return;
     const voids = rows.filter(isVoid);

@@ -53,22 +53,17 @@ export function identityKeyOf(project_id: string, id: string): string {
   return `${project_id}:${id}`;
 }
 
-/** What a money event counts in its totals (docs/feeds.md, What counts how); most events have none of it. */
-const COUNTED = [
-  'base_bonus_stake',
-  'base_bonus_payout',
-  'stake_counted',
-  'payout_counted',
-  'bonus_stake_counted',
-  'bonus_payout_counted',
-] as const;
+/** The bonus parts of a money event; most have none. */
+const PARTS = ['base_bonus_stake', 'base_bonus_payout'] as const;
+/** What a money event counts in its totals (docs/feeds.md, What counts how). */
+const COUNTED = ['stake_counted', 'payout_counted', 'bonus_stake_counted', 'bonus_payout_counted'] as const;
 
 /** Every field of {@link EventMoney}. */
-export const EVENT_MONEY = ['base_amount', 'base_payout', ...COUNTED] as const;
+export const EVENT_MONEY = ['base_amount', 'base_payout', ...PARTS, ...COUNTED] as const;
 
 /** The money of an event in the smallest unit of the base currency; null or absent: it has none, or no rate is known. */
 export type EventMoney = { base_amount: bigint | null; base_payout: bigint | null } & Partial<
-  Record<(typeof COUNTED)[number], bigint | null>
+  Record<(typeof PARTS | typeof COUNTED)[number], bigint | null>
 >;
 
 /**
@@ -114,14 +109,11 @@ export function encodePlayerEvent(row: PlayerEvent): string {
   );
 }
 
-/** The fields of {@link COUNTED} that ClickHouse does not take for the same without them: a part of 0 was sent, and is not null. */
+/** The fields without which ClickHouse would take other values: a part of 0 was sent, and is not null. */
 function countedJson(row: EventMoney): string {
   let json = '';
-  for (const name of COUNTED) {
-    const value = row[name];
-    const is_default = !name.startsWith('base_') && String(value) === '0';
-    if (value !== undefined && value !== null && !is_default) json += `,"${name}":${value}`;
-  }
+  for (const name of PARTS) if ((row[name] ?? null) !== null) json += `,"${name}":${row[name]}`;
+  for (const name of COUNTED) if (Number(row[name] ?? 0) !== 0) json += `,"${name}":${row[name]}`;
   return json;
 }
 

@@ -50,10 +50,12 @@ interface DecideOptions {
   partition: number;
 }
 
-interface TouchedReference extends ProjectRef {
+/** Rows of one kind and one reference, to which the batch adds. */
+interface TouchedRows {
   kind: MoneyKind;
-  rows: LedgerRow[];
-  /** How many of the rows were in the ledger before this batch. */
+  /** All rows of the reference. */
+  of_reference: readonly LedgerRow[];
+  /** How many of this kind were in the ledger before this batch. */
   rows_before: number;
   /** The events of the others, in their order: what they count is known at the end of the batch. */
   emitted: PlayerEvent[];
@@ -85,7 +87,8 @@ class Decider {
   #options: DecideOptions;
   #new_players = new Map<string, NewPlayer>();
   #ledger_rows: LedgerRow[] = [];
-  #touched = new Map<string, TouchedReference>();
+  /** By the rows of their reference, for each kind. */
+  #touched = new Map<MoneyKind, Map<readonly LedgerRow[], TouchedRows>>();
   #totals = new TotalsAccumulator();
   /** player_id → first and last event times, and the last of own activity; has every player whose totals row the batch writes. */
   #seen = new Map<string, ProjectRef & Seen>();
@@ -138,7 +141,8 @@ class Decider {
     }
     const player_id = known ?? this.#options.newId();
     const event = knownOf(accepted, player_id, this.#snapshot);
-    const row = claim && this.#claim(event, claim, player_id, base_currency);
+    const rows = claim && this.#rowsOf(claim.reference_key);
+    const row = rows && this.#claim(event, claim, rows, { player_id, base_currency });
     if (row === 'dropped' || this.#isEventIdHeld(event, player_id)) return;
     if (known === undefined) this.#addPlayer(event, identity.key, identity.id, player_id, base_currency);
     this.#see(event, player_id);
@@ -147,7 +151,7 @@ class Decider {
     this.#kyc.take(event, player_id);
     const worth = row ?? worthOf(event, base_currency, this.#snapshot);
     const emitted = toPlayerEvent(event, player_id, worth);
-    if (claim !== undefined && row !== undefined) this.#book(claim, row, emitted);
+    if (rows !== undefined && row !== undefined) this.#book(rows, row, emitted);
     this.#emitted.push(emitted);
   }
 
@@ -155,23 +159,23 @@ class Decider {
   #claim(
     event: FoldEvent,
     claim: FoldClaim,
-    player_id: string,
-    base_currency: string,
+    rows: readonly LedgerRow[],
+    { player_id, base_currency }: { player_id: string; base_currency: string },
   ): LedgerRow | 'dropped' {
-    const verdict = judgeClaim(claim, player_id, this.#rowsOf(claim.reference_key));
+    const verdict = judgeClaim(claim, player_id, rows);
     if (verdict === 'duplicate') {
       this.#duplicates++;
-      if (differsFrom(rowOfKey(claim, this.#rowsOf(claim.reference_key)), claim) && !isReported(event))
+      if (differsFrom(rowOfKey(claim, rows), claim) && !isReported(event))
         this.#differing.push(differingDuplicate(event, claim));
       return 'dropped';
     }
     const { tenant_id, project_id, ingestion_id, index } = event.accepted;
     if (verdict === 'conflict') {
-      const holders = this.#rowsOf(claim.reference_key).map((row) => row.player_id);
+      const holders = rows.map((row) => row.player_id);
       this.#refuseConflict(event, player_id, holders, conflictingDuplicate(event, claim));
       return 'dropped';
     }
-    if (isMovementTooMany(claim, this.#rowsOf(claim.reference_key))) {
+    if (isMovementTooMany(claim, rows)) {
       this.#rejections.push(tooManyMovements(event, claim));
       return 'dropped';
     }
@@ -186,7 +190,7 @@ class Decider {
       tenant_id,
       project_id,
       reference: claim.reference,
-      ordinal: this.#rowsOf(claim.reference_key).length,
+      ordinal: rows.length,
       event: claim.event,
       occurrence: claim.occurrence,
       player_id,
@@ -255,65 +259,66 @@ class Decider {
     return rows;
   }
 
-  /** Adds a new ledger row. It changes the totals at the end of the batch. */
-  #book({ reference_key }: FoldClaim, row: LedgerRow, emitted: PlayerEvent): void {
+  /** Adds a new ledger row to those of its reference. It changes the totals at the end of the batch. */
+  #book(of_reference: LedgerRow[], row: LedgerRow, emitted: PlayerEvent): void {
     this.#ledger_rows.push(row);
     const kind = moneyKindOf(row.event);
-    const rows = this.#rowsOf(reference_key);
-    const kind_key = `${kind}:${reference_key}`;
-    let touched = this.#touched.get(kind_key);
+    let of_kind = this.#touched.get(kind);
+    if (of_kind === undefined) this.#touched.set(kind, (of_kind = new Map()));
+    const touched = of_kind.get(of_reference);
     if (touched === undefined) {
-      const before = rows.filter((other) => moneyKindOf(other.event) === kind);
-      const { tenant_id, project_id } = row;
-      touched = { tenant_id, project_id, kind, rows: before, rows_before: before.length, emitted: [] };
-      this.#touched.set(kind_key, touched);
-    }
-    touched.rows.push(row);
-    touched.emitted.push(emitted);
-    rows.push(row);
+      const rows_before = rowsOfKind(kind, of_reference).length;
+      of_kind.set(of_reference, { kind, of_reference, rows_before, emitted: [emitted] });
+    } else touched.emitted.push(emitted);
+    of_reference.push(row);
   }
 
   /** For each touched reference, adds what it counts now and subtracts what it counted before the batch. */
   #settle(): Settled {
-    let stake_mismatches = 0;
-    const anomalies: Anomalies = { ...NO_ANOMALIES };
-    const relied_on: LedgerRow[] = [];
-    const recounted: LedgerRow[] = [];
-    for (const touched of this.#touched.values()) {
-      const { kind, rows, rows_before } = touched;
-      const before = rows.slice(0, rows_before);
-      const after = effectOf(kind, rows);
-      addAnomalies(anomalies, anomaliesOf(kind, rows, after), 1);
-      if (before.length > 0) {
-        const was = effectOf(kind, before);
-        const { deltas, counts } = was;
-        addAnomalies(anomalies, anomaliesOf(kind, before, was), -1);
-        for (const delta of deltas) this.#addFor(touched, delta, -1n);
-        for (const row of before) {
-          if (isRestatable(row)) relied_on.push(row);
-          if (!isCountedAlike(counts.get(row), after.counts.get(row))) recounted.push(row);
-        }
+    const settled: Settled = {
+      relied_on: [],
+      recounted: [],
+      stake_mismatches: 0,
+      anomalies: { ...NO_ANOMALIES },
+    };
+    for (const of_kind of this.#touched.values())
+      for (const touched of of_kind.values()) this.#settleOne(touched, settled);
+    return settled;
+  }
+
+  #settleOne({ kind, of_reference, rows_before, emitted }: TouchedRows, settled: Settled): void {
+    const rows = rowsOfKind(kind, of_reference);
+    const before = rows.slice(0, rows_before);
+    const after = effectOf(kind, rows);
+    addAnomalies(settled.anomalies, anomaliesOf(kind, rows, after), 1);
+    if (before.length > 0) {
+      const was = effectOf(kind, before);
+      addAnomalies(settled.anomalies, anomaliesOf(kind, before, was), -1);
+      for (const delta of was.deltas) this.#addFor(before, delta, -1n);
+      for (const row of before) {
+        if (isRestatable(row)) settled.relied_on.push(row);
+        if (!isCountedAlike(was.counts.get(row), after.counts.get(row))) settled.recounted.push(row);
       }
-      for (const delta of after.deltas) this.#addFor(touched, delta, 1n);
-      for (const [i, event] of touched.emitted.entries()) {
-        const row = rows[rows_before + i];
-        const counts = (row && after.counts.get(row)) ?? COUNTS_NOTHING;
-        event.stake_counted = counts.stake;
-        event.payout_counted = counts.payout;
-        event.bonus_stake_counted = counts.bonus_stake;
-        event.bonus_payout_counted = counts.bonus_payout;
-      }
-      if (stakesDiffer(rows) && !stakesDiffer(before)) stake_mismatches++;
     }
-    return { relied_on, recounted, stake_mismatches, anomalies };
+    for (const delta of after.deltas) this.#addFor(rows, delta, 1n);
+    let place = rows_before;
+    for (const event of emitted) {
+      const row = rows[place++];
+      const counts = (row && after.counts.get(row)) ?? COUNTS_NOTHING;
+      event.stake_counted = counts.stake;
+      event.payout_counted = counts.payout;
+      event.bonus_stake_counted = counts.bonus_stake;
+      event.bonus_payout_counted = counts.bonus_payout;
+    }
+    if (stakesDiffer(rows) && !stakesDiffer(before)) settled.stake_mismatches++;
   }
 
   /**
    * Adds a delta and touches its player: a reference can change totals of a player that no event of this batch names.
    */
-  #addFor(of: TouchedReference, delta: TotalsDelta, sign: 1n | -1n): void {
+  #addFor([of]: readonly LedgerRow[], delta: TotalsDelta, sign: 1n | -1n): void {
     this.#totals.add(delta, sign);
-    this.#touch(of, delta.player_id);
+    if (of !== undefined) this.#touch(of, delta.player_id);
   }
 
   /** Has the player's totals row updated, even by nothing: the update finds no row when the player was merged away. */
@@ -392,6 +397,12 @@ class Decider {
     const { tenant_id, project_id } = this.#seen.get(player_id) ?? { tenant_id: '', project_id: '' };
     return { tenant_id, project_id };
   }
+}
+
+/** The rows of this kind, in their order: a bet and a transaction may have the same reference. */
+function rowsOfKind(kind: MoneyKind, of_reference: readonly LedgerRow[]): readonly LedgerRow[] {
+  const isOfKind = ({ event }: LedgerRow) => moneyKindOf(event) === kind;
+  return of_reference.every(isOfKind) ? of_reference : of_reference.filter(isOfKind);
 }
 
 /** Whether a duplicate has other details than the row that counts. Rows without a hash are older than the hashes: they are not compared. */

@@ -10,7 +10,14 @@ import { retryPauseMs } from '../../platform/retry-pause.ts';
 import type { Anomalies } from '../money/anomalies.ts';
 import { decide } from './decide.ts';
 import { replay } from './replay.ts';
-import { type Decision, type Effects, type Emission, addEffects, requestFor } from './snapshot.ts';
+import {
+  type Decision,
+  type Effects,
+  type Emission,
+  type SnapshotRequest,
+  addEffects,
+  requestFor,
+} from './snapshot.ts';
 import {
   lettersWithin,
   MAX_DUPLICATE_LETTERS,
@@ -204,10 +211,10 @@ async function applyPart(
   onDecided?: (effects: Effects) => void,
 ): Promise<Emission> {
   const { sql, clock, metrics, newId, positions, base_currencies } = context;
-  const thresholds = await context.thresholds.of(tenantsOf(events));
   const { partition } = part;
   const started_ms = performance.now();
   const request = requestFor(events, base_currencies);
+  const thresholds = await context.thresholds.of(tenantsOf(request));
   const { decision, letters } = await sql.begin(async (tx): Promise<Written> => {
     // What is known of a player's KYC is not among the effects of a part.
     if (request.kyc.length > 0) await untilCommitted(preceding);
@@ -253,10 +260,8 @@ async function untilCommitted(preceding: PrecedingPart | undefined): Promise<voi
     throw new SpeculationInvalidated('the part before was not applied as it was decided');
 }
 
-function tenantsOf(events: readonly FoldEvent[]): string[] {
-  const tenants = new Set<string>();
-  for (const { accepted } of events) tenants.add(accepted.tenant_id);
-  return [...tenants];
+function tenantsOf({ projects }: SnapshotRequest): string[] {
+  return [...new Set(projects.map(({ tenant_id }) => tenant_id))];
 }
 
 /** What the records say, and those that are not events. */

@@ -13,7 +13,7 @@ import {
   type SentMoney,
 } from '../money/ledger.ts';
 import { parseExact } from '../../platform/exact-json.ts';
-import { hash64Of, hashedId, isUuid } from '../../platform/ids.ts';
+import { hash32Of, hashedId, isUuid } from '../../platform/ids.ts';
 import { MAX_BATCH_EVENTS, type EventName } from '../../ingest/events/catalogue.ts';
 import { isEventName, isIdText } from '../../ingest/events/validate.ts';
 import type { LogRecord } from '../../platform/event-log/port.ts';
@@ -48,7 +48,7 @@ export interface Identity {
 export interface FoldClaim extends Claim {
   reference_key: string;
   /** See {@link LedgerRow}. */
-  detail_hash: bigint;
+  detail_hash: number;
 }
 
 /** A record that the fold rejects, with the reason. */
@@ -149,13 +149,17 @@ function eventKeyOf(
   return hashedId(JSON.stringify([project_id, event, dedupe_id]));
 }
 
+const DETAILS = ['game_id', 'payment_method', 'sport', 'event_ref'] as const;
+
 /**
- * 64 bits of the event's own time and of the details that count nothing. A duplicate with others says something else under
+ * A hash of the event's own time and of the details that count nothing. A duplicate with others says something else under
  * the same id. Equal instants are equal, however they are written, and no timestamp equals no timestamp.
  */
-function detailHashOf(own_time_ms: number | null, properties: Record<string, unknown>): bigint {
-  const { game_id, payment_method, sport, event_ref } = properties;
-  return hash64Of(JSON.stringify([own_time_ms, game_id, payment_method, sport, event_ref]));
+function detailHashOf(own_time_ms: number | null, properties: Record<string, unknown>): number {
+  let text = String(own_time_ms);
+  for (const name of DETAILS)
+    if (properties[name] !== undefined) text += `,${name}:${JSON.stringify(properties[name])}`;
+  return hash32Of(text);
 }
 
 export function playerIdentityKey(project_id: string, player_id: string): string {

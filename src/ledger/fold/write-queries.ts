@@ -164,7 +164,7 @@ function insertLedger(tx: Tx, added: LedgerRow[], log_partition: number): Write 
     ingestion_id: 'uuid',
     event_index: 'smallint',
     log_offset: 'bigint',
-    detail_hash: 'bigint',
+    detail_hash: 'integer',
   } as const;
   const parts = {
     movement_id: 'text',

@@ -42,13 +42,13 @@ export function addAnomalies(sum: Anomalies, counts: Readonly<Anomalies>, sign: 
 export function anomaliesOf(
   kind: MoneyKind,
   rows: readonly LedgerRow[],
-  { not_counted }: Pick<ReferenceEffect, 'not_counted'>,
+  { notCounted }: Pick<ReferenceEffect, 'notCounted'>,
 ): Readonly<Anomalies> {
   // Most references have neither movements nor reversals nor voids.
   if (kind === 'balance' || rows.every(isPlain)) return NO_ANOMALIES;
   if (kind === 'deposit' || kind === 'withdrawal') return { ...NO_ANOMALIES, ...reversalAnomalies(rows) };
   let twins = 0;
-  for (const reason of not_counted.values()) if (reason === 'twin') twins++;
+  for (const reason of notCounted().values()) if (reason === 'twin') twins++;
   if (kind === 'sport') return { ...NO_ANOMALIES, twins };
   const total_mismatches = everDiffered(rows) ? 1 : 0;
   return { ...NO_ANOMALIES, total_mismatches, twins, after_void: movementsAfterVoid(rows).length };

@@ -1,4 +1,4 @@
-import { isVoid, type BetKind, type LedgerRow, type MoneyEvent } from './ledger.ts';
+import { isVoid, select, type BetKind, type LedgerRow, type MoneyEvent } from './ledger.ts';
 import type { TotalsDelta } from './totals.ts';
 
 export type BetStatus = 'placed' | 'settled' | 'voided' | 'cashed_out';
@@ -35,7 +35,7 @@ export interface ReferenceEffect {
   /** The rows that count; the others count nothing. */
   counts: ReadonlyMap<LedgerRow, RowCounts>;
   /** The rows with money of their own of which nothing counts. A row that counts in part is not among them. */
-  not_counted: Map<LedgerRow, NotCountedReason>;
+  notCounted: () => Map<LedgerRow, NotCountedReason>;
 }
 
 export interface BetEffect extends ReferenceEffect {
@@ -70,47 +70,48 @@ export function betEffect(kind: BetKind, rows: readonly LedgerRow[]): BetEffect 
 
 function casinoEffect(rows: readonly LedgerRow[]): BetEffect {
   const twins = twinsOf(rows);
-  const voids = rows.filter((row) => row.event === 'bet_voided');
   // A void of the whole bet is final, whatever comes before or after it.
-  if (voids.some((row) => row.movement_id === null)) return nothingOf('voided', rows, twins, 'voided');
-  const voided = new Set(voids.map((row) => row.movement_id));
+  if (rows.some((row) => row.event === 'bet_voided' && row.movement_id === null))
+    return nothingOf('voided', rows, twins, 'voided');
+  const voided = voidedMovements(rows);
   const isLive = (row: LedgerRow) =>
     !twins.has(row) && (row.movement_id === null || !voided.has(row.movement_id));
 
-  const placed = rows.filter((row) => row.event === 'bet_placed');
   const settled = rows.find((row) => row.event === 'bet_settled');
-  const stakes = placed.length > 0 ? placed.filter(isLive) : settled === undefined ? [] : [settled];
+  const is_placed = rows.some((row) => row.event === 'bet_placed');
+  const stakes = is_placed
+    ? select(rows, (row) => row.event === 'bet_placed' && isLive(row))
+    : listOf(settled);
   const payouts = hasMovement(rows, 'bet_won')
-    ? rows.filter((row) => (row.event === 'bet_won' || row.event === 'bet_lost') && isLive(row))
+    ? select(rows, (row) => (row.event === 'bet_won' || row.event === 'bet_lost') && isLive(row))
     : listOf(greatest(rows, SETTLEMENT_RANK));
   const is_counted =
     stakes.length > 0 ||
     payouts.some((row) => row.payout !== null && row.payout > 0n) ||
-    (payouts.length > 0 && placed.length === 0);
-  const status =
-    payouts.length > 0 ? 'settled' : stakes.length > 0 || placed.length === 0 ? 'placed' : 'voided';
+    (payouts.length > 0 && !is_placed);
+  const status = payouts.length > 0 ? 'settled' : stakes.length > 0 || !is_placed ? 'placed' : 'voided';
   return {
     status,
     stakes: stakes.length > 1 ? stakes.toSorted((a, b) => (isBefore(a, b) ? -1 : 1)) : stakes,
     ...countedOf({ stakes, payouts }, is_counted),
-    not_counted: notCounted(rows, { stakes, payouts }, (row) =>
-      twins.has(row) ? 'twin' : isLive(row) ? 'superseded' : 'voided',
-    ),
+    notCounted: () =>
+      notCounted(rows, { stakes, payouts }, (row) =>
+        twins.has(row) ? 'twin' : isLive(row) ? 'superseded' : 'voided',
+      ),
   };
 }
 
 function sportEffect(rows: readonly LedgerRow[]): BetEffect {
   const twins = twinsOf(rows);
-  const voided = new Set(
-    rows.flatMap((row) => (row.event === 'sport_bet_voided' ? listOf(row.movement_id ?? undefined) : [])),
-  );
+  const voided = voidedMovements(rows);
   const outcome = greatest(
-    rows.filter((row) => row.movement_id === null && !twins.has(row)),
+    select(rows, (row) => row.movement_id === null && !twins.has(row)),
     OUTCOME_RANK,
   );
   if (outcome?.event === 'sport_bet_voided') return nothingOf('voided', rows, twins, 'voided');
   const stakes = listOf(rows.find((row) => row.event === 'sport_bet_placed') ?? settledStake(rows));
-  const cashed_out = rows.filter(
+  const cashed_out = select(
+    rows,
     (row) => row.event === 'sport_cashout' && row.movement_id !== null && !voided.has(row.movement_id),
   );
   const payouts = [...listOf(outcome?.event === 'sport_bet_reopened' ? undefined : outcome), ...cashed_out];
@@ -118,9 +119,10 @@ function sportEffect(rows: readonly LedgerRow[]): BetEffect {
     status: sportStatus(outcome, cashed_out.length > 0),
     stakes,
     ...countedOf({ stakes, payouts }, stakes.length > 0 || payouts.length > 0),
-    not_counted: notCounted(rows, { stakes, payouts }, (row) =>
-      twins.has(row) ? 'twin' : row.movement_id !== null ? 'voided' : 'superseded',
-    ),
+    notCounted: () =>
+      notCounted(rows, { stakes, payouts }, (row) =>
+        twins.has(row) ? 'twin' : row.movement_id !== null ? 'voided' : 'superseded',
+      ),
   };
 }
 
@@ -152,14 +154,26 @@ function nothingOf(
   twins: ReadonlySet<LedgerRow>,
   reason: NotCountedReason,
 ): BetEffect {
-  const not_counted = notCounted(rows, { stakes: [], payouts: [] }, (row) =>
-    twins.has(row) ? 'twin' : reason,
-  );
-  return { status, stakes: [], deltas: [], counts: new Map(), not_counted };
+  return {
+    status,
+    stakes: [],
+    deltas: [],
+    counts: new Map(),
+    notCounted: () =>
+      notCounted(rows, { stakes: [], payouts: [] }, (row) => (twins.has(row) ? 'twin' : reason)),
+  };
 }
 
 function hasMovement(rows: readonly LedgerRow[], event: MoneyEvent): boolean {
   return rows.some((row) => row.event === event && row.movement_id !== null);
+}
+
+const NONE: ReadonlySet<never> = new Set();
+
+/** The movements that are taken back. */
+function voidedMovements(rows: readonly LedgerRow[]): ReadonlySet<string> {
+  const voids = select(rows, isVoid);
+  return voids.length === 0 ? NONE : new Set(voids.flatMap(({ movement_id }) => movement_id ?? []));
 }
 
 /**
@@ -167,15 +181,10 @@ function hasMovement(rows: readonly LedgerRow[], event: MoneyEvent): boolean {
  * movement_id and sends its history again doubles nothing.
  */
 function twinsOf(rows: readonly LedgerRow[]): ReadonlySet<LedgerRow> {
-  const twins = new Set<LedgerRow>();
-  const moved = new Set(
-    rows.flatMap((row) => (row.movement_id !== null && !isVoid(row) ? [twinKeyOf(row)] : [])),
-  );
-  if (moved.size === 0) return twins;
-  for (const row of rows) {
-    if (row.movement_id === null && !isVoid(row) && moved.has(twinKeyOf(row))) twins.add(row);
-  }
-  return twins;
+  const movements = select(rows, (row) => row.movement_id !== null && !isVoid(row));
+  if (movements.length === 0) return NONE;
+  const moved = new Set(movements.map(twinKeyOf));
+  return new Set(rows.filter((row) => row.movement_id === null && !isVoid(row) && moved.has(twinKeyOf(row))));
 }
 
 /** What a row without movement_id and its twin with it have in common. */
@@ -189,25 +198,30 @@ function countedOf(
   is_counted: boolean,
 ): Pick<ReferenceEffect, 'deltas' | 'counts'> {
   const counts = countsOf({ stakes, payouts });
-  const deltas = [...counts].map(
-    ([{ player_id }, { stake, payout, bonus_stake, bonus_payout }]): TotalsDelta => {
-      return {
-        player_id,
-        total_wagered: stake,
-        total_won: payout,
-        total_bonus_wagered: bonus_stake,
-        total_bonus_won: bonus_payout,
-      };
-    },
-  );
+  const deltas: TotalsDelta[] = [];
+  for (const [{ player_id }, { stake, payout, bonus_stake, bonus_payout }] of counts) {
+    deltas.push({
+      player_id,
+      total_wagered: stake,
+      total_won: payout,
+      total_bonus_wagered: bonus_stake,
+      total_bonus_won: bonus_payout,
+    });
+  }
   const owner = first(stakes) ?? first(payouts);
   if (is_counted && owner !== undefined) deltas.push({ player_id: owner.player_id, bet_count: 1n });
-  // A row without a rate is one pending conversion, even when both its stake and its payout would count.
-  const pending = new Set<LedgerRow>();
-  for (const row of stakes) if (row.amount !== null && row.base_amount === null) pending.add(row);
-  for (const row of payouts) if (row.payout !== null && row.base_payout === null) pending.add(row);
-  for (const { player_id } of pending) deltas.push({ player_id, pending_conversions: 1n });
+  for (const { player_id } of pendingOf({ stakes, payouts }))
+    deltas.push({ player_id, pending_conversions: 1n });
   return { deltas, counts };
+}
+
+/** The rows without a rate, each once: one of which both the stake and the payout would count is one pending conversion. */
+function pendingOf({ stakes, payouts }: Counted): Iterable<LedgerRow> {
+  const pending = [
+    ...select(stakes, (row) => row.amount !== null && row.base_amount === null),
+    ...select(payouts, (row) => row.payout !== null && row.base_payout === null),
+  ];
+  return pending.length > 1 ? new Set(pending) : pending;
 }
 
 /** The first by event time, then by movement_id, one without it before. */
@@ -249,12 +263,10 @@ export function stakesDiffer(rows: readonly LedgerRow[]): boolean {
 
 /** The settlement with a stake that is the latest by event time. */
 function settledStake(rows: readonly LedgerRow[]): LedgerRow | undefined {
-  return rows
-    .filter((row) => row.amount !== null && row.event === 'sport_bet_settled')
-    .reduce<LedgerRow | undefined>(
-      (last, row) => (last === undefined || row.occurrence > last.occurrence ? row : last),
-      undefined,
-    );
+  return greatest(
+    select(rows, (row) => row.amount !== null && row.event === 'sport_bet_settled'),
+    OUTCOME_RANK,
+  );
 }
 
 /** The greatest of the ranked rows by time, then by rank. Casino events happen once: their time is 0. */

@@ -65,17 +65,24 @@ export function inBase(
 ): BaseMoney {
   const base_amount = toBase(amount, conversion);
   const base_payout = toBase(payout, conversion);
-  const base = {
+  return {
     base_amount,
     base_payout,
     base_bonus_stake: base_amount === null ? null : toBase(bonus_stake, conversion),
     base_bonus_payout: base_payout === null ? null : toBase(bonus_payout, conversion),
+    rate: isConverted(amount, base_amount) || isConverted(payout, base_payout) ? rateOf(conversion) : null,
   };
-  const isConverted = (sent: bigint | null, to: bigint | null) => sent !== null && sent > 0n && to !== null;
-  const used = isConverted(amount, base_amount) || isConverted(payout, base_payout);
-  if (!used || conversion === undefined || conversion === 'same') return { ...base, rate: null };
+}
+
+/** An amount of 0 needs no rate. */
+function isConverted(sent: bigint | null, to: bigint | null): boolean {
+  return sent !== null && sent > 0n && to !== null;
+}
+
+function rateOf(conversion: Conversions): Rate | null {
+  if (conversion === undefined || conversion === 'same') return null;
   const { rate, ts_ms, is_inverse } = conversion;
-  return { ...base, rate: { rate, ts_ms, is_inverse } };
+  return { rate, ts_ms, is_inverse };
 }
 
 /** Whether an amount sent in the base currency is too large for the columns of base amounts. */

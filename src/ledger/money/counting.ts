@@ -9,13 +9,7 @@ import { balanceEffect, transactionEffect } from './transactions.ts';
  */
 export function effectOf(kind: MoneyKind, rows: readonly LedgerRow[]): ReferenceEffect {
   if (kind === 'casino' || kind === 'sport') return betEffect(kind, rows);
-  if (kind !== 'balance') return transactionEffect(kind, rows);
-  const effects = rows.map(balanceEffect);
-  return {
-    deltas: effects.flatMap(({ deltas }) => deltas),
-    counts: new Map(effects.flatMap(({ counts }) => [...counts])),
-    not_counted: new Map(effects.flatMap(({ not_counted }) => [...not_counted])),
-  };
+  return kind === 'balance' ? balanceEffect(rows) : transactionEffect(kind, rows);
 }
 
 /** The rows of a reference by their kind: a bet and a transaction may have the same reference. */

@@ -46,7 +46,7 @@ export type LedgerValues = [
   string | null,
   bigint | null,
   bigint | null,
-  bigint | null,
+  number | null,
   [from_scale: string, to_scale: string] | null,
 ];
 

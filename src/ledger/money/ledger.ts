@@ -28,10 +28,10 @@ export interface LedgerRow {
   /** Why a balance changed; null on all other events. */
   reason: string | null;
   /**
-   * 64 bits of the details that do not count, such as the game: a duplicate with others is reported. Null in rows from before
+   * A hash of the details that do not count, such as the game: a duplicate with others is reported. Null in rows from before
    * there were such.
    */
-  detail_hash: bigint | null;
+  detail_hash: number | null;
   /** In the smallest unit of the base currency; null while no rate is known, or when no amount was sent. */
   base_amount: bigint | null;
   base_payout: bigint | null;
@@ -111,6 +111,17 @@ export function isRestatable(
   );
 }
 
+/** The wanted rows, mostly one or none. A list that begins with its first element takes a fraction of the room of `filter`'s. */
+export function select(rows: readonly LedgerRow[], isWanted: (row: LedgerRow) => boolean): LedgerRow[] {
+  let selected: LedgerRow[] | undefined;
+  for (const row of rows) {
+    if (!isWanted(row)) continue;
+    if (selected === undefined) selected = [row];
+    else selected.push(row);
+  }
+  return selected ?? [];
+}
+
 /** Whether the event takes back a bet or a movement of it. */
 export function isVoid({ event }: Pick<LedgerRow, 'event'>): boolean {
   return event === 'bet_voided' || event === 'sport_bet_voided';
@@ -132,30 +143,36 @@ export function claimOf(
   properties: Record<string, unknown>,
   occurred_at_ms: number,
 ): Claim | undefined {
-  if (moneyKindOf(event) === undefined) return undefined;
+  const kind = moneyKindOf(event);
+  if (kind === undefined) return undefined;
   const reference = referenceOf(event, properties);
   if (reference === undefined) return undefined;
   const known = definitionOf(event)?.properties ?? {};
-  const read = (name: string) => (Object.hasOwn(known, name) ? properties[name] : undefined);
-  const readText = (name: string) => {
-    const value = read(name);
-    return typeof value === 'string' ? value : null;
-  };
-  const movement_id = readText(isReversal(event) ? 'reversal_id' : 'movement_id');
+  const movement_id = textOf(known, properties, isReversal(event) ? 'reversal_id' : 'movement_id');
   return {
     reference,
     event: event as MoneyEvent,
     occurrence: occurrenceOf(event, movement_id, occurred_at_ms),
     movement_id,
-    currency: readText('currency'),
-    amount: moneyOf(read('amount')),
+    currency: textOf(known, properties, 'currency'),
+    amount: moneyOf(valueOf(known, properties, 'amount')),
     // The event of a lost bet has no payout: it is 0.
-    payout: event === 'bet_lost' ? 0n : moneyOf(read('payout')),
+    payout: event === 'bet_lost' ? 0n : moneyOf(valueOf(known, properties, 'payout')),
     // Intake checks them since they are known. Before, callers could use these names for anything.
-    bonus_stake: amountOf(read('bonus_stake')) ?? null,
-    bonus_payout: amountOf(read('bonus_payout')) ?? null,
-    reason: moneyKindOf(event) === 'balance' ? readText('reason') : null,
+    bonus_stake: amountOf(valueOf(known, properties, 'bonus_stake')) ?? null,
+    bonus_payout: amountOf(valueOf(known, properties, 'bonus_payout')) ?? null,
+    reason: kind === 'balance' ? textOf(known, properties, 'reason') : null,
   };
+}
+
+/** The value of a property; undefined for one that is not `known` of the event. */
+function valueOf(known: object, properties: Record<string, unknown>, name: string): unknown {
+  return Object.hasOwn(known, name) ? properties[name] : undefined;
+}
+
+function textOf(known: object, properties: Record<string, unknown>, name: string): string | null {
+  const value = valueOf(known, properties, name);
+  return typeof value === 'string' ? value : null;
 }
 
 /**

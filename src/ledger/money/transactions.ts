@@ -1,6 +1,6 @@
 import { COUNTS_NOTHING, type NotCountedReason, type ReferenceEffect, type RowCounts } from './bets.ts';
 import { toBase } from './conversion.ts';
-import type { LedgerRow, MoneyEvent } from './ledger.ts';
+import { select, type LedgerRow, type MoneyEvent } from './ledger.ts';
 import type { TotalsDelta } from './totals.ts';
 
 /** What a kind of transaction is: the event whose amount counts, the one that takes it back, and the total. */
@@ -38,44 +38,41 @@ export function transactionEffect(
 ): TransactionEffect {
   const { confirmed, reversed, total } = REVERSIBLE[kind];
   const original = rows.find((row) => row.event === confirmed);
-  const not_counted = new Map<LedgerRow, NotCountedReason>();
-  const reversals: LedgerRow[] = [];
-  for (const row of rows) {
-    if (row === original) continue;
-    if (row.event !== reversed) not_counted.set(row, 'in_no_total');
-    else if (original === undefined) not_counted.set(row, 'no_original');
-    else if (row.currency !== original.currency) not_counted.set(row, 'other_currency');
-    else reversals.push(row);
-  }
-  if (original?.amount == null) return { deltas: [], counts: new Map(), not_counted, left: null };
-  const latest = latestOf(reversals, not_counted);
-  const counts = new Map([[original, countOf(original.base_amount)]]);
+  const amount = original?.amount ?? undefined;
+  const counts = new Map<LedgerRow, RowCounts>();
+  const notCounted = () =>
+    new Map<LedgerRow, NotCountedReason>(
+      select(rows, (row) => row !== original && !counts.has(row)).map((row) => {
+        if (row.event !== reversed) return [row, 'in_no_total'];
+        if (original === undefined || amount === undefined) return [row, 'no_original'];
+        return [row, row.currency === original.currency ? 'superseded' : 'other_currency'];
+      }),
+    );
+  if (original === undefined || amount === undefined) return { deltas: [], counts, notCounted, left: null };
+  counts.set(original, countOf(original.base_amount));
   let taken_back = 0n;
-  let amount_left = original.amount;
+  let amount_left = amount;
   let base_left = original.base_amount;
-  for (const row of latest) {
+  const { currency } = original;
+  for (const row of latestOf(select(rows, (one) => one.event === reversed && one.currency === currency))) {
     taken_back += row.amount ?? 0n;
-    amount_left = taken_back < original.amount ? original.amount - taken_back : 0n;
+    amount_left = taken_back < amount ? amount - taken_back : 0n;
     const left = leftInBase(original, amount_left);
     counts.set(row, countOf(base_left === null || left === null ? 0n : base_left - left));
     base_left = left;
   }
   const deltas = [deltaOf(original.player_id, total, base_left)];
-  return { deltas, counts, not_counted, left: amount_left };
+  return { deltas, counts, notCounted, left: amount_left };
 }
 
-/** The latest of each reversal in the order of their times; earlier ones of the same id are superseded. */
-function latestOf(
-  reversals: readonly LedgerRow[],
-  not_counted: Map<LedgerRow, NotCountedReason>,
-): readonly LedgerRow[] {
+/** The latest of each reversal in the order of their times; earlier ones of the same id count nothing. */
+function latestOf(reversals: readonly LedgerRow[]): readonly LedgerRow[] {
+  if (reversals.length < 2) return reversals;
   const latest = new Map<string, LedgerRow>();
   for (const row of reversals) {
     const id = row.movement_id ?? '';
     const other = latest.get(id);
-    const is_later = other === undefined || other.occurrence < row.occurrence;
-    if (other !== undefined) not_counted.set(is_later ? other : row, 'superseded');
-    if (is_later) latest.set(id, row);
+    if (other === undefined || other.occurrence < row.occurrence) latest.set(id, row);
   }
   return [...latest.values()].toSorted(
     (a, b) => a.occurrence - b.occurrence || ((a.movement_id ?? '') < (b.movement_id ?? '') ? -1 : 1),
@@ -86,16 +83,17 @@ function countOf(stake: bigint | null): RowCounts {
   return { ...COUNTS_NOTHING, stake: stake ?? 0n };
 }
 
-/** What a balance event counts: each is a transaction of its own. */
-export function balanceEffect(row: LedgerRow): ReferenceEffect {
-  if (IN_NO_TOTAL.has(row.reason ?? '')) {
-    return { deltas: [], counts: new Map(), not_counted: new Map([[row, 'in_no_total']]) };
-  }
-  const total = row.event === 'balance_credited' ? 'total_credited' : 'total_debited';
+/** What the balance events of one reference count: each is a transaction of its own. */
+export function balanceEffect(rows: readonly LedgerRow[]): ReferenceEffect {
+  const isCounted = ({ reason }: LedgerRow) => !IN_NO_TOTAL.has(reason ?? '');
+  const counted = select(rows, isCounted);
   return {
-    deltas: [deltaOf(row.player_id, total, row.base_amount)],
-    counts: new Map([[row, countOf(row.base_amount)]]),
-    not_counted: new Map(),
+    deltas: counted.map(({ player_id, event, base_amount }) =>
+      deltaOf(player_id, event === 'balance_credited' ? 'total_credited' : 'total_debited', base_amount),
+    ),
+    counts: new Map(counted.map((row) => [row, countOf(row.base_amount)])),
+    notCounted: () =>
+      new Map(select(rows, (row) => !isCounted(row)).map((row) => [row, 'in_no_total'] as const)),
   };
 }
 

@@ -72,7 +72,7 @@ function notCountedOf(rows: readonly LedgerRow[]): Map<LedgerRow, NotCountedReas
   const reasons = new Map<LedgerRow, NotCountedReason>();
   for (const all of of_reference.values()) {
     for (const [kind, of_kind] of byKind(all)) {
-      for (const [row, reason] of effectOf(kind, of_kind).not_counted) reasons.set(row, reason);
+      for (const [row, reason] of effectOf(kind, of_kind).notCounted()) reasons.set(row, reason);
     }
   }
   return reasons;

@@ -45,7 +45,7 @@ function rowOf({ event, properties, at_ms, player_id }: Sent, ordinal: number): 
     base_bonus_payout: claim.bonus_payout,
     scales: null,
     rate: null,
-    detail_hash: 0n,
+    detail_hash: 0,
     ingestion_id: 'i',
     event_index: 0,
     log_partition: 0,

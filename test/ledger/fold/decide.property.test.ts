@@ -249,7 +249,7 @@ describe('deciding batches, rates that come late and merges', () => {
 });
 
 /** An effect without the order in which it lists its parts. */
-function resultOf({ status, deltas, counts, not_counted }: BetEffect) {
+function resultOf({ status, deltas, counts, notCounted }: BetEffect) {
   const totals = new TotalsAccumulator();
   for (const delta of deltas) totals.add(delta);
   const byOrdinal = <T>(of_rows: ReadonlyMap<LedgerRow, T>) =>
@@ -258,7 +258,7 @@ function resultOf({ status, deltas, counts, not_counted }: BetEffect) {
     status,
     totals: totals.byPlayer,
     counts: byOrdinal(counts),
-    not_counted: byOrdinal(not_counted),
+    not_counted: byOrdinal(notCounted()),
   };
 }
 

@@ -78,7 +78,7 @@ function fold(events: readonly Sent[]): { sums: Partial<Record<Sum, bigint>>; co
       ordinal: of_reference.length,
       player_id: 'p',
       occurred_at_ms: at_ms,
-      detail_hash: 0n,
+      detail_hash: 0,
       ingestion_id: 'i',
       event_index: 0,
       log_partition: 0,

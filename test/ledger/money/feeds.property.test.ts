@@ -50,7 +50,7 @@ class Service {
       ordinal: this.rows.length,
       player_id: anonymous_id,
       occurred_at_ms: at_ms,
-      detail_hash: 0n,
+      detail_hash: 0,
       ingestion_id: 'i',
       event_index: 0,
       log_partition: 0,
@@ -71,7 +71,7 @@ function sumsOf(rows: readonly LedgerRow[]): Sums {
 function notCountedOf(rows: readonly LedgerRow[]): number[] {
   const not_counted = [...byKind(rows)]
     .filter(([kind]) => !isTransaction(kind))
-    .flatMap(([kind, of_kind]) => [...effectOf(kind, of_kind).not_counted.keys()]);
+    .flatMap(([kind, of_kind]) => [...effectOf(kind, of_kind).notCounted().keys()]);
   return not_counted.map(({ ordinal }) => ordinal).sort((a, b) => a - b);
 }
 
