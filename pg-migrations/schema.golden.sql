@@ -1500,7 +1500,7 @@ create table public.ledger (
   bonus_payout numeric(38,0),
   base_bonus_stake bigint,
   base_bonus_payout bigint,
-  detail_hash bigint,
+  detail_hash integer,
   constraint ledger_pkey PRIMARY KEY (project_no, reference, ordinal)
 );
 CREATE INDEX ledger_by_rate ON public.ledger USING btree (project_no, currency, occurred_at, reference, ordinal) WHERE ((rate IS NOT NULL) OR ((amount IS NOT NULL) AND (base_amount IS NULL)) OR ((payout IS NOT NULL) AND (base_payout IS NULL)));

@@ -17,12 +17,11 @@ export function newId(): string {
   return v7({ random: pool.subarray(used - ID_BYTES, used) });
 }
 
-/** 32 bits of a hash of the text (FNV-1a over its UTF-16 units), as a signed integer: against chance, not against forgery. */
-export function hash32Of(text: string): number {
-  let hash_so_far = 0x81_1c_9d_c5;
-  for (let i = 0; i < text.length; i++)
-    hash_so_far = Math.imul(hash_so_far ^ text.charCodeAt(i), 0x01_00_01_93);
-  return hash_so_far | 0;
+/** 32 bits of a hash of the text (FNV-1a over its UTF-16 units), as a signed integer, after those of `before`: for what differs by chance. */
+export function hash32Of(text: string, before = 0x81_1c_9d_c5): number {
+  let hashed = before | 0;
+  for (let i = 0; i < text.length; i++) hashed = Math.imul(hashed ^ text.charCodeAt(i), 0x01_00_01_93);
+  return hashed;
 }
 
 /** 128 bits of the SHA-256 of the text, written as a UUID: two texts never have the same. */

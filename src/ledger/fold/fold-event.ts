@@ -156,10 +156,14 @@ const DETAILS = ['game_id', 'payment_method', 'sport', 'event_ref'] as const;
  * the same id. Equal instants are equal, however they are written, and no timestamp equals no timestamp.
  */
 function detailHashOf(own_time_ms: number | null, properties: Record<string, unknown>): number {
-  let text = String(own_time_ms);
-  for (const name of DETAILS)
-    if (properties[name] !== undefined) text += `,${name}:${JSON.stringify(properties[name])}`;
-  return hash32Of(text);
+  let hashed = hash32Of(String(own_time_ms));
+  for (const name of DETAILS) {
+    const value = properties[name];
+    if (value === undefined) continue;
+    hashed = hash32Of(name, hashed);
+    hashed = hash32Of(typeof value === 'string' ? value : JSON.stringify(value), hashed);
+  }
+  return hashed;
 }
 
 export function playerIdentityKey(project_id: string, player_id: string): string {

@@ -167,7 +167,8 @@ export function claimOf(
 
 /** The value of a property; undefined for one that is not `known` of the event. */
 function valueOf(known: object, properties: Record<string, unknown>, name: string): unknown {
-  return Object.hasOwn(known, name) ? properties[name] : undefined;
+  const value = properties[name];
+  return value !== undefined && Object.hasOwn(known, name) ? value : undefined;
 }
 
 function textOf(known: object, properties: Record<string, unknown>, name: string): string | null {
