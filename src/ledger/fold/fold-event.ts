@@ -152,7 +152,7 @@ function eventKeyOf(
 const DETAILS = ['game_id', 'payment_method', 'sport', 'event_ref'] as const;
 
 /**
- * A hash of the event's own time and of the details that count nothing. A duplicate with others says something else under
+ * 32 bits of the event's own time and of the details that count nothing. A duplicate with others says something else under
  * the same id. Equal instants are equal, however they are written, and no timestamp equals no timestamp.
  */
 function detailHashOf(own_time_ms: number | null, properties: Record<string, unknown>): number {

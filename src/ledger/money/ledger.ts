@@ -28,7 +28,7 @@ export interface LedgerRow {
   /** Why a balance changed; null on all other events. */
   reason: string | null;
   /**
-   * A hash of the details that do not count, such as the game: a duplicate with others is reported. Null in rows from before
+   * 32 bits of the details that do not count, such as the game: a duplicate with others is reported. Null in rows from before
    * there were such.
    */
   detail_hash: number | null;
