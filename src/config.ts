@@ -108,6 +108,7 @@ export const ERASING_ROLES: readonly Role[] = ['api', 'journey-runner', 'schedul
 /** The roles that encrypt and decrypt what tenants keep secret: those of others run without CREDENTIALS_KEY. */
 export const KEYED_ROLES: readonly Role[] = [
   'api',
+  'intake',
   'messenger',
   'webhook-deliverer',
   'bonus-sender',

@@ -14,6 +14,10 @@ export const ERRORS = {
     status: 403,
     when: 'the credential is valid but may not do this; with 401, the signature of a webhook is wrong',
   },
+  KEY_KIND_FORBIDDEN: {
+    status: 403,
+    when: 'the API key is a client key, which may not send this event or change this of the player',
+  },
   NOT_FOUND: { status: 404, when: 'no such path or resource' },
   PLAYER_NOT_FOUND: { status: 404, when: 'the player does not exist in this project' },
   API_KEY_NOT_FOUND: { status: 404, when: 'the API key does not exist in this project' },

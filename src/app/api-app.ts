@@ -6,6 +6,7 @@ import { adapterEndpoints } from '../adapters/routes.ts';
 import { bonusCampaignEndpoints } from '../bonuses/campaigns/routes.ts';
 import { bonusGrantEndpoints } from '../bonuses/grants/routes.ts';
 import { bonusEventsEndpoint } from '../bonuses/grants/webhook.ts';
+import { reencryptClientSecrets } from '../tenants/api-keys/reencrypt.ts';
 import { apiKeyEndpoints } from '../tenants/api-keys/routes.ts';
 import type { Authenticators } from '../http/auth/authenticators.ts';
 import { bonusReconcileEndpoints } from '../bonuses/reconcile/routes.ts';
@@ -143,7 +144,13 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
       capabilities,
       onLicenseChange: underOtherRules(platform),
     }),
-    ...apiKeyEndpoints({ ...platform, notifications, auth, service_env: config.service_env }),
+    ...apiKeyEndpoints({
+      ...platform,
+      notifications,
+      auth,
+      credentials_keys,
+      service_env: config.service_env,
+    }),
     ...identityEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS, erasure_key }),
     ...playerEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS, erasure_key }),
     ...erasureEndpoints(platform),
@@ -175,7 +182,12 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...messagingProviderEndpoints({ ...messaging, wakeQueuesOf: notifyQueuesOf }),
     ...reencryptEndpoints({
       ...messaging,
-      further: [reencryptWebhookSecrets, reencryptWebhookHeaders, reencryptAdapterSecrets],
+      further: [
+        reencryptWebhookSecrets,
+        reencryptWebhookHeaders,
+        reencryptAdapterSecrets,
+        reencryptClientSecrets,
+      ],
     }),
     ...webhookSecretEndpoints(messaging),
     ...webhookDeliveryEndpoints(platform),

@@ -186,8 +186,10 @@ async function openFront(options: FrontOptions): Promise<Front> {
   const { openApiKeys } = await import('../http/auth/authenticators.ts');
   const { KeyUses: Uses, keyUsesWriter } = await import('../http/auth/key-uses.ts');
   const { clock, logger, service } = options;
+  const { loadCredentialsKeys } = await import('../engage/providers/credentials.ts');
   const key_uses = new Uses({ write: keyUsesWriter(service), clock, logger });
-  const api_keys = await openApiKeys({ ...options, uses: key_uses });
+  const credentials_keys = await loadCredentialsKeys(options.config);
+  const api_keys = await openApiKeys({ ...options, uses: key_uses, credentials_keys });
   const capabilities = await openTenantCapabilities(options);
   return { api_keys, key_uses: key_uses.start(), capabilities };
 }

@@ -88,7 +88,8 @@ async function openDeps(
   const sql = postgres.service;
   const notifications = openNotifications(sql, logger);
   const shared = { config, clock, logger, metrics, rateLimiter, sql, notifications };
-  const api_keys = await openApiKeys(shared);
+  const credentials_keys = await loadCredentialsKeys(config);
+  const api_keys = await openApiKeys({ ...shared, credentials_keys });
   const auth = await openAuthenticators({
     ...shared,
     api_keys,
@@ -96,7 +97,6 @@ async function openDeps(
     acceptOnly: firstCallAcceptance(platform, createAuditWriter(clock)),
   });
   const capabilities = await openTenantCapabilities(shared);
-  const credentials_keys = await loadCredentialsKeys(config);
   const link_key = await loadLinkKey(sql, credentials_keys, logger);
   const readiness = new Readiness(platform, config.roles);
   readiness.started();

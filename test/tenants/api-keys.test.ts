@@ -94,7 +94,16 @@ describe('the list', () => {
     const keys = all.body.data as unknown as Record<string, unknown>[];
     const { key, ...shown } = slow;
     expect(keys.slice(1, 2)).toEqual([
-      { ...shown, ingest_rate: { per_minute: 60, burst: 5 }, last_used_at: null, deleted_at: null },
+      {
+        ...shown,
+        kind: 'server',
+        allowed_origins: [],
+        expires_at: null,
+        ingest_rate: { per_minute: 60, burst: 5 },
+        last_used_at: null,
+        last_used_by: [],
+        deleted_at: null,
+      },
     ]);
     expect(keys.map(({ name }) => name)).toEqual(['last', 'slow', 'k']);
     const stored = await fixture.platform.postgres.service<{ secret_hash: Buffer }[]>`

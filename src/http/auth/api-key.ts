@@ -3,14 +3,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import { ApiError } from '../../errors.ts';
 import { StaleIfErrorCache } from '../../platform/stale-if-error-cache.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { DecryptionFailed, type EncryptionKeys } from '../../platform/encryption.ts';
+import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import type { RateLimiter, RatePolicy } from '../../platform/rate-limit/port.ts';
+import { decryptClientSecret, isUserHash } from './client-secret.ts';
+import { keyClientOf } from './key-clients.ts';
 import { KeyLookups } from './key-lookups.ts';
 import type { KeyUses } from './key-uses.ts';
 import type { Maybe } from './maybe.ts';
-import { findKeysByPublicId, type StoredKey } from './queries.ts';
+import { findKeysByPublicId, type ApiKeyKind, type StoredKey } from './queries.ts';
 import { UnknownKeys } from './unknown-keys.ts';
 import type { Platform } from '../../platform/platform.ts';
 
@@ -55,6 +60,14 @@ export interface ApiKeyPrincipal {
   key_id: string;
   environment: ApiKeyEnvironment;
   ingest_policy: RatePolicy | undefined;
+  kind: ApiKeyKind;
+  /** The origins from which pages may use a client key; empty for a server key. */
+  allowed_origins: readonly string[];
+  /**
+   * Whether `user_hash` proves that the tenant's servers know the caller as this external_id (clients.md, part 5). Always
+   * false for a server key, which needs no proof. A function, so that no log shows the client secret.
+   */
+  provesUser: (external_id: string, user_hash: string | undefined) => boolean;
 }
 
 /** Creates a random key. Its secret has 33 random bytes, which are 44 base64url characters. */
@@ -89,6 +102,8 @@ export function hashSecret(secret: string): Buffer {
 interface CachedKey {
   principal: ApiKeyPrincipal;
   secret_hash: Buffer;
+  /** From then on the key is refused; Infinity: it has no end. */
+  expires_at_ms: number;
 }
 
 /** A header that was accepted: what it contains, and its key, which must still be the one in the cache. */
@@ -97,10 +112,13 @@ interface PassedHeader {
   key: CachedKey;
 }
 
-/** The connection of a caller. */
-interface Caller {
+/** The connection of a caller, and what it says about itself. A request is one. */
+export interface Caller {
   /** The address of the client, or of the proxy when it is not trusted. */
   readonly ip: string;
+  readonly headers?: { readonly 'user-agent'?: string | undefined };
+  /** The name of the library, where the body names it (Segment dialect). */
+  readonly library?: string | undefined;
 }
 
 interface ApiKeyAuthenticatorOptions extends Pick<Platform, 'clock' | 'logger'> {
@@ -112,6 +130,8 @@ interface ApiKeyAuthenticatorOptions extends Pick<Platform, 'clock' | 'logger'> 
   sql: Db;
   /** Notes each request for which a key is accepted; absent: nobody asks when keys were used. */
   uses?: Pick<KeyUses, 'note'> | undefined;
+  /** Decrypts the secrets of client keys; absent: no user_hash is accepted. */
+  credentials_keys?: EncryptionKeys | undefined;
 }
 
 /**
@@ -129,11 +149,17 @@ export class ApiKeyAuthenticator {
   #guesses = 0;
   #pause: Promise<void> | undefined;
   #uses: Pick<KeyUses, 'note'> | undefined;
+  #clock: Clock;
+  #logger: Logger;
+  #credentials_keys: EncryptionKeys | undefined;
 
   constructor(options: ApiKeyAuthenticatorOptions) {
-    const { service_env, clock, logger, metrics, rate_limiter, sql, uses } = options;
+    const { service_env, clock, logger, metrics, rate_limiter, sql, uses, credentials_keys } = options;
     this.#service_env = service_env;
     this.#uses = uses;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#credentials_keys = credentials_keys;
     this.#unknown = new UnknownKeys(clock, rate_limiter);
     this.#lookups = new KeyLookups((public_ids) => findKeysByPublicId(sql, public_ids));
     this.#keys = new StaleIfErrorCache({
@@ -158,7 +184,7 @@ export class ApiKeyAuthenticator {
 
   /**
    * Returns the caller that an Authorization header identifies, without a promise when it is cached. Throws or rejects
-   * with UNAUTHORIZED when the key is missing, malformed, unknown, revoked or of another environment; with
+   * with UNAUTHORIZED when the key is missing, malformed, unknown, revoked, at its end or of another environment; with
    * SERVICE_UNAVAILABLE when it is not cached and Postgres does not answer; with RATE_LIMITED when it is not cached and
    * the address of `from` asks for too many unknown keys.
    */
@@ -169,10 +195,12 @@ export class ApiKeyAuthenticator {
     if (passed === undefined && this.#unknown.has(public_id)) throw unknownKey();
     const key = this.#find(public_id, from);
     if (!(key instanceof Promise))
-      return passed !== undefined && passed.key === key ? this.#used(key) : this.#admit(header, key, given);
+      return passed !== undefined && passed.key === key
+        ? this.#used(key, from)
+        : this.#admit(header, key, given, from);
     return key.then(async (found) => {
       if (found === undefined) await this.#refuse(header, public_id, from);
-      return this.#admit(header, found, given);
+      return this.#admit(header, found, given, from);
     }, throwUnchecked);
   }
 
@@ -207,14 +235,21 @@ export class ApiKeyAuthenticator {
     }
   };
 
-  #admit(header: string | undefined, key: CachedKey | undefined, given: ParsedApiKey): ApiKeyPrincipal {
+  #admit(
+    header: string | undefined,
+    key: CachedKey | undefined,
+    given: ParsedApiKey,
+    from: Caller,
+  ): ApiKeyPrincipal {
     if (key === undefined || !timingSafeEqual(key.secret_hash, hashSecret(given.secret))) throw unknownKey();
     if (header !== undefined) this.#headers.set(header, { given, key });
-    return this.#used(key);
+    return this.#used(key, from);
   }
 
-  #used({ principal }: CachedKey): ApiKeyPrincipal {
-    this.#uses?.note(principal);
+  /** The end of a key is looked at here, after all caches, so that it applies to the millisecond. */
+  #used({ principal, expires_at_ms }: CachedKey, { headers, library }: Caller): ApiKeyPrincipal {
+    if (this.#clock.now_ms() >= expires_at_ms) throw new ApiError('UNAUTHORIZED', 'the API key has ended');
+    this.#uses?.note(principal, keyClientOf({ user_agent: headers?.['user-agent'], library }));
     return principal;
   }
 
@@ -239,20 +274,49 @@ export class ApiKeyAuthenticator {
   }
 
   #usable(stored: StoredKey | undefined): CachedKey | undefined {
-    return stored?.environment === this.#service_env ? toCached(stored, this.#service_env) : undefined;
+    if (stored?.environment !== this.#service_env) return undefined;
+    const { tenant_id, project_id, key_id, secret_hash, kind, allowed_origins, expires_at } = stored;
+    const { ingest_per_minute, ingest_burst } = stored;
+    const ingest_policy =
+      ingest_per_minute === null
+        ? undefined
+        : { name: 'ingest', per_second: ingest_per_minute / 60, burst: ingest_burst ?? ingest_per_minute };
+    const client_secret = this.#clientSecretOf(stored);
+    const provesUser = (external_id: string, user_hash: string | undefined) =>
+      client_secret !== undefined &&
+      user_hash !== undefined &&
+      isUserHash(client_secret, external_id, user_hash);
+    return {
+      principal: {
+        tenant_id,
+        project_id,
+        key_id,
+        environment: this.#service_env,
+        ingest_policy,
+        kind,
+        allowed_origins,
+        provesUser,
+      },
+      secret_hash,
+      expires_at_ms: expires_at?.getTime() ?? Infinity,
+    };
   }
-}
 
-function toCached(stored: StoredKey, environment: ApiKeyEnvironment): CachedKey {
-  const { tenant_id, project_id, key_id, secret_hash, ingest_per_minute, ingest_burst } = stored;
-  const ingest_policy =
-    ingest_per_minute === null
-      ? undefined
-      : { name: 'ingest', per_second: ingest_per_minute / 60, burst: ingest_burst ?? ingest_per_minute };
-  return {
-    principal: { tenant_id, project_id, key_id, environment, ingest_policy },
-    secret_hash,
-  };
+  /** Undefined for a server key. What cannot be decrypted is logged, and proves nobody; the key itself works. */
+  #clientSecretOf(stored: StoredKey): string | undefined {
+    if (stored.client_secret === null || this.#credentials_keys === undefined) return undefined;
+    try {
+      return decryptClientSecret(this.#credentials_keys, stored, stored.client_secret);
+    } catch (error) {
+      if (!(error instanceof DecryptionFailed)) throw error;
+      const { tenant_id, key_id } = stored;
+      this.#logger.warn(
+        { err: error, tenant_id, key_id },
+        'the secret of a client key cannot be decrypted; no user_hash is accepted',
+      );
+      return undefined;
+    }
+  }
 }
 
 function unknownKey(): ApiError {

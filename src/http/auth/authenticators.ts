@@ -1,6 +1,7 @@
 import { barsOfOwnSessions, ConfigError, type Config } from '../../config.ts';
 import { ConsoleSessions } from './console-sessions.ts';
 import type { Clock } from '../../platform/clock.ts';
+import type { EncryptionKeys } from '../../platform/encryption.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Db } from '../../platform/postgres/port.ts';
@@ -48,6 +49,8 @@ interface OpenOptions {
 interface OpenKeysOptions extends Pick<Platform, 'logger' | 'rateLimiter'> {
   /** Notes each use of a key. */
   uses?: Pick<KeyUses, 'note'>;
+  /** Decrypts the secrets of client keys; absent: no user_hash is accepted. */
+  credentials_keys?: EncryptionKeys;
   metrics: Pick<Metrics, 'staleAnswers'>;
 }
 
@@ -55,7 +58,7 @@ interface OpenKeysOptions extends Pick<Platform, 'logger' | 'rateLimiter'> {
 export async function openApiKeys(
   options: Pick<OpenOptions, 'config' | 'clock' | 'sql' | 'notifications'> & OpenKeysOptions,
 ): Promise<ApiKeyAuthenticator> {
-  const { config, clock, logger, metrics, rateLimiter, sql, notifications, uses } = options;
+  const { config, clock, logger, metrics, rateLimiter, sql, notifications, uses, credentials_keys } = options;
   const api_keys = new ApiKeyAuthenticator({
     service_env: config.service_env,
     clock,
@@ -64,6 +67,7 @@ export async function openApiKeys(
     rate_limiter: rateLimiter,
     sql: sql.share(KEY_LOOKUPS),
     uses,
+    credentials_keys,
   });
   await api_keys.follow(notifications);
   return api_keys;

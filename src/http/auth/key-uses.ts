@@ -1,14 +1,15 @@
 import { limitTransaction } from '../../platform/postgres/limits.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import { withinTime } from '../../platform/time-limit.ts';
+import type { KeyClient } from './key-clients.ts';
 import { touchKeys, type KeyUse } from './queries.ts';
 import type { Platform } from '../../platform/platform.ts';
 
 /** How often a process writes when its keys were used: a time that is shown may be so much too early. */
 export const KEY_USES_MS = 60_000;
-/** Keys of one statement; further ones wait for the next. */
+/** Uses of one statement: of a key by a kind of client. Further ones wait for the next. */
 const MAX_PER_WRITE = 5_000;
-/** Keys that wait to be written; uses of further ones are forgotten. */
+/** Uses that wait to be written; further ones are forgotten. */
 const MAX_WAITING = 50_000;
 const STATEMENT_MS = 5_000;
 const LOCK_MS = 1_000;
@@ -24,14 +25,14 @@ interface KeyUsesOptions extends Pick<Platform, 'clock' | 'logger'> {
 }
 
 /**
- * When the API keys of this process were used last. A use is noted in memory, so no request waits for it or fails by it.
- * At most once in `every_ms` one statement writes those of up to 5,000 keys; {@link KeyUses.close} writes what is left.
- * What cannot be written is logged, kept, and written with the next. A process that crashes loses the uses since its last
+ * When the API keys of this process were used last, by each kind of client. A use is noted in memory, so no request
+ * waits for it or fails by it. At most once in `every_ms` one statement writes up to 5,000; {@link KeyUses.close} writes
+ * what is left. What cannot be written is logged, kept, and written with the next. A process that crashes loses the uses since its last
  * write: then `last_used_at` is a minute or so too early until the key is used again.
  */
 export class KeyUses {
   readonly #options: KeyUsesOptions;
-  /** By the id of the key. */
+  /** By the kind of client and the id of the key. */
   readonly #uses = new Map<string, KeyUse>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
@@ -46,12 +47,13 @@ export class KeyUses {
     return this;
   }
 
-  /** Notes that the key is used now. */
-  note({ tenant_id, key_id }: Pick<KeyUse, 'tenant_id' | 'key_id'>): void {
+  /** Notes that the key is used now, by a client of this kind. */
+  note({ tenant_id, key_id }: Pick<KeyUse, 'tenant_id' | 'key_id'>, client?: KeyClient): void {
     const at_ms = this.#options.clock.now_ms();
-    const known = this.#uses.get(key_id);
+    const name = nameOf({ key_id, client });
+    const known = this.#uses.get(name);
     if (known !== undefined) known.at_ms = at_ms;
-    else if (this.#uses.size < MAX_WAITING) this.#uses.set(key_id, { tenant_id, key_id, at_ms });
+    else if (this.#uses.size < MAX_WAITING) this.#uses.set(name, { tenant_id, key_id, client, at_ms });
   }
 
   /** Writes what was noted, unless that is under way. Never rejects. */
@@ -78,14 +80,19 @@ export class KeyUses {
         () => new Error(`Postgres did not store uses of API keys within ${WRITE_LIMIT_MS} ms`),
       );
     } catch (error) {
-      logger.warn({ err: error, keys: lot.length }, 'uses of API keys are not stored; they are kept');
+      logger.warn({ err: error, uses: lot.length }, 'uses of API keys are not stored; they are kept');
       return;
     }
-    for (const { key_id, at_ms } of lot) {
+    for (const use of lot) {
       // Used again meanwhile: the later time is written with the next.
-      if (this.#uses.get(key_id)?.at_ms === at_ms) this.#uses.delete(key_id);
+      const name = nameOf(use);
+      if (this.#uses.get(name)?.at_ms === use.at_ms) this.#uses.delete(name);
     }
   }
+}
+
+function nameOf({ key_id, client }: Pick<KeyUse, 'key_id' | 'client'>): string {
+  return `${client ?? ''} ${key_id}`;
 }
 
 /** Writes uses as the service role, in one statement with time-outs of its own. */

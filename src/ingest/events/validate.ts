@@ -1,5 +1,6 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { ErrorCode } from '../../errors.ts';
+import type { ApiKeyKind } from '../../http/auth/queries.ts';
 import { emptyIdMessage, isEmptyId } from '../../platform/empty-ids.ts';
 import { isUuid } from '../../platform/ids.ts';
 import {
@@ -12,6 +13,7 @@ import {
   propertiesSchema,
   WHOLES,
 } from './catalogue.ts';
+import { maySend } from './client-events.ts';
 import { isDedupeId, readsDedupeId } from './dedupe-id.ts';
 import { findUnsafe, unsafeText } from './text-safety.ts';
 import {
@@ -44,6 +46,8 @@ export interface ValidationContext {
   now_ms: number;
   /** Whether the currency is active in the tenant's catalogue. */
   hasCurrency(code: string): boolean;
+  /** The kind of the API key that sends the event; absent: no key does, as in an import of a file. */
+  kind?: ApiKeyKind;
 }
 
 const TOP_LEVEL = new Set(['event', 'anonymous_id', 'player_id', 'external_id', 'timestamp', 'properties']);
@@ -70,6 +74,9 @@ export function findEventProblem(input: unknown, context: ValidationContext): Ev
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
     return { code: 'BODY_MALFORMED', path: '', message: 'an event is a JSON object' };
   }
+  const { event: name } = input as { event?: unknown };
+  if (context.kind !== undefined && isEventName(name) && !maySend(context.kind, name))
+    return { code: 'KEY_KIND_FORBIDDEN', path: 'event', message: `a client key may not send ${name}` };
   // `for … in` suffices: parsed JSON has own keys only.
   for (const key in input) {
     if (!TOP_LEVEL.has(key)) {

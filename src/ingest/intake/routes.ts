@@ -115,14 +115,15 @@ function withContext(
   reply: FastifyReply,
   accept: (context: ValidationContext) => void,
 ): void {
+  const { kind } = key;
   const tenant = deps.capabilities.get(key.tenant_id);
   if (tenant instanceof Promise) {
     tenant
-      .then(({ currencies }) => accept({ now_ms, hasCurrency: (code) => currencies.has(code) }))
+      .then(({ currencies }) => accept({ now_ms, kind, hasCurrency: (code) => currencies.has(code) }))
       .catch((error: unknown) => void reply.send(error));
     return;
   }
-  accept({ now_ms, hasCurrency: (code) => tenant.currencies.has(code) });
+  accept({ now_ms, kind, hasCurrency: (code) => tenant.currencies.has(code) });
 }
 
 /**

@@ -3,11 +3,13 @@ import { nameSchemas } from '../../http/field-schemas.ts';
 import { API_KEYS_CHANNEL, API_KEY_ENVIRONMENTS, type ApiKeyEnvironment } from '../../http/auth/api-key.ts';
 import type { Authenticators } from '../../http/auth/authenticators.ts';
 import type { SessionPrincipal } from '../../http/auth/session.ts';
-import { ApiError } from '../../errors.ts';
+import { ApiError, validationError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { listOf } from '../../http/keyset-page.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { EncryptionKeys } from '../../platform/encryption.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { ProjectRef } from '../project-ref.ts';
@@ -19,14 +21,18 @@ import {
   deletedApiKey,
   listApiKeysQuery,
   listedApiKey,
+  ONLY_OF_CLIENTS,
+  patchApiKeyBody,
+  type PatchApiKeyBody,
 } from './schema.ts';
 import { createApiKey } from './create.ts';
-import { listApiKeys, lockApiKey, revokeApiKey } from './queries.ts';
+import { listApiKeys, lockApiKey, revokeApiKey, updateApiKey } from './queries.ts';
 import type { Platform } from '../../platform/platform.ts';
 
 interface Deps extends Pick<Platform, 'clock' | 'postgres'> {
   notifications: Notifications;
   auth: Authenticators;
+  credentials_keys: EncryptionKeys;
   service_env: ApiKeyEnvironment;
 }
 
@@ -77,7 +83,22 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
       errors: ['PROJECT_NOT_FOUND'],
       handle: async ({ caller, params, body, audit }) => {
         const request = { ...(await projectOf(caller, params)), environment: deps.service_env, ...body };
+        requireFuture(deps.clock, body.expires_at);
         return envelope(await createApiKey({ ...deps, audit }, request));
+      },
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/v1/projects/:projectId/api-keys/:id',
+      summary: 'Changes name, allowed origins and end of an API key',
+      audit: { resource: 'api_key', action: 'update' },
+      access: session,
+      body: patchApiKeyBody,
+      response: listedApiKey,
+      errors: ['PROJECT_NOT_FOUND', 'API_KEY_NOT_FOUND'],
+      handle: async ({ caller, params, body, audit }) => {
+        const project = await projectOf(caller, params);
+        return envelope(await changeKey({ ...deps, audit }, project, params['id'] ?? '', body));
       },
     }),
     endpoint({
@@ -105,6 +126,56 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
   ];
 }
 
+/** Throws VALIDATION_ERROR when the end of a key has passed: a key that must stop now is revoked. */
+function requireFuture(clock: Clock, expires_at: string | null | undefined): void {
+  if (typeof expires_at !== 'string' || Date.parse(expires_at) > clock.now_ms()) return;
+  throw validationError([
+    { path: 'expires_at', message: 'must be in the future; revoke a key to end it now' },
+  ]);
+}
+
+async function changeKey(
+  { clock, postgres, notifications, auth, audit }: Deps & { audit: AuditChange },
+  project: ProjectRef,
+  key_id: string,
+  { name, allowed_origins, expires_at }: PatchApiKeyBody,
+): Promise<z.infer<typeof listedApiKey>> {
+  requireFuture(clock, expires_at);
+  const changed = await postgres.asTenant(project.tenant_id, async (tx) => {
+    if (!isUuid(key_id)) return undefined;
+    const before = await lockApiKey(tx, { ...project, key_id });
+    if (before === undefined || before.deleted_at !== null) return undefined;
+    const settings = {
+      name: name ?? before.name,
+      allowed_origins: allowed_origins ?? before.allowed_origins,
+      expires_at: endOf(expires_at, before.expires_at),
+    };
+    if (before.kind === 'server' && settings.allowed_origins.length > 0)
+      throw validationError([{ path: 'allowed_origins', message: ONLY_OF_CLIENTS }]);
+    const row = await updateApiKey(tx, { ...project, key_id }, settings);
+    if (row === undefined) return undefined;
+    const sides = { before: listedApiKeyOf(before), after: listedApiKeyOf(row) };
+    await Promise.all([
+      notifications.notify(tx, API_KEYS_CHANNEL, row.public_id),
+      audit(tx, { ...project, resource_id: row.key_id, ...sides }),
+    ]);
+    return row;
+  });
+  if (changed === undefined) throw keyNotFound(key_id);
+  auth.api_keys.evict(changed.public_id);
+  return listedApiKeyOf(changed);
+}
+
+/** The end that a change results in: absent keeps it, null removes it. */
+function endOf(given: string | null | undefined, present: Date | null): Date | null {
+  if (given === undefined) return present;
+  return given === null ? null : new Date(given);
+}
+
+function keyNotFound(key_id: string): ApiError {
+  return new ApiError('API_KEY_NOT_FOUND', `API key ${key_id.slice(0, 64)} does not exist`);
+}
+
 async function revokeKey(
   { clock, postgres, notifications, auth, audit }: Deps & { audit: AuditChange },
   { tenant_id, project_id }: ProjectRef,
@@ -123,9 +194,7 @@ async function revokeKey(
     ]);
     return row;
   });
-  if (revoked === undefined) {
-    throw new ApiError('API_KEY_NOT_FOUND', `API key ${key_id.slice(0, 64)} does not exist`);
-  }
+  if (revoked === undefined) throw keyNotFound(key_id);
   auth.api_keys.evict(revoked.public_id);
   return { ...publicFieldsOf(revoked), deleted_at: revoked.deleted_at.toISOString() };
 }

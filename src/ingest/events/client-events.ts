@@ -1,0 +1,19 @@
+import type { ApiKeyKind } from '../../http/auth/queries.ts';
+import { CUSTOM_PREFIX } from './catalogue.ts';
+
+const OF_CLIENTS: ReadonlySet<string> = new Set([
+  'page_view',
+  'click',
+  'session_start',
+  'session_end',
+  'push_opened',
+  'push_clicked',
+]);
+
+/**
+ * Whether a key of this kind may send the event (clients.md, "Decided first"). A client key is public, so anybody may send
+ * what it may: no money, responsible gaming, KYC, login or bonus events.
+ */
+export function maySend(kind: ApiKeyKind, event: string): boolean {
+  return kind === 'server' || OF_CLIENTS.has(event) || event.startsWith(CUSTOM_PREFIX);
+}
