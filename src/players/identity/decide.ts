@@ -63,6 +63,42 @@ export function decide(given: GivenIds, named: Named): Decision {
   };
 }
 
+/** What a caller may say about ids who has not proved who the user is, and which of the given ids are left out. */
+export interface Unproven {
+  given: GivenIds;
+  named: Named;
+  ignored: ('anonymous_id' | 'player_id')[];
+}
+
+/**
+ * Leaves out the ids that would bind something to a player who exists (clients.md, part 5): such a caller finds a player, or
+ * creates one with ids that belong to nobody, and nobody gets an id or is merged. So nobody gets the address, the money or
+ * the exclusion of another player.
+ */
+export function withoutProof(given: GivenIds, named: Named): Unproven {
+  const { by_external_id, by_player_id, by_anonymous_id } = named;
+  const target = given.external_id === undefined ? (by_player_id ?? by_anonymous_id) : by_external_id;
+  const isOf = (player: NamedPlayer | undefined) => player?.player_id === target?.player_id;
+  const ignored: Unproven['ignored'] = [];
+  if (given.player_id !== undefined && !isOf(by_player_id)) ignored.push('player_id');
+  // Of nobody: only a player who is created now may get it.
+  if (given.anonymous_id !== undefined && !isOf(by_anonymous_id)) ignored.push('anonymous_id');
+  const keeps = (id: 'anonymous_id' | 'player_id') => !ignored.includes(id);
+  return {
+    given: {
+      external_id: given.external_id,
+      ...(keeps('player_id') ? { player_id: given.player_id } : {}),
+      ...(keeps('anonymous_id') ? { anonymous_id: given.anonymous_id } : {}),
+    },
+    named: {
+      ...(by_external_id === undefined ? {} : { by_external_id }),
+      ...(by_player_id !== undefined && keeps('player_id') ? { by_player_id } : {}),
+      ...(by_anonymous_id !== undefined && keeps('anonymous_id') ? { by_anonymous_id } : {}),
+    },
+    ignored,
+  };
+}
+
 /** player_id and anonymous_id may belong to the same other player. */
 function distinct(players: readonly NamedPlayer[]): NamedPlayer[] {
   return [...new Map(players.map((player) => [player.player_id, player])).values()];

@@ -1,4 +1,5 @@
 import { ApiError, validationError } from '../../errors.ts';
+import type { ApiKeyPrincipal } from '../../http/auth/api-key.ts';
 import { newAddresses, protectAgain } from '../../protection/exclusions/kept.ts';
 import { applyPatch } from '../profile/change.ts';
 import { isEmptyPatch, splitAttributes, type ProfilePatch } from '../profile/profile-patch.ts';
@@ -8,8 +9,17 @@ import { newId } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { WriteConflict, isWriteConflict, isOverflow, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { PlayerDependent } from '../dependents.ts';
-import { decide, type Decision } from './decide.ts';
-import { findNamed, insertPlayer, isActiveCurrency, linkAnonymousId, markConflict } from './queries.ts';
+import type { PlayerRef } from '../player-ref.ts';
+import { decide, withoutProof, type Decision } from './decide.ts';
+import { guardedAndKnown, isGuardedTrait } from './guarded-traits.ts';
+import {
+  findNamed,
+  insertPlayer,
+  isActiveCurrency,
+  linkAnonymousId,
+  lockTraits,
+  markConflict,
+} from './queries.ts';
 import { mergePlayer } from './merge-queries.ts';
 import type { IdentifyBody, IdentifyResult, Traits } from './schema.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -22,18 +32,33 @@ interface Deps extends Pick<Platform, 'postgres' | 'clock'> {
   erasure_key: Buffer;
 }
 
+/** Whose project it is, and whether the caller must prove who the user is. An API key's principal is one. */
+export type IdentifyCaller = ProjectRef & Pick<ApiKeyPrincipal, 'kind' | 'provesUser'>;
+
 /**
  * Finds or creates the player of the ids, merges other players into it, links the ids and writes the traits, in one
  * transaction; `decide` makes the decisions. Other identify calls and the fold, which creates players for unknown
  * anonymous_ids, may run at the same time: the key of `player_identities` lets only one of them create a link. Locks
  * are taken in the order identities, players, player_totals. A merge moves and links identities last; a deadlock that
- * results is a write conflict and is retried. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE
+ * results is a write conflict and is retried. A client key without the `user_hash` of the external_id changes nobody's
+ * ids, and sets no guarded trait of a player who has an external_id, or whom it has already; `ignored` names what was
+ * left out. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE
  * (repeated write conflicts) or CONFLICT (the sum of the totals does not fit a 64-bit integer).
  */
-export async function identify(deps: Deps, scope: ProjectRef, body: IdentifyBody): Promise<IdentifyResult> {
+export async function identify(
+  deps: Deps,
+  caller: IdentifyCaller,
+  { user_hash, ...body }: IdentifyBody,
+): Promise<IdentifyResult> {
+  const { tenant_id, project_id } = caller;
+  const { external_id } = body;
+  const is_proven =
+    caller.kind !== 'client' || (external_id !== undefined && caller.provesUser(external_id, user_hash));
   try {
     return await retryConflicts(() =>
-      deps.postgres.asTenant(scope.tenant_id, (tx) => identifyOnce(deps, tx, scope, body)),
+      deps.postgres.asTenant(tenant_id, (tx) =>
+        identifyOnce(deps, tx, { tenant_id, project_id }, body, is_proven),
+      ),
     );
   } catch (error) {
     if (isOverflow(error)) {
@@ -51,6 +76,7 @@ async function identifyOnce(
   tx: Tx,
   scope: ProjectRef,
   body: IdentifyBody,
+  is_proven: boolean,
 ): Promise<IdentifyResult> {
   const code = body.traits?.default_currency_code;
   const [named, isKnownCurrency] = await Promise.all([
@@ -63,15 +89,39 @@ async function identifyOnce(
     ]);
   }
   if (body.player_id !== undefined && named.by_player_id === undefined) throw playerNotFound(body.player_id);
-  const decision = decide(body, named);
-  const player_id = decision.target?.player_id ?? newId();
-  await write(deps, tx, { ...scope, player_id }, body, decision);
+  const ids = is_proven ? { given: body, named, ignored: [] } : withoutProof(body, named);
+  const decision = decide(ids.given, ids.named);
+  const ref = { ...scope, player_id: decision.target?.player_id ?? newId() };
+  const refused = is_proven ? [] : await refusedTraits(tx, ref, body, decision);
+  const traits = Object.fromEntries(
+    Object.entries(body.traits ?? {}).filter(([name]) => !refused.includes(name)),
+  );
+  await write(deps, tx, ref, { ...ids.given, traits }, decision);
+  const ignored = [...ids.ignored, ...refused.map((name) => `traits.${name}`)];
   return {
-    player_id,
+    player_id: ref.player_id,
     created: decision.target === undefined,
     merged_player_ids: decision.merge.map((merged) => merged.player_id),
     conflict: decision.conflict,
+    ...(ignored.length === 0 ? {} : { ignored }),
   };
+}
+
+/**
+ * The traits that a caller without a proof must not set: the guarded ones of a player who has an external_id, or gets one
+ * now, and of another player those that are there already. Such a player is locked until the transaction ends.
+ */
+async function refusedTraits(
+  tx: Tx,
+  ref: PlayerRef,
+  { external_id, traits = {} }: IdentifyBody,
+  { target }: Decision,
+): Promise<string[]> {
+  const guarded = Object.keys(traits).filter(isGuardedTrait);
+  if (guarded.length === 0) return [];
+  if (target === undefined ? external_id !== undefined : target.external_id !== null) return guarded;
+  if (target === undefined) return [];
+  return guardedAndKnown(guarded, await lockTraits(tx, ref));
 }
 
 async function write(

@@ -123,6 +123,18 @@ export async function markConflict(
     where t.tenant_id = m.tenant_id and t.project_id = m.project_id and t.player_id = m.player_id`;
 }
 
+/** The names of the traits that the player has, whose row is locked until the transaction ends. */
+export async function lockTraits(tx: Tx, ref: ProjectRef & { player_id: string }): Promise<string[]> {
+  const rows = await tx<{ names: string[] }[]>`
+    select array(select jsonb_object_keys(p.custom_attributes)) || array_remove(array[
+      case when p.email is not null then 'email' end, case when p.phone is not null then 'phone' end,
+      case when p.telegram_id is not null then 'telegram_id' end, 'default_currency_code'], null) as names
+    from players p
+    where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}
+    for no key update`;
+  return rows[0]?.names ?? [];
+}
+
 /** Whether this currency is active in the tenant's catalogue. */
 export async function isActiveCurrency(tx: Tx, tenant_id: string, code: string): Promise<boolean> {
   const rows = await tx`

@@ -30,8 +30,7 @@ export function identityEndpoints(deps: Deps): AnyEndpoint[] {
         ) {
           throw new ApiError('IDENTITY_REQUIRED', 'give anonymous_id, external_id or player_id');
         }
-        const { tenant_id, project_id } = caller;
-        return envelope(await identify(deps, { tenant_id, project_id }, body));
+        return envelope(await identify(deps, caller, body));
       },
     }),
   ];

@@ -23,6 +23,9 @@ const traits = z
   })
   .meta({ propertyNames, maxProperties });
 
+/** A hash has 64 characters. A longer text is not looked at. */
+const MAX_USER_HASH_LENGTH = 256;
+
 /** `POST /v1/players/identify`. */
 export const identifyBody = z
   .strictObject({
@@ -30,6 +33,13 @@ export const identifyBody = z
     external_id: given('external_id', id).optional(),
     player_id: given('player_id', z.guid()).optional(),
     traits: traits.optional(),
+    user_hash: z
+      .string()
+      .max(MAX_USER_HASH_LENGTH)
+      .optional()
+      .describe(
+        'With a client key: HMAC-SHA256(client_secret, external_id) in lower-case hexadecimal, made on your servers. It proves that the user is this external_id, and is not kept',
+      ),
   })
   // For the documentation only: the route checks it and answers IDENTITY_REQUIRED.
   .meta({ anyOf: ['anonymous_id', 'external_id', 'player_id'].map((name) => ({ required: [name] })) });
@@ -41,6 +51,12 @@ export const identifyResult = z.object({
   created: z.boolean(),
   merged_player_ids: z.array(z.uuid()),
   conflict: z.boolean(),
+  ignored: z
+    .array(z.string())
+    .optional()
+    .describe(
+      'With a client key: the ids and traits, such as traits.email, that were left out because user_hash is missing or wrong. Absent: nothing was',
+    ),
 });
 export type IdentifyResult = z.infer<typeof identifyResult>;
 
