@@ -31,7 +31,7 @@ export const INGESTION_DOCS: readonly DocumentedEndpoint[] = [
       tenant_id: z.uuid(),
       project_id: z.uuid(),
     }),
-    errors: [...errors, 'IDENTITY_REQUIRED', 'PROPERTIES_INVALID'],
+    errors: [...errors, 'KEY_KIND_FORBIDDEN', 'IDENTITY_REQUIRED', 'PROPERTIES_INVALID'],
   },
   {
     ...shared,

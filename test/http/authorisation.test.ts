@@ -56,6 +56,7 @@ const CASES: Record<
   'POST /v1/players/identify': 'api_key',
   'GET /v1/projects/:projectId/api-keys': 'admin',
   'POST /v1/projects/:projectId/api-keys': 'admin',
+  'PATCH /v1/projects/:projectId/api-keys/:id': 'admin',
   'DELETE /v1/projects/:projectId/api-keys/:id': 'admin',
   'GET /v1/session': 'viewer',
   'GET /v1/invitations': 'viewer',
