@@ -253,6 +253,16 @@ list(projectId: string, query?: { cursor?: string | undefined; limit?: number | 
  */
 create(projectId: string, body: S.CreateApiKeyBody, options?: CallOptions): Promise<S.CreatedApiKey>;
 /**
+ * Changes name, allowed origins and end of an API key.
+ *
+ * Admin session, role admin or above.
+ *
+ * `PATCH /v1/projects/{projectId}/api-keys/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND, API_KEY_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(projectId: string, id: string, body: S.PatchApiKeyBody, options?: CallOptions): Promise<S.ApiKey>;
+/**
  * Revokes an API key; new requests with it fail from now on.
  *
  * Admin session, role admin or above.
@@ -2022,7 +2032,7 @@ events: {
  *
  * `POST /v1/events`
  *
- * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 IDENTITY_REQUIRED, PROPERTIES_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 INGESTION_UNAVAILABLE, SERVICE_UNAVAILABLE.
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 KEY_KIND_FORBIDDEN; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 IDENTITY_REQUIRED, PROPERTIES_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 INGESTION_UNAVAILABLE, SERVICE_UNAVAILABLE.
  */
 send(body?: S.Event, options?: CallOptions): Promise<{ "ingestion_id": string; "accepted": true; "tenant_id": string; "project_id": string; }>;
 /**

@@ -31,6 +31,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'tenant.config.update': 'PATCH /v1/tenant/config bs',
   'projects.apiKeys.list': 'GET /v1/projects/{projectId}/api-keys qls',
   'projects.apiKeys.create': 'POST /v1/projects/{projectId}/api-keys bs',
+  'projects.apiKeys.update': 'PATCH /v1/projects/{projectId}/api-keys/{id} bs',
   'projects.apiKeys.delete': 'DELETE /v1/projects/{projectId}/api-keys/{id} s',
   'me': 'GET /v1/me -',
   'players.identify': 'POST /v1/players/identify b',
