@@ -5,25 +5,32 @@ import { useChange } from '../../api/queries.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
-import { ActDialog } from '../../ui/act-dialog.tsx';
+import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
 import { Field } from '../../ui/field.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
+import { ChangeKey, NewKey } from './key-dialogs.tsx';
 import { KEY_STATUSES, useApiKeys, type ApiKeyRecord } from './queries.ts';
-import { Secret } from './secret.tsx';
 
 const route = getRouteApi('/developers');
 const m = t.developers;
+
+/** The open dialog, and the key that it is about: `new` may have one that the new key replaces. */
+interface Open {
+  dialog: 'new' | 'change' | 'revoke';
+  of?: ApiKeyRecord;
+}
 
 /** The API keys of the project; for admins. */
 export function Keys() {
   const { status } = route.useSearch();
   const navigate = useNavigate({ from: '/developers' });
   const shown = KEY_STATUSES.find((one) => one === status) ?? 'active';
-  const [open, setOpen] = useState<'new' | ApiKeyRecord>();
+  const [open, setOpen] = useState<Open>();
+  const close = () => setOpen(undefined);
   const columns: Column<ApiKeyRecord>[] = [
     { key: 'name', title: m.name, width: 'minmax(180px, 2fr)', cell: ({ name }) => <bdi>{name}</bdi> },
     {
@@ -31,6 +38,17 @@ export function Keys() {
       title: m.prefix,
       width: 'minmax(200px, 1fr)',
       cell: ({ prefix }) => <code>{prefix}</code>,
+    },
+    {
+      key: 'kind',
+      title: m.kind,
+      width: 'minmax(160px, 1fr)',
+      cell: ({ kind, allowed_origins }) => (
+        <>
+          <Badge tone={kind === 'client' ? 'accent' : 'neutral'}>{m.kindNames[kind]}</Badge>{' '}
+          {allowed_origins.join(', ')}
+        </>
+      ),
     },
     {
       key: 'rate',
@@ -46,15 +64,47 @@ export function Keys() {
       width: '210px',
       cell: ({ last_used_at }) => (last_used_at === null ? m.neverUsed : <Time at={last_used_at} ago />),
     },
+    {
+      key: 'by',
+      title: m.usedBy,
+      width: '170px',
+      cell: ({ last_used_by }) => last_used_by.map(({ client }) => m.clients[client]).join(', '),
+    },
+    {
+      key: 'ends',
+      title: m.ends,
+      width: '210px',
+      cell: ({ expires_at }) => (expires_at === null ? m.noEnd : <Time at={expires_at} ago />),
+    },
     shown === 'active'
       ? {
           key: 'revoke',
           title: m.action,
-          width: '110px',
-          cell: (row) => (
-            <Button kind="quiet" onClick={() => setOpen(row)} aria-label={m.revokeOf(row.name)}>
-              {m.revoke}
-            </Button>
+          width: '280px',
+          cell: (of) => (
+            <>
+              <Button
+                kind="quiet"
+                onClick={() => setOpen({ dialog: 'change', of })}
+                aria-label={m.changeOf(of.name)}
+              >
+                {m.change}
+              </Button>
+              <Button
+                kind="quiet"
+                onClick={() => setOpen({ dialog: 'new', of })}
+                aria-label={m.replaceOf(of.name)}
+              >
+                {m.replace}
+              </Button>
+              <Button
+                kind="quiet"
+                onClick={() => setOpen({ dialog: 'revoke', of })}
+                aria-label={m.revokeOf(of.name)}
+              >
+                {m.revoke}
+              </Button>
+            </>
           ),
         }
       : { key: 'revoked', title: m.revoked, width: '210px', cell: (row) => <Time at={row.deleted_at} ago /> },
@@ -79,7 +129,7 @@ export function Keys() {
             </select>
           )}
         </Field>
-        <Button kind="primary" onClick={() => setOpen('new')}>
+        <Button kind="primary" onClick={() => setOpen({ dialog: 'new' })}>
           {m.newKey}
         </Button>
       </search>
@@ -98,48 +148,10 @@ export function Keys() {
           )
         }
       />
-      {open === 'new' ? <NewKey onClose={() => setOpen(undefined)} /> : null}
-      {typeof open === 'object' ? <Revoke of={open} onClose={() => setOpen(undefined)} /> : null}
+      {open?.dialog === 'new' ? <NewKey like={open.of} onClose={close} /> : null}
+      {open?.dialog === 'change' && open.of !== undefined ? <ChangeKey of={open.of} onClose={close} /> : null}
+      {open?.dialog === 'revoke' && open.of !== undefined ? <Revoke of={open.of} onClose={close} /> : null}
     </>
-  );
-}
-
-/** Makes a key and shows its secret, which no later answer has. */
-function NewKey({ onClose }: { onClose: () => void }) {
-  const [name, setName] = useState('');
-  const { project_id } = usePlace();
-  const create = useChange('projects.apiKeys.create');
-  const made = create.data?.data;
-  if (made !== undefined) {
-    return (
-      <Secret title={m.made(made.name)} secret={made.key} what={m.secret} onClose={onClose}>
-        <p>{m.onlyOnce}</p>
-      </Secret>
-    );
-  }
-  return (
-    <ActDialog
-      title={m.newKey}
-      verb={m.createKey}
-      busy={create.isPending}
-      ready={name.trim() !== ''}
-      error={create.error}
-      onAct={() => create.mutate({ inputs: [project_id, { name: name.trim() }] })}
-      onClose={onClose}
-    >
-      <p>{m.keyFor(usePlace().project_name)}</p>
-      <Field label={m.name} hint={m.nameHint}>
-        {(control) => (
-          <input
-            {...control}
-            maxLength={200}
-            dir="auto"
-            value={name}
-            onChange={({ target }) => setName(target.value)}
-          />
-        )}
-      </Field>
-    </ActDialog>
   );
 }
 

@@ -1,4 +1,4 @@
-import type { Adapter as AdapterRecord, ProjectWebhookDelivery } from '@player-engagement/client';
+import type { Adapter as AdapterRecord, ApiKeyKind, ProjectWebhookDelivery } from '@player-engagement/client';
 import { everyOf } from '../../api/choices.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useList, useRead } from '../../api/queries.ts';
@@ -17,6 +17,8 @@ export type KeyStatus = (typeof KEY_STATUSES)[number];
 export function useApiKeys(status: KeyStatus) {
   return useList('projects.apiKeys.list', [usePlace().project_id, { status }]);
 }
+
+export const KEY_KINDS = everyOf<ApiKeyKind>()(['server', 'client']);
 
 export type DeliveryStatus = ProjectWebhookDelivery['status'];
 export const DELIVERY_STATUSES = everyOf<DeliveryStatus>()(['pending', 'delivered', 'failed', 'cancelled']);

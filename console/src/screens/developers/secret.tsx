@@ -14,10 +14,12 @@ interface SecretProps {
   what: string;
   onClose: () => void;
   children: ReactNode;
+  /** Said below the secret. */
+  further?: ReactNode;
 }
 
 /** Shows a new secret, which no later answer has. */
-export function Secret({ title, secret, what, onClose, children }: SecretProps) {
+export function Secret({ title, secret, what, onClose, children, further }: SecretProps) {
   return (
     <Dialog
       title={title}
@@ -31,9 +33,17 @@ export function Secret({ title, secret, what, onClose, children }: SecretProps) 
       }
     >
       {children}
-      <p className={css['secret']}>
-        <code>{secret}</code> <Copy text={secret} what={what} />
-      </p>
+      <SecretText secret={secret} what={what} />
+      {further}
     </Dialog>
+  );
+}
+
+/** A secret with a button that copies it. */
+export function SecretText({ secret, what }: Pick<SecretProps, 'secret' | 'what'>) {
+  return (
+    <p className={css['secret']}>
+      <code>{secret}</code> <Copy text={secret} what={what} />
+    </p>
   );
 }
