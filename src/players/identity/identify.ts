@@ -2,7 +2,13 @@ import { ApiError, validationError } from '../../errors.ts';
 import type { ApiKeyPrincipal } from '../../http/auth/api-key.ts';
 import { newAddresses, protectAgain } from '../../protection/exclusions/kept.ts';
 import { applyPatch } from '../profile/change.ts';
-import { isEmptyPatch, splitAttributes, type ProfilePatch } from '../profile/profile-patch.ts';
+import {
+  isEmptyPatch,
+  MAX_ATTRIBUTES_BYTES,
+  MAX_UNPROVEN_BYTES,
+  splitAttributes,
+  type ProfilePatch,
+} from '../profile/profile-patch.ts';
 import { lockPlayer } from '../profile/queries.ts';
 import { playerNotFound } from '../profile/read.ts';
 import { newId } from '../../platform/ids.ts';
@@ -96,7 +102,8 @@ async function identifyOnce(
   const traits = Object.fromEntries(
     Object.entries(body.traits ?? {}).filter(([name]) => !refused.includes(name)),
   );
-  await write(deps, tx, ref, { ...ids.given, traits }, decision);
+  const max_bytes = is_proven ? MAX_ATTRIBUTES_BYTES : MAX_UNPROVEN_BYTES;
+  await write(deps, tx, ref, { ...ids.given, traits, max_bytes }, decision);
   const ignored = [...ids.ignored, ...refused.map((name) => `traits.${name}`)];
   return {
     player_id: ref.player_id,
@@ -128,7 +135,7 @@ async function write(
   { clock, dependents, erasure_key }: Deps,
   tx: Tx,
   ref: ProjectRef & { player_id: string },
-  { anonymous_id, external_id, traits = {} }: IdentifyBody,
+  { anonymous_id, external_id, traits = {}, max_bytes }: IdentifyBody & { max_bytes: number },
   { target, set_external_id, link_anonymous_id, merge, conflict }: Decision,
 ): Promise<void> {
   const now_ms = clock.now_ms();
@@ -143,7 +150,7 @@ async function write(
     const [won, addresses] = await Promise.all([
       insertPlayer(tx, player, now),
       newAddresses(tx, ref, written, true),
-      applyPatch(tx, ref, patch, now_ms),
+      applyPatch(tx, ref, patch, now_ms, max_bytes),
       ...dependents.map((dependent) => dependent.onCreate?.(tx, ref)),
     ]);
     if (!won) throw new WriteConflict('an id was taken');
@@ -159,7 +166,7 @@ async function write(
     lockPlayer(tx, ref),
     conflict ? markConflict(tx, ref, now) : undefined,
     newAddresses(tx, ref, patch),
-    applyPatch(tx, ref, patch, now_ms),
+    applyPatch(tx, ref, patch, now_ms, max_bytes),
   ]);
   if (!won) throw new WriteConflict('the anonymous_id was taken');
   if (locked?.external_id !== target.external_id) throw new WriteConflict('the external_id was set');

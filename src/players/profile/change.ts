@@ -100,8 +100,14 @@ const auditPlayer = auditOf<'player_id', PlayerRef, PlayerRow>(
   playerVersionOf,
 );
 
-/** Writes the patch to a player whose row is locked; VALIDATION_ERROR when its attributes grow too large. */
-export async function applyPatch(tx: Tx, ref: PlayerRef, patch: ProfilePatch, now_ms: number): Promise<void> {
+/** Writes the patch to a player whose row is locked; VALIDATION_ERROR when its attributes grow over `max_bytes`. */
+export async function applyPatch(
+  tx: Tx,
+  ref: PlayerRef,
+  patch: ProfilePatch,
+  now_ms: number,
+  max_bytes = MAX_ATTRIBUTES_BYTES,
+): Promise<void> {
   if (isEmptyPatch(patch)) return;
   const now = new Date(now_ms);
   // Sent together, run in this order.
@@ -111,7 +117,7 @@ export async function applyPatch(tx: Tx, ref: PlayerRef, patch: ProfilePatch, no
       ? undefined
       : recordExclusions(tx, [{ ...ref, source: 'operator' }], now),
   ]);
-  requireSize(bytes);
+  requireSize(bytes, max_bytes);
 }
 
 /**
@@ -140,8 +146,8 @@ export async function applyAttributes(
     await protectAgain(tx, erasure_key, patch, found[i] ?? [], now);
 }
 
-function requireSize(bytes = 0): void {
-  if (bytes <= MAX_ATTRIBUTES_BYTES) return;
-  const message = `must be at most ${MAX_ATTRIBUTES_BYTES} bytes of JSON in all`;
+function requireSize(bytes = 0, max_bytes = MAX_ATTRIBUTES_BYTES): void {
+  if (bytes <= max_bytes) return;
+  const message = `must be at most ${max_bytes} bytes of JSON in all`;
   throw validationError([{ path: 'custom_attributes', message }]);
 }

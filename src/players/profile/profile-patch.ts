@@ -21,6 +21,12 @@ export interface ProfilePatch {
 /** Custom attributes per player, in bytes of JSON. */
 export const MAX_ATTRIBUTES_BYTES = 65_536;
 
+/**
+ * What a caller without a proof of the user may fill of it: the rest stays free for the tenant's servers, whose changes
+ * a page must not be able to stop.
+ */
+export const MAX_UNPROVEN_BYTES = MAX_ATTRIBUTES_BYTES / 2;
+
 /** Splits given custom attributes into those to set and, where null, those to remove. */
 export function splitAttributes(
   given: Record<string, unknown>,

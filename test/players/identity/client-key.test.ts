@@ -210,6 +210,19 @@ describe('without a proof', () => {
     });
   });
 
+  test('a page cannot fill the attributes of a player, so that the servers could write none', async () => {
+    const { external_id, player_id } = await victim();
+    const fill = (i: number) => {
+      const body = { external_id, traits: { [`fill_${i}`]: 'x'.repeat(10_000) } };
+      return fixture.as(page.key, '/v1/players/identify', { method: 'POST', body });
+    };
+    const answers = [];
+    for (let i = 0; i < 4; i++) answers.push((await fill(i)).status);
+    expect(answers).toEqual([200, 200, 200, 422]);
+    await byServer({ external_id, traits: { email: 'server@example.com', notes: 'x'.repeat(10_000) } });
+    expect((await stored(player_id))['email']).toBe('server@example.com');
+  });
+
   test('two players who differ are not marked as a conflict', async () => {
     const [one, two] = [await victim(), await victim()];
     const before = [await stored(one.player_id), await stored(two.player_id)];
