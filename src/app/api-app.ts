@@ -124,6 +124,14 @@ function journeyLookUps({ clock }: Platform): ReferenceLookUps {
   };
 }
 
+/** What else is encrypted with the key of the messaging providers' credentials. */
+const REENCRYPTED = [
+  reencryptWebhookSecrets,
+  reencryptWebhookHeaders,
+  reencryptAdapterSecrets,
+  reencryptClientSecrets,
+];
+
 /** Every endpoint of the API host, for the app itself, its documentation and its tests. */
 export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps): AnyEndpoint[] {
   const { auth, notifications, capabilities, credentials_keys, link_key, erasure_key } = deps;
@@ -144,13 +152,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
       capabilities,
       onLicenseChange: underOtherRules(platform),
     }),
-    ...apiKeyEndpoints({
-      ...platform,
-      notifications,
-      auth,
-      credentials_keys,
-      service_env: config.service_env,
-    }),
+    ...apiKeyEndpoints({ ...messaging, notifications, auth, service_env: config.service_env }),
     ...identityEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS, erasure_key }),
     ...playerEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS, erasure_key }),
     ...erasureEndpoints(platform),
@@ -180,15 +182,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     bonusEventsEndpoint(messaging),
     ...wageringEndpoints(platform),
     ...messagingProviderEndpoints({ ...messaging, wakeQueuesOf: notifyQueuesOf }),
-    ...reencryptEndpoints({
-      ...messaging,
-      further: [
-        reencryptWebhookSecrets,
-        reencryptWebhookHeaders,
-        reencryptAdapterSecrets,
-        reencryptClientSecrets,
-      ],
-    }),
+    ...reencryptEndpoints({ ...messaging, further: REENCRYPTED }),
     ...webhookSecretEndpoints(messaging),
     ...webhookDeliveryEndpoints(platform),
     ...adapterEndpoints({ ...messaging, platforms: deps.platforms }),

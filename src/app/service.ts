@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ApiKeyAuthenticator } from '../http/auth/api-key.ts';
 import type { Authenticators } from '../http/auth/authenticators.ts';
 import type { KeyUses } from '../http/auth/key-uses.ts';
+import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
 import { loadInternalSecret } from '../http/auth/internal-secret.ts';
 import type { Config } from '../config.ts';
 import { closerOf } from '../http/close-server.ts';
@@ -186,7 +187,6 @@ async function openFront(options: FrontOptions): Promise<Front> {
   const { openApiKeys } = await import('../http/auth/authenticators.ts');
   const { KeyUses: Uses, keyUsesWriter } = await import('../http/auth/key-uses.ts');
   const { clock, logger, service } = options;
-  const { loadCredentialsKeys } = await import('../engage/providers/credentials.ts');
   const key_uses = new Uses({ write: keyUsesWriter(service), clock, logger });
   const credentials_keys = await loadCredentialsKeys(options.config);
   const api_keys = await openApiKeys({ ...options, uses: key_uses, credentials_keys });

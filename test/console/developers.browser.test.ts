@@ -65,6 +65,49 @@ describe('API keys', () => {
     expect(new URL(page.url()).searchParams.get('status')).toBe('revoked');
   });
 
+  test('a client key is made with its origins and its secret, changed, and replaced while it works', async () => {
+    const page = await console_.open('developers');
+    await page.getByRole('button', { name: 'New API key' }).click();
+    await page.getByText('Keep a server key only on your servers').waitFor();
+    await page.getByLabel('Name').fill('casino page');
+    await page.getByLabel('Kind').selectOption('client');
+    await page.getByText('A client key may be public in a page or an app').waitFor();
+    await page.getByLabel('Allowed origins').fill('https://casino.example/\nhttps://m.casino.example');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByText('https://casino.example').first().waitFor();
+    await page.getByLabel('Allowed origins').fill(' https://casino.example \n\nhttps://m.casino.example');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const dialog = page.getByRole('dialog', { name: /is created$/ });
+    await dialog.getByRole('button', { name: 'Copy the client secret' }).waitFor();
+    const [key = '', client_secret = ''] = await dialog.locator('code').allTextContents();
+    expect([key.startsWith('svc_pk_dev_'), client_secret.startsWith('svc_cs_')]).toEqual([true, true]);
+    await dialog.getByRole('button', { name: 'I have copied it' }).click();
+    const row = page.getByRole('row').filter({ hasText: key.slice(0, 19) });
+    await row.getByText('Client', { exact: true }).waitFor();
+    await row.getByText('https://casino.example, https://m.casino.example').waitFor();
+    await row.getByText('No end').waitFor();
+    expect(await page.content()).not.toContain(client_secret);
+
+    await row.getByRole('button', { name: 'Change casino page' }).click();
+    await page.getByLabel('Allowed origins').fill('https://casino.example');
+    await page.getByLabel(/^Ends at/).fill('2040-01-31T12:00');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await row.getByText('No end').waitFor({ state: 'detached' });
+    await row.getByText('https://casino.example', { exact: true }).waitFor();
+
+    await row.getByRole('button', { name: 'Replace casino page' }).click();
+    await page.getByText(`Both keys work until you revoke ${key.slice(0, 19)}`).waitFor();
+    expect(await page.getByLabel('Allowed origins').inputValue()).toBe('https://casino.example');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const next = (await dialog.locator('code').first().textContent()) ?? '';
+    expect([next === key, await statusOf(key), await statusOf(next)]).toEqual([false, 200, 200]);
+    await dialog.getByRole('button', { name: 'I have copied it' }).click();
+    await console_.service.service.key_uses?.flush();
+    await page.reload();
+    await row.getByText('Other', { exact: true }).waitFor();
+  });
+
   test('are for admins: a viewer gets what everybody may read', async () => {
     const page = await openAs(console_, 'viewer', 'developers?tab=keys');
     await page.getByRole('heading', { name: 'Check a key' }).waitFor();

@@ -302,11 +302,10 @@ describe('links', () => {
     expect(player.body.data['id']).toBe(identified);
 
     const made = operationOf('POST', '/v1/projects/:projectId/api-keys').responses['201']?.links ?? {};
+    const parameters = { projectId: '$request.path.projectId', id: '$response.body#/data/id' };
     expect(Object.values(made)).toEqual([
-      {
-        operationId: 'delete_v1_projects_projectId_api_keys_id',
-        parameters: { projectId: '$request.path.projectId', id: '$response.body#/data/id' },
-      },
+      { operationId: 'patch_v1_projects_projectId_api_keys_id', parameters },
+      { operationId: 'delete_v1_projects_projectId_api_keys_id', parameters },
     ]);
     // From a segment to every operation on it, and to its project.
     const segment = operationOf('POST', '/v1/segments').responses['201']?.links ?? {};

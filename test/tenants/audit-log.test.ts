@@ -49,7 +49,8 @@ async function internal(method: string, path: string, body?: unknown): Promise<A
 const idOf = ({ body }: Answer) => body.data['id'] as string;
 const make = async (path: string, body: object) => idOf(await send('POST', path, body));
 
-const newKey = () => send('POST', `/v1/projects/${tenant.project_id}/api-keys`, { name: 'audited' });
+const keysPath = () => `/v1/projects/${tenant.project_id}/api-keys`;
+const newKey = () => send('POST', keysPath(), { name: 'audited' });
 const newSegment = (name = 's') =>
   make('/v1/segments', { name, definition: EVERYBODY, refresh_strategy: 'manual' });
 const newTemplate = () =>
@@ -104,19 +105,23 @@ const CASES: Record<string, () => Promise<Expected>> = {
     await internal('POST', '/v1/internal/memberships', member);
     const query = `?tenant_id=${tenant.tenant_id}&user_id=leaver`;
     const answer = await internal('DELETE', `/v1/internal/memberships${query}`);
-    const before = { user_id: 'leaver', role: 'editor' };
-    return { answer, resource_id: 'leaver', project_id: null, before };
+    return { answer, resource_id: 'leaver', project_id: null, before: { user_id: 'leaver', role: 'editor' } };
   },
   'POST /v1/projects/:projectId/api-keys': async () => {
     const answer = await newKey();
     const { key: _secret, ...after } = answer.body.data;
     return { answer, resource_id: idOf(answer), after };
   },
+  'PATCH /v1/projects/:projectId/api-keys/:id': async () => {
+    const id = idOf(await newKey());
+    const answer = await send('PATCH', `${keysPath()}/${id}`, { name: 'changed' });
+    return { answer, resource_id: id, before: { name: 'audited' }, after: { name: 'changed' } };
+  },
   'DELETE /v1/projects/:projectId/api-keys/:id': async () => {
     const id = idOf(await newKey());
-    const answer = await send('DELETE', `/v1/projects/${tenant.project_id}/api-keys/${id}`);
-    const after = { deleted_at: answer.body.data['deleted_at'] };
-    return { answer, resource_id: id, before: { deleted_at: null }, after };
+    const answer = await send('DELETE', `${keysPath()}/${id}`);
+    const { deleted_at } = answer.body.data;
+    return { answer, resource_id: id, before: { deleted_at: null }, after: { deleted_at } };
   },
   'PATCH /v1/tenant/config': async () => {
     await send('PATCH', '/v1/tenant/config', { kyc_model: 'dual' });
@@ -345,15 +350,12 @@ describe('no row', () => {
 
   test('is left by what is repeated, refused or rolled back', async () => {
     const id = await newTemplate();
-    await send('DELETE', `/v1/templates/${id}`);
-    const key_id = idOf(await newKey());
-    const key = `/v1/projects/${tenant.project_id}/api-keys/${key_id}`;
-    await send('DELETE', key);
+    const gone = [`/v1/templates/${id}`, `${keysPath()}/${idOf(await newKey())}`];
+    for (const path of gone) await send('DELETE', path);
     const campaign_id = await newCampaign();
     const viewer = await fixture.member(tenant.tenant_id, 'viewer');
     const before = await count();
-    await send('DELETE', `/v1/templates/${id}`);
-    await send('DELETE', key);
+    for (const path of gone) await send('DELETE', path);
     const refused = [
       await fixture.as(viewer, `/v1/campaigns/${campaign_id}`, { method: 'DELETE' }),
       await fixture.as(tenant.session, '/v1/templates', { method: 'POST', body: { name: 'x' } }),

@@ -1,8 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openApiKeys } from '../../src/http/auth/authenticators.ts';
+import { userHashOf } from '../../src/http/auth/client-secret.ts';
 import { KeyUses, keyUsesWriter } from '../../src/http/auth/key-uses.ts';
 import { KEY_CLIENTS, keyClientOf } from '../../src/http/auth/key-clients.ts';
+import type { EncryptionKeys } from '../../src/platform/encryption.ts';
+import { reencryptClientSecrets } from '../../src/tenants/api-keys/reencrypt.ts';
 import { originFault } from '../../src/tenants/api-keys/schema.ts';
 import type { Fixture, Tenant } from '../http/api-fixture.ts';
 import { sharedFixture } from '../http/shared-fixture.ts';
@@ -26,7 +29,7 @@ const listed = async (id: string) => {
 const in_an_hour = () => new Date(Date.now() + 3_600_000).toISOString();
 
 /** The check of keys of another process, with a clock of its own. */
-function otherProcess(now_ms: () => number) {
+function otherProcess(now_ms: () => number, credentials_keys = fixture.deps.credentials_keys) {
   const { config, platform, deps } = fixture;
   const { logger, metrics, rateLimiter } = platform;
   return openApiKeys({
@@ -37,7 +40,7 @@ function otherProcess(now_ms: () => number) {
     rateLimiter,
     sql: platform.postgres.service,
     notifications: deps.notifications,
-    credentials_keys: deps.credentials_keys,
+    credentials_keys,
   });
 }
 
@@ -195,6 +198,33 @@ test('a key is refused from its end on, also while it is cached', async () => {
   await expect(Promise.resolve(fresh.authenticate(header, from))).rejects.toMatchObject({
     code: 'UNAUTHORIZED',
   });
+});
+
+test('client secrets take part in the rotation of CREDENTIALS_KEY', async () => {
+  const { body } = await create({ name: 'page', kind: 'client' });
+  const { key, client_secret } = body.data as Record<string, string>;
+  const hash = userHashOf(client_secret ?? '', 'user-1');
+  const { credentials_keys } = fixture.deps;
+  const provenBy = async (keys: EncryptionKeys) => {
+    const checks = await otherProcess(() => Date.now(), keys);
+    const principal = await checks.authenticate(`Bearer ${key}`, { ip: '127.0.0.1' });
+    return principal.provesUser('user-1', hash);
+  };
+  const next = { current: 'bb'.repeat(32), previous: credentials_keys.current };
+  const only = { current: next.current, previous: undefined };
+  expect([await provenBy(credentials_keys), await provenBy(next), await provenBy(only)]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  const sql = fixture.platform.postgres.service;
+  const first = await reencryptClientSecrets(sql, next);
+  expect(first.unreadable).toBe(0);
+  expect(first.reencrypted).toBeGreaterThanOrEqual(1);
+  expect(await reencryptClientSecrets(sql, next)).toEqual({ reencrypted: 0, unreadable: 0 });
+  expect([await provenBy(only), await provenBy(credentials_keys)]).toEqual([true, false]);
+  const back = { current: credentials_keys.current, previous: next.current };
+  expect(await reencryptClientSecrets(sql, back)).toEqual(first);
 });
 
 describe('the last use', () => {

@@ -112,6 +112,7 @@ export const CASES: Record<string, Case> = {
     path: { projectId: 'project_id' },
     body: () => ({ name: 'stolen' }),
   },
+  'PATCH /v1/projects/:projectId/api-keys/:id': { ...key, body: () => ({ name: 'stolen' }) },
   'DELETE /v1/projects/:projectId/api-keys/:id': key,
   'GET /v1/session': { of_tenant: true, of_user: true },
   'GET /v1/invitations': { of_tenant: true, of_user: true },

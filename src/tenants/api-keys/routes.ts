@@ -43,13 +43,34 @@ const whoAmI = z.object({
 });
 nameSchemas({ WhoAmI: whoAmI });
 
+const session = { mode: 'session', role: 'admin', scope: 'tenant' } as const;
+
 /** API keys, and `GET /v1/me`, which checks one (spec part 4, "API keys and identity"). */
 export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
-  const session = { mode: 'session', role: 'admin', scope: 'tenant' } as const;
-  const projectOf = async ({ tenant_id }: SessionPrincipal, params: Readonly<Record<string, string>>) => {
+  const projectOf: ProjectOf = async ({ tenant_id }, params) => {
     const project_id = await deps.auth.projects.ofTenant(tenant_id, params['projectId'] ?? '');
     return { tenant_id, project_id };
   };
+  return [
+    ...keysEndpoints(deps, projectOf),
+    ...keyEndpoints(deps, projectOf),
+    endpoint({
+      method: 'GET',
+      path: '/v1/me',
+      summary: 'Describes the API key of the caller',
+      access: { mode: 'api_key', rate: 'none' },
+      response: whoAmI,
+      handle: ({ caller: { tenant_id, project_id, environment } }) =>
+        envelope({ tenant_id, project_id, environment }),
+    }),
+  ];
+}
+
+/** The project of a path; PROJECT_NOT_FOUND when the tenant has none of this id. */
+type ProjectOf = (caller: SessionPrincipal, params: Readonly<Record<string, string>>) => Promise<ProjectRef>;
+
+/** The keys of a project. */
+function keysEndpoints(deps: Deps, projectOf: ProjectOf): AnyEndpoint[] {
   return [
     endpoint({
       method: 'GET',
@@ -87,6 +108,12 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
         return envelope(await createApiKey({ ...deps, audit }, request));
       },
     }),
+  ];
+}
+
+/** One key. */
+function keyEndpoints(deps: Deps, projectOf: ProjectOf): AnyEndpoint[] {
+  return [
     endpoint({
       method: 'PATCH',
       path: '/v1/projects/:projectId/api-keys/:id',
@@ -113,15 +140,6 @@ export function apiKeyEndpoints(deps: Deps): AnyEndpoint[] {
         const project = await projectOf(caller, params);
         return envelope(await revokeKey({ ...deps, audit }, project, params['id'] ?? ''));
       },
-    }),
-    endpoint({
-      method: 'GET',
-      path: '/v1/me',
-      summary: 'Describes the API key of the caller',
-      access: { mode: 'api_key', rate: 'none' },
-      response: whoAmI,
-      handle: ({ caller: { tenant_id, project_id, environment } }) =>
-        envelope({ tenant_id, project_id, environment }),
     }),
   ];
 }

@@ -153,7 +153,7 @@ export function listedApiKeyOf(row: ApiKeyRow): z.infer<typeof listedApiKey> {
     last_used_at: last_used_at?.toISOString() ?? null,
     last_used_by: KEY_CLIENTS.flatMap((client) => {
       const at_ms = client_uses[client];
-      return at_ms === undefined ? [] : [{ client, last_used_at: new Date(Number(at_ms)).toISOString() }];
+      return at_ms === undefined ? [] : [{ client, last_used_at: new Date(at_ms).toISOString() }];
     }).sort((a, b) => b.last_used_at.localeCompare(a.last_used_at)),
     deleted_at: deleted_at?.toISOString() ?? null,
   };

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decide, withoutProof, type NamedPlayer } from '../../../src/players/identity/decide.ts';
 import { isGuardedTrait } from '../../../src/players/identity/guarded-traits.ts';
