@@ -6,7 +6,7 @@ export const ERRORS = {
   BODY_MALFORMED: { status: 400, when: 'the body is not valid JSON of the documented shape' },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
-    when: 'the Content-Type is not application/json, or the body is compressed',
+    when: 'the Content-Type is not application/json, or the Content-Encoding is not supported there',
   },
   REQUEST_TIMEOUT: { status: 408, when: 'the request did not arrive completely within 30 s' },
   UNAUTHORIZED: { status: 401, when: 'the credential is missing, malformed, expired or revoked' },
@@ -72,7 +72,7 @@ export const ERRORS = {
     status: 412,
     when: 'the record was changed after the version in If-Match; details have the present version',
   },
-  PAYLOAD_TOO_LARGE: { status: 413, when: 'the body is over the size limit' },
+  PAYLOAD_TOO_LARGE: { status: 413, when: 'the body, inflated if it is compressed, is over the size limit' },
   HEADERS_TOO_LARGE: { status: 431, when: 'the request line and the headers are over the size limit' },
   IDENTITY_REQUIRED: { status: 422, when: 'an event carries neither anonymous_id nor player_id' },
   PROPERTIES_INVALID: { status: 422, when: "an event's name or properties fail their schema" },

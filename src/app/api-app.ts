@@ -79,6 +79,7 @@ import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
 import { endpoint, type AnyEndpoint, type DocumentedEndpoint } from '../http/endpoint.ts';
 import { installAnswerHeaders, serverOptions } from '../http/server-options.ts';
+import { installCors } from '../http/cors.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
 import { installLoadShedding } from '../http/load-shedding.ts';
 import { healthEndpoints } from '../http/health.ts';
@@ -278,6 +279,7 @@ function buildHost(
     done();
   });
   installAnswerHeaders(app);
+  installCors(app);
   if (sheds_load) redirectBrowsers(app);
   installErrorHandling(app, logger);
   installJsonBody(app);

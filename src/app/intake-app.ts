@@ -4,8 +4,9 @@ import { parseJsonBody } from '../ingest/intake/accept.ts';
 import { registerIntake, type IntakeDeps } from '../ingest/intake/routes.ts';
 import type { Logger } from '../platform/logger.ts';
 import { installAnswerHeaders, serverOptions } from '../http/server-options.ts';
+import { installCors } from '../http/cors.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
-import { encodingRefusal } from '../http/json-body.ts';
+import { withInflated } from '../http/json-body.ts';
 import { installLoadShedding } from '../http/load-shedding.ts';
 
 declare module 'fastify' {
@@ -28,17 +29,20 @@ export function buildIntakeApp(
 ): FastifyInstance {
   const app = fastify(serverOptions(logger, trusted_proxies));
   installAnswerHeaders(app);
+  installCors(app);
   installErrorHandling(app, logger);
   installLoadShedding(app, [HEALTH_PATH]);
   app.decorateRequest('apiKey', undefined);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, raw, done) => {
-    try {
-      const refusal = encodingRefusal(request);
-      done(refusal ?? null, refusal === undefined ? parseJsonBody(raw as Buffer) : undefined);
-    } catch (error) {
-      done(error as Error);
-    }
+    const read = (plain: Buffer) => {
+      try {
+        done(null, parseJsonBody(plain));
+      } catch (error) {
+        done(error as Error);
+      }
+    };
+    withInflated(request, raw as Buffer, true, read, done);
   });
   if (has_health) app.get(HEALTH_PATH, () => ({ data: { status: 'ok' } }));
   registerIntake(app, deps);

@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Maybe } from './auth/maybe.ts';
+import { codingOf, inflated } from './inflate.ts';
 import { ApiError, validationError, type Issue } from '../errors.ts';
 import {
   growthOf,
@@ -18,6 +20,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Media types of bodies that this route does not parse; undefined: the route accepts JSON. */
     raw_types?: readonly string[] | undefined;
+    /** Whether the body may be compressed with gzip or deflate. */
+    inflates?: boolean | undefined;
   }
 }
 
@@ -34,7 +38,7 @@ const MAX_ELEMENTS = 20_000;
 const MAX_ISSUES = 20;
 
 /**
- * Makes fastify accept only application/json bodies in UTF-8, not compressed, without `__proto__` keys. An
+ * Makes fastify accept only application/json bodies in UTF-8, compressed on routes with `inflates` alone, without `__proto__` keys. An
  * empty body counts as missing (undefined), because clients often send the Content-Type header with a DELETE. Numbers that
  * a double does not hold are ExactNumbers (`platform/exact-json.ts`), which no schema of a number accepts. Routes
  * with `raw_types` accept those media types instead, and their bodies are not parsed.
@@ -46,13 +50,14 @@ export function installJsonBody(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     const bytes = body as Buffer;
     request.rawBody = bytes;
-    const { raw_types } = request.routeOptions.config;
-    const refusal = encodingRefusal(request);
-    if (refusal !== undefined) done(refusal, undefined);
-    else if (raw_types !== undefined) done(notOneOf(raw_types, 'application/json'), undefined);
-    else if (bytes.length === 0) done(null, undefined);
-    else if (isUtf8(bytes)) parseBody(parse, request, bytes.toString(), done);
-    else done(new ApiError('BODY_MALFORMED', 'the body is not UTF-8'));
+    const { raw_types, inflates } = request.routeOptions.config;
+    const read = (plain: Buffer) => {
+      if (plain.length === 0) done(null, undefined);
+      else if (isUtf8(plain)) parseBody(parse, request, plain.toString(), done);
+      else done(new ApiError('BODY_MALFORMED', 'the body is not UTF-8'));
+    };
+    if (raw_types !== undefined) done(notOneOf(raw_types, 'application/json'), undefined);
+    else withInflated(request, bytes, inflates === true, read, done);
   });
   for (const type of FORM_TYPES) {
     app.addContentTypeParser(type, { parseAs: 'buffer' }, (request, body, done) => {
@@ -62,18 +67,28 @@ export function installJsonBody(app: FastifyInstance): void {
   }
 }
 
-const COMPRESSIONS = new Set(['gzip', 'x-gzip', 'deflate', 'br', 'zstd', 'compress', 'x-compress']);
-
-/** Why the body of the request cannot be read; undefined: it is not compressed. */
-export function encodingRefusal({ headers }: FastifyRequest): ApiError | undefined {
-  const encoding = headers['content-encoding'];
-  if (encoding === undefined) return undefined;
-  if (!encoding.split(',').some((one) => COMPRESSIONS.has(one.trim().toLowerCase()))) return undefined;
-  const shown = JSON.stringify(encoding.slice(0, 32));
-  return new ApiError(
-    'UNSUPPORTED_MEDIA_TYPE',
-    `Content-Encoding ${shown} is not supported: send the body plain`,
-  );
+/**
+ * Calls `read` with the body without its compression, or `fail` with why it cannot be read. Without `inflates` every
+ * compression is refused.
+ */
+export function withInflated(
+  { headers, routeOptions }: FastifyRequest,
+  bytes: Buffer,
+  inflates: boolean,
+  read: (plain: Buffer) => void,
+  fail: (error: Error) => void,
+): void {
+  let plain: Maybe<Buffer>;
+  try {
+    if (!inflates && codingOf(headers) !== undefined)
+      throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'this endpoint takes no compressed body: send it plain');
+    plain = inflated(headers, bytes, routeOptions.bodyLimit);
+  } catch (error) {
+    fail(error as Error);
+    return;
+  }
+  if (plain instanceof Promise) plain.then(read, fail);
+  else read(plain);
 }
 
 type Done = (error: Error | null, value?: unknown) => void;

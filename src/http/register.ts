@@ -18,6 +18,7 @@ import {
   entityTagOf,
   requireVersion,
 } from './audit.ts';
+import { NATIVE_CORS } from './cors.ts';
 import type { Access, AnyEndpoint, Call, SessionOrInternal, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
 import { EVENT_STREAM, openEventStream } from './event-stream.ts';
@@ -69,7 +70,11 @@ export function registerEndpoints(
     app.route({
       method: endpoint.method,
       url: endpoint.path,
-      config: { raw_types: endpoint.raw_types },
+      config: {
+        raw_types: endpoint.raw_types,
+        inflates: endpoint.from_pages,
+        cors: endpoint.from_pages === true ? NATIVE_CORS : undefined,
+      },
       bodyLimit: bodyLimitOf(endpoint),
       onRequest: (request, _reply, proceed) => {
         try {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../http/auth/api-key.ts';
 import { andThen, type Maybe } from '../../http/auth/maybe.ts';
+import { NATIVE_CORS } from '../../http/cors.ts';
 import { ApiError } from '../../errors.ts';
 import type { ValidationContext } from '../events/validate.ts';
 import { LogUnavailable, RecordTooLarge } from '../../platform/event-log/port.ts';
@@ -40,7 +41,7 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     else done();
   }
 
-  app.post('/v1/events', { onRequest: authenticate }, (request, reply) => {
+  app.post('/v1/events', { onRequest: authenticate, config: { cors: NATIVE_CORS } }, (request, reply) => {
     const key = request.apiKey as ApiKeyPrincipal;
     const now_ms = clock.now_ms();
     withContext(deps, key, now_ms, reply, (context) => {
@@ -53,7 +54,7 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     });
   });
 
-  app.post('/v1/events/batch', { onRequest: authenticate }, (request, reply) => {
+  app.post('/v1/events/batch', { onRequest: authenticate, config: { cors: NATIVE_CORS } }, (request, reply) => {
     const key = request.apiKey as ApiKeyPrincipal;
     const now_ms = clock.now_ms();
     withContext(deps, key, now_ms, reply, (context) => {

@@ -20,6 +20,7 @@ export function identityEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'Finds or creates the player of the given ids, links the ids, and merges traits and players',
       access: { mode: 'api_key', rate: 'identify' },
       body: identifyBody,
+      from_pages: true,
       response: identifyResult,
       errors: ['IDENTITY_REQUIRED', 'PLAYER_NOT_FOUND', 'CONFLICT'],
       handle: async ({ caller, body }) => {
