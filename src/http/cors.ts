@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiKeyPrincipal } from './auth/api-key.ts';
 import { ApiError } from '../errors.ts';
 
 /** What pages of other origins may send to a route. */
@@ -66,20 +67,13 @@ export function installCors(app: FastifyInstance): void {
   });
 }
 
-/** What an API key says about the pages that may use it. */
-export interface OriginRule {
-  kind: 'server' | 'client';
-  /** Exact scheme, host and port, as browsers write them: `https://casino.example`. */
-  allowed_origins: readonly string[];
-}
-
 /**
  * Decides by the key whether a page may make this request. Throws FORBIDDEN when a page of another origin uses a client
  * key; `null`, the origin of files and of sandboxed frames, is never allowed. A request without Origin is no page's. The
  * answer to a server key is kept from pages: such a key does not belong there.
  */
 export function admitOrigin(
-  { kind, allowed_origins }: OriginRule,
+  { kind, allowed_origins }: Pick<ApiKeyPrincipal, 'kind' | 'allowed_origins'>,
   { headers: { origin } }: FastifyRequest,
   reply: FastifyReply,
 ): void {

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Authenticators } from './auth/authenticators.ts';
+import { takeOfAddress } from './auth/address-limit.ts';
 import { andThen, type Maybe } from './auth/maybe.ts';
 import { describeNeeded, roleAllows } from './auth/roles.ts';
 import type { SessionPrincipal, UserPrincipal } from './auth/session.ts';
@@ -18,7 +19,7 @@ import {
   entityTagOf,
   requireVersion,
 } from './audit.ts';
-import { NATIVE_CORS } from './cors.ts';
+import { admitOrigin, NATIVE_CORS } from './cors.ts';
 import type { Access, AnyEndpoint, Call, SessionOrInternal, SignedRequest } from './endpoint.ts';
 import { issuesOf } from './error-handler.ts';
 import { EVENT_STREAM, openEventStream } from './event-stream.ts';
@@ -76,9 +77,9 @@ export function registerEndpoints(
         cors: endpoint.from_pages === true ? NATIVE_CORS : undefined,
       },
       bodyLimit: bodyLimitOf(endpoint),
-      onRequest: (request, _reply, proceed) => {
+      onRequest: (request, reply, proceed) => {
         try {
-          const caller = authorise(endpoint.access, request);
+          const caller = authorise(endpoint.access, request, reply);
           if (caller instanceof Promise) {
             caller.then((value) => {
               request.caller = value;
@@ -315,7 +316,7 @@ function checked(schema: z.ZodType, value: unknown): unknown {
 }
 
 interface Authorise {
-  (access: Access, request: FastifyRequest): Maybe<unknown>;
+  (access: Access, request: FastifyRequest, reply: FastifyReply): Maybe<unknown>;
   /** Checks a session again, without its rate; nothing for other kinds of access. */
   again: (access: Access, request: FastifyRequest) => Promise<void>;
 }
@@ -323,9 +324,9 @@ interface Authorise {
 function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
   const adminPolicy: RatePolicy = { name: 'admin', ...rates.admin };
   const identifyPolicy: RatePolicy = { name: 'identify', ...rates.identify };
-  const within = <T>(taken: Maybe<RateVerdict>, caller: T): Maybe<T> =>
+  const within = <T>(taken: Maybe<RateVerdict | undefined>, caller: T): Maybe<T> =>
     andThen(taken, (verdict) => {
-      if (!verdict.allowed) throw rateLimited(verdict);
+      if (verdict?.allowed === false) throw rateLimited(verdict);
       return caller;
     });
   const withinAdmin = <T>(key: string, caller: T) =>
@@ -359,16 +360,23 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
       project_id: project,
     }));
   };
-  const authoriseKey = (access: Access & { mode: 'api_key' }, request: FastifyRequest) => {
-    const caller = auth.api_keys.authenticate(request.headers.authorization, request);
-    if (access.rate === 'none') return caller;
-    return andThen(caller, (key) => within(rate_limiter.take(identifyPolicy, key.key_id), key));
-  };
+  const authoriseKey = (
+    { rate }: Access & { mode: 'api_key' },
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ) =>
+    andThen(auth.api_keys.authenticate(request.headers.authorization, request), (key) => {
+      admitOrigin(key, request, reply);
+      if (rate === 'none') return key;
+      return andThen(within(rate_limiter.take(identifyPolicy, key.key_id), key), () =>
+        within(takeOfAddress(rate_limiter, key, request.ip, 1), key),
+      );
+    });
   const again: Authorise['again'] = async (access, request) => {
     if (access.mode !== 'session') return;
     requireRole(await auth.sessions.authenticate(request, named(access, request, 'tenant')), access);
   };
-  const authorise = (access: Access, request: FastifyRequest): Maybe<unknown> => {
+  const authorise = (access: Access, request: FastifyRequest, reply: FastifyReply): Maybe<unknown> => {
     const { headers } = request;
     if (access.mode === 'session') return authoriseSession(access, request);
     if (access.mode === 'user') return authoriseUser(request);
@@ -378,7 +386,7 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
         ? authoriseSession({ mode: 'session', role, scope: 'project' }, request)
         : authoriseInternal(headers);
     }
-    if (access.mode === 'api_key') return authoriseKey(access, request);
+    if (access.mode === 'api_key') return authoriseKey(access, request, reply);
     if (access.mode === 'internal') {
       auth.checkInternalSecret(single(headers['x-internal-secret']));
     }

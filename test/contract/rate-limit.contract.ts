@@ -45,6 +45,41 @@ export function rateLimitContract(name: string, start: () => Promise<LimiterFixt
       expect(verdicts.filter((verdict) => verdict.allowed)).toHaveLength(250);
     });
 
+    test('several permits are taken together or not at all', async () => {
+      const policy: RatePolicy = { name: 'several', per_second: 0.001, burst: 100 };
+      const key = randomUUID();
+      expect(await limiter.take(policy, key, 60)).toMatchObject({ allowed: true, remaining: 40 });
+      const refused = await limiter.take(policy, key, 60);
+      expect(refused.allowed).toBe(false);
+      expect(refused.retry_after_ms).toBeGreaterThan(15_000_000);
+      expect(refused.retry_after_ms).toBeLessThanOrEqual(20_000_000);
+      expect(await limiter.take(policy, key, 40)).toMatchObject({ allowed: true, remaining: 0 });
+      expect((await limiter.take(policy, key)).allowed).toBe(false);
+    });
+
+    test('more than the burst is taken from a full bucket, which then owes the rest', async () => {
+      const policy: RatePolicy = { name: 'debt', per_second: 0.001, burst: 100 };
+      const key = randomUUID();
+      expect(await limiter.take(policy, key, 250)).toMatchObject({ allowed: true, remaining: 0 });
+      const refused = await limiter.take(policy, key);
+      expect(refused.allowed).toBe(false);
+      // 150 permits are owed.
+      expect(refused.retry_after_ms).toBeGreaterThan(149_000_000);
+      const almost_full = randomUUID();
+      expect((await limiter.take(policy, almost_full)).allowed).toBe(true);
+      expect((await limiter.take(policy, almost_full, 250)).allowed).toBe(false);
+      expect((await limiter.take(policy, almost_full, 99)).allowed).toBe(true);
+    });
+
+    test('concurrent calls for several get no more than the burst in total', async () => {
+      const policy: RatePolicy = { name: 'concurrent', per_second: 0.001, burst: 400 };
+      const key = randomUUID();
+      const verdicts = await Promise.all(
+        Array.from({ length: 30 }, async () => limiter.take(policy, key, 50)),
+      );
+      expect(verdicts.filter((verdict) => verdict.allowed)).toHaveLength(8);
+    });
+
     test('each key and each policy has its own bucket', async () => {
       const key = randomUUID();
       const one: RatePolicy = { name: 'one', per_second: 0.001, burst: 1 };

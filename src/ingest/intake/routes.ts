@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../http/auth/api-key.ts';
 import { andThen, type Maybe } from '../../http/auth/maybe.ts';
-import { NATIVE_CORS } from '../../http/cors.ts';
+import { ADDRESS_POLICY, takeOfAddress } from '../../http/auth/address-limit.ts';
+import { admitOrigin, NATIVE_CORS } from '../../http/cors.ts';
+import { MAX_BATCH_EVENTS } from '../events/catalogue.ts';
 import { ApiError } from '../../errors.ts';
 import type { ValidationContext } from '../events/validate.ts';
 import { LogUnavailable, RecordTooLarge } from '../../platform/event-log/port.ts';
@@ -57,12 +59,18 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
   app.post('/v1/events/batch', { onRequest: authenticate, config: { cors: NATIVE_CORS } }, (request, reply) => {
     const key = request.apiKey as ApiKeyPrincipal;
     const now_ms = clock.now_ms();
-    withContext(deps, key, now_ms, reply, (context) => {
-      const accepted = acceptBatch(bodyOf(request), stampFor(key, now_ms), context);
-      const { result } = accepted;
-      for (const { code } of result.rejected) metrics.eventsRejected.inc({ code });
-      append(deps, accepted, reply, JSON.stringify({ data: result }));
-    });
+    const body = bodyOf(request);
+    // One event of the batch was taken before the body was read.
+    const more = countOf(body) - 1;
+    const taken = more === 0 ? undefined : takeOfAddress(deps.rateLimiter, key, request.ip, more);
+    withVerdict(taken, reply, () =>
+      withContext(deps, key, now_ms, reply, (context) => {
+        const accepted = acceptBatch(body, stampFor(key, now_ms), context);
+        const { result } = accepted;
+        for (const { code } of result.rejected) metrics.eventsRejected.inc({ code });
+        append(deps, accepted, reply, JSON.stringify({ data: result }));
+      }),
+    );
   });
 }
 
@@ -84,18 +92,48 @@ function bodyOf(request: FastifyRequest): JsonBody {
   return request.body as JsonBody;
 }
 
-/** Authenticates the caller and takes one permit of its API key; sets the X-RateLimit-* headers. */
+/**
+ * Authenticates the caller, decides about its origin, and takes one permit of its API key and, for a client key, of its
+ * address; sets the X-RateLimit-* headers.
+ */
 function admit(deps: IntakeDeps, request: FastifyRequest, reply: FastifyReply): Maybe<void> {
-  return andThen(deps.apiKeys.authenticate(request.headers.authorization, request), (key) => {
+  const { apiKeys, rateLimiter, defaultPolicy } = deps;
+  return andThen(apiKeys.authenticate(request.headers.authorization, request), (key) => {
     request.apiKey = key;
-    const policy = key.ingest_policy ?? deps.defaultPolicy;
-    return andThen(deps.rateLimiter.take(policy, key.key_id), (verdict) =>
-      applyVerdict(verdict, policy, reply),
-    );
+    admitOrigin(key, request, reply);
+    const policy = key.ingest_policy ?? defaultPolicy;
+    return andThen(rateLimiter.take(policy, key.key_id), (verdict) => {
+      applyVerdict(verdict, policy, reply, 'requests with this key');
+      if (key.kind === 'server') return;
+      return andThen(takeOfAddress(rateLimiter, key, request.ip, 1), (of_address) =>
+        applyAddress(of_address, reply),
+      );
+    });
   });
 }
 
-function applyVerdict(verdict: RateVerdict, policy: RatePolicy, reply: FastifyReply): void {
+/** Runs `proceed` once the address of the caller has its permits; errors go to the error handler. */
+function withVerdict(
+  taken: Maybe<RateVerdict | undefined>,
+  reply: FastifyReply,
+  proceed: () => void,
+): void {
+  const apply = (verdict: RateVerdict | undefined) => {
+    applyAddress(verdict, reply);
+    proceed();
+  };
+  if (taken instanceof Promise) taken.then(apply).catch((error: unknown) => void reply.send(error));
+  else apply(taken);
+}
+
+/** The X-RateLimit-* headers are those of the limit that is reached sooner. */
+function applyAddress(verdict: RateVerdict | undefined, reply: FastifyReply): void {
+  if (verdict === undefined) return;
+  const is_sooner = verdict.remaining < Number(reply.getHeader('x-ratelimit-remaining') ?? Infinity);
+  if (is_sooner || !verdict.allowed) applyVerdict(verdict, ADDRESS_POLICY, reply, 'events from this address');
+}
+
+function applyVerdict(verdict: RateVerdict, policy: RatePolicy, reply: FastifyReply, what: string): void {
   void reply.headers({
     'x-ratelimit-limit': policy.burst,
     'x-ratelimit-remaining': verdict.remaining,
@@ -103,9 +141,13 @@ function applyVerdict(verdict: RateVerdict, policy: RatePolicy, reply: FastifyRe
   });
   if (verdict.allowed) return;
   const retry_after_s = Math.max(1, Math.ceil(verdict.retry_after_ms / 1000));
-  throw new ApiError('RATE_LIMITED', `too many requests with this key; try again in ${retry_after_s} s`, {
-    retry_after_s,
-  });
+  throw new ApiError('RATE_LIMITED', `too many ${what}; try again in ${retry_after_s} s`, { retry_after_s });
+}
+
+/** The events of a batch; a body of another shape, which is refused, counts as one. */
+function countOf({ value }: JsonBody): number {
+  const events = (value as { events?: unknown } | null | undefined)?.events;
+  return Array.isArray(events) ? Math.min(Math.max(events.length, 1), MAX_BATCH_EVENTS) : 1;
 }
 
 /** Runs `accept` with the tenant's currencies, synchronously when they are cached; errors go to the error handler. */

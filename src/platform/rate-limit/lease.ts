@@ -1,4 +1,5 @@
 import type { RatePolicy, RateVerdict } from './port.ts';
+import { neededOf } from './token-bucket.ts';
 
 /** The first block is this share of a bucket: small, so that the permits held by idle processes do not matter. */
 const SMALLEST_SHARE = 0.01;
@@ -67,14 +68,15 @@ export class Lease {
     return Math.min(this.#largest, Math.max(this.#smallest, wanted));
   }
 
-  /** Takes one permit. Returns undefined when only the store can decide. */
-  take(now_ms: number): RateVerdict | undefined {
-    if (this.#held > 0 && now_ms < this.#expires_ms) {
-      this.#held -= 1;
-      this.#spent += 1;
-      return this.#verdict(true, now_ms);
+  /** Takes `count` permits, all or none. Returns undefined when only the store can decide. */
+  take(now_ms: number, count = 1): RateVerdict | undefined {
+    const needed = neededOf(this.policy, count);
+    if (this.#held >= needed && now_ms < this.#expires_ms) {
+      this.#held -= count;
+      this.#spent += count;
+      return this.#verdict(0, now_ms);
     }
-    return now_ms < this.#empty_until_ms ? this.#verdict(false, now_ms) : undefined;
+    return now_ms < this.#empty_until_ms ? this.#verdict(needed, now_ms) : undefined;
   }
 
   /** Whether the next block should be requested now, before the held permits run out. */
@@ -102,9 +104,12 @@ export class Lease {
     this.#got = 0;
   }
 
-  /** If the lease has expired, gives up the held permits; returns their number, to be returned to the store. */
+  /**
+   * If the lease has expired, gives up the held permits; returns their number, to be returned to the store. It is
+   * negative, and due at once, when more were taken than a bucket holds.
+   */
   expire(now_ms: number): number {
-    return now_ms < this.#expires_ms ? 0 : this.release();
+    return now_ms < this.#expires_ms && this.#held >= 0 ? 0 : this.release();
   }
 
   /** Gives up all held permits; returns their number, to be returned to the store. */
@@ -145,14 +150,17 @@ export class Lease {
     return Math.min(this.policy.burst, this.#shared + refilled);
   }
 
-  #verdict(allowed: boolean, now_ms: number): RateVerdict {
+  /** `lacking`: the permits that were asked for and not taken; 0: they were taken. */
+  #verdict(lacking: number, now_ms: number): RateVerdict {
     const per_ms = this.#refillPerMs();
     const refilled = this.#answered_ms === undefined ? this.#shared : this.shared(now_ms);
-    const permits = allowed ? Math.min(this.policy.burst, refilled + this.#held) : 0;
+    const known = Math.min(this.policy.burst, refilled + this.#held);
+    const permits = lacking === 0 ? known : lacking === 1 ? 0 : Math.min(known, lacking - 1);
+    const wait_ms = Math.max(this.#empty_until_ms - now_ms, (lacking - known) / per_ms, 1);
     return {
-      allowed,
-      remaining: Math.floor(permits),
-      retry_after_ms: allowed ? 0 : Math.max(1, Math.ceil(this.#empty_until_ms - now_ms)),
+      allowed: lacking === 0,
+      remaining: Math.max(0, Math.floor(permits)),
+      retry_after_ms: lacking === 0 ? 0 : Math.ceil(wait_ms),
       reset_ms: Math.ceil((this.policy.burst - permits) / per_ms),
     };
   }

@@ -1,7 +1,7 @@
 import { BoundedCache } from '../bounded-cache.ts';
 import type { Clock } from '../clock.ts';
 import type { RateLimiter } from './port.ts';
-import { fullBucket, takePermit, type Bucket } from './token-bucket.ts';
+import { fullBucket, takePermits, type Bucket } from './token-bucket.ts';
 import { Windows } from './windows.ts';
 
 const MAX_BUCKETS = 100_000;
@@ -15,12 +15,12 @@ export function createMemoryRateLimiter(options: { clock: Clock }): RateLimiter 
   const buckets = new BoundedCache<string, Bucket>({ max: MAX_BUCKETS });
   const windows = new Windows();
   return {
-    take(policy, key) {
+    take(policy, key, count = 1) {
       const now_ms = clock.now_ms();
       const name = `${policy.name}:${key}`;
       let bucket = buckets.get(name);
       if (bucket === undefined) buckets.set(name, (bucket = fullBucket(policy, now_ms)));
-      return takePermit(bucket, policy, now_ms);
+      return takePermits(bucket, policy, { count, now_ms });
     },
     takeInWindow: (policy, key) => windows.take(policy, key),
     close: () => Promise.resolve(),

@@ -5,7 +5,7 @@ import type { Logger } from '../logger.ts';
 import type { Metrics } from '../metrics.ts';
 import { Lease, type Grant } from './lease.ts';
 import type { RateLimiter, RatePolicy, RateVerdict } from './port.ts';
-import { contentOf, takePermit, type Bucket as LocalBucket } from './token-bucket.ts';
+import { contentOf, neededOf, takePermits, type Bucket as LocalBucket } from './token-bucket.ts';
 import { Windows } from './windows.ts';
 
 const MAX_BUCKETS = 100_000;
@@ -16,7 +16,7 @@ const LONGEST_RECONNECT_MS = 1_000;
 const TICK_MS = 250;
 
 /**
- * Refills the bucket by Redis's clock, adds the returned permits, and takes up to the wanted permits. The bucket then
+ * Refills the bucket by Redis's clock, adds the returned permits (negative: a debt), and takes up to the wanted permits. The bucket then
  * holds at most what the caller knows of it, which is less than the script finds when Redis lost the bucket, or did not
  * see what processes spent meanwhile. Returns how many permits were taken and the content left, as text because Redis
  * truncates numbers to integers. docs/decisions/022-rate-limits.md says why this is not a limiter of rate-limiter-flexible, as
@@ -30,7 +30,7 @@ local now_ms = time[1] * 1000 + time[2] / 1000
 local bucket = redis.call('HMGET', KEYS[1], 'permits', 'at_ms')
 local permits, at_ms = tonumber(bucket[1]) or burst, tonumber(bucket[2]) or now_ms
 permits = math.min(burst, at_most, permits + math.max(0, now_ms - at_ms) * per_ms + returned)
-local granted = math.min(wanted, math.floor(permits))
+local granted = math.max(0, math.min(wanted, math.floor(permits)))
 permits = permits - granted
 redis.call('HSET', KEYS[1], 'permits', string.format('%.6f', permits), 'at_ms', string.format('%.3f', math.max(now_ms, at_ms)))
 redis.call('PEXPIRE', KEYS[1], math.ceil((burst - permits) / per_ms) + 1000)
@@ -59,7 +59,7 @@ interface Bucket {
   connection: number;
   /** The running request to Redis for a block. */
   asking: Promise<void> | undefined;
-  /** Number of callers that wait for that request. */
+  /** Permits that callers wait for. */
   waiting: number;
 }
 
@@ -109,12 +109,12 @@ class RedisRateLimiter implements RateLimiter {
     this.#timer.unref();
   }
 
-  take(policy: RatePolicy, key: string): RateVerdict | Promise<RateVerdict> {
+  take(policy: RatePolicy, key: string, count = 1): RateVerdict | Promise<RateVerdict> {
     const now_ms = this.#options.clock.now_ms();
     const bucket = this.#bucketOf(policy, key);
-    if (this.#is_degraded) return takeLocally(bucket, now_ms);
-    const verdict = bucket.lease.take(now_ms);
-    if (verdict === undefined) return this.#takeLater(bucket);
+    if (this.#is_degraded) return takeLocally(bucket, count, now_ms);
+    const verdict = bucket.lease.take(now_ms, count);
+    if (verdict === undefined) return this.#takeLater(bucket, count);
     if (verdict.allowed && bucket.asking === undefined && bucket.lease.isLow(now_ms)) void this.#ask(bucket);
     return verdict;
   }
@@ -149,15 +149,16 @@ class RedisRateLimiter implements RateLimiter {
     return bucket;
   }
 
-  async #takeLater(bucket: Bucket): Promise<RateVerdict> {
+  async #takeLater(bucket: Bucket, count: number): Promise<RateVerdict> {
+    const needed = neededOf(bucket.lease.policy, count);
     for (;;) {
-      bucket.waiting += 1;
+      bucket.waiting += needed;
       await (bucket.asking ?? this.#ask(bucket));
-      bucket.waiting -= 1;
+      bucket.waiting -= needed;
       const now_ms = this.#options.clock.now_ms();
-      if (this.#is_degraded) return takeLocally(bucket, now_ms);
+      if (this.#is_degraded) return takeLocally(bucket, count, now_ms);
       // Undefined when other waiting callers spent the block first, and the store may have more: ask again.
-      const verdict = bucket.lease.take(now_ms);
+      const verdict = bucket.lease.take(now_ms, count);
       if (verdict !== undefined) return verdict;
     }
   }
@@ -200,7 +201,7 @@ class RedisRateLimiter implements RateLimiter {
     const calls: Promise<Grant>[] = [];
     for (const bucket of this.#buckets.values()) {
       const returned = release(bucket.lease);
-      if (returned > 0) calls.push(this.#call(bucket, 0, returned));
+      if (returned !== 0) calls.push(this.#call(bucket, 0, returned));
     }
     const failed = (await Promise.allSettled(calls)).find((result) => result.status === 'rejected');
     if (failed !== undefined) this.#degrade(failed.reason);
@@ -239,12 +240,12 @@ function known({ local, lease }: Bucket, now_ms: number): number {
   return local === undefined ? lease.shared(now_ms) : contentOf(local, lease.policy, now_ms);
 }
 
-function takeLocally(bucket: Bucket, now_ms: number): RateVerdict {
+function takeLocally(bucket: Bucket, count: number, now_ms: number): RateVerdict {
   const { policy } = bucket.lease;
   if (bucket.local === undefined) {
     const permits = bucket.lease.shared(now_ms) + bucket.lease.release();
     bucket.local = { permits: Math.min(policy.burst, permits), at_ms: now_ms };
     bucket.lease = new Lease(policy);
   }
-  return takePermit(bucket.local, policy, now_ms);
+  return takePermits(bucket.local, policy, { count, now_ms });
 }
