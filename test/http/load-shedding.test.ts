@@ -41,7 +41,7 @@ it('requests are refused while the event loop is late, except those of probes', 
   await occupy(4);
   const answers = await Promise.all([
     api.inject('/v1/players'),
-    intake.inject({ method: 'POST', url: '/v1/events' }),
+    intake.inject({ method: 'POST', url: '/v1/events', headers: { origin: 'https://casino.example' } }),
     api.inject('/healthz'),
     api.inject('/metrics'),
     intake.inject('/healthz'),
@@ -51,5 +51,10 @@ it('requests are refused while the event loop is late, except those of probes', 
     expect(refused.headers['retry-after']).toBe('2');
     expect(refused.json()).toMatchObject({ error: { code: 'SERVICE_UNAVAILABLE' } });
   }
+  // A page must see when to try again; preflights are answered, because without them the page sees nothing.
+  expect(answers[1]?.headers).toMatchObject({ 'access-control-allow-origin': 'https://casino.example' });
+  const headers = { origin: 'https://casino.example', 'access-control-request-method': 'POST' };
+  const preflight = await intake.inject({ method: 'OPTIONS', url: '/v1/events', headers });
+  expect(preflight.statusCode).toBe(204);
   await until(async (saw) => saw(await statusOf(api, '/v1/players')) === 401);
 });
