@@ -10,6 +10,7 @@ import { cleanUpWagering } from '../../src/bonuses/wagering/clean-up.ts';
 import { cleanUpDeliveries } from '../../src/engage/webhooks/clean-up.ts';
 import { cleanUpJourneys } from '../../src/engage/journeys/runs/archive.ts';
 import type { FxUrls } from '../../src/config.ts';
+import { cleanUpRejections } from '../../src/ingest/rejected/clean-up.ts';
 import { cleanUpFold } from '../../src/ledger/fold/clean-up.ts';
 import { FETCH_CRONTAB, FETCH_TASK, runFetchJob } from '../../src/ledger/fx/fetch-job.ts';
 import { PROVIDER_DEFAULTS } from '../../src/ledger/fx/rate-provider.ts';
@@ -80,6 +81,7 @@ export function startScheduler(
       await runCleanUp(platform);
       await cleanUpDeliveries(platform);
       await cleanUpFold(platform, stop);
+      await cleanUpRejections(platform, stop);
       await cleanUpAdapters(platform, stop);
       await cleanUpWagering(platform, stop);
       await cleanUpKyc(platform, stop);

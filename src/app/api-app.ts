@@ -40,6 +40,7 @@ import { eventEndpoints } from '../console/events/routes.ts';
 import { overviewEndpoints } from '../console/overview/routes.ts';
 import { systemEndpoints } from '../console/system/routes.ts';
 import { readTenantBacklogs } from './backlogs.ts';
+import { rejectedEventEndpoints } from '../ingest/rejected/routes.ts';
 import { deadLetterEndpoints } from '../ingest/dead-letters/routes.ts';
 import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
 import { fxEndpoints } from '../ledger/fx/routes.ts';
@@ -193,6 +194,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...reconcileEndpoints(platform),
     ...bonusReconcileEndpoints({ ...platform, platforms: deps.platforms }),
     ...deadLetterEndpoints(platform),
+    ...rejectedEventEndpoints(platform),
     ...consoleEndpoints(platform, auth),
   ];
   const ingest_url = `http://localhost:${config.ingest_port}`;

@@ -4,6 +4,7 @@ import type { ApiKeyAuthenticator } from '../http/auth/api-key.ts';
 import type { Authenticators } from '../http/auth/authenticators.ts';
 import type { KeyUses } from '../http/auth/key-uses.ts';
 import { loadCredentialsKeys } from '../engage/providers/credentials.ts';
+import type { RejectedEvents } from '../ingest/rejected/rejected-events.ts';
 import { loadInternalSecret } from '../http/auth/internal-secret.ts';
 import type { Config } from '../config.ts';
 import { closerOf } from '../http/close-server.ts';
@@ -98,7 +99,10 @@ export async function startService(
     const { front, api } = parts;
     let ingest_url: string | undefined;
     if (front !== undefined && config.roles.has('intake')) {
-      const intake = await openIntake(config, platform, front);
+      const rejected = await openRejectedEvents(platform);
+      // Closed after the listener: it writes what the last requests were refused for.
+      shutdown.add('rejected events', () => rejected.close());
+      const intake = await openIntake(config, platform, front, rejected);
       ingest_url = await listenOn(intake, { host: config.host, port: config.ingest_port }, shutdown);
     }
     // Last, because without an address for operations, orchestrators ask this listener whether the service is ready.
@@ -207,16 +211,24 @@ async function openOps(config: Config, platform: Platform, { api, readiness }: P
   return buildOpsApp(platform, config, api);
 }
 
+async function openRejectedEvents({ postgres, clock, logger, metrics }: Platform): Promise<RejectedEvents> {
+  const { RejectedEvents: Rejected } = await import('../ingest/rejected/rejected-events.ts');
+  const { rejectionsWriter } = await import('../ingest/rejected/queries.ts');
+  return new Rejected({ write: rejectionsWriter(postgres.service), clock, logger, metrics });
+}
+
 async function openIntake(
   config: Config,
   platform: Platform,
   { api_keys, capabilities }: Front,
+  rejected: RejectedEvents,
 ): Promise<FastifyInstance> {
   const { buildIntakeApp } = await import('./intake-app.ts');
   const deps = {
     ...platform,
     apiKeys: api_keys,
     capabilities,
+    rejected,
     defaultPolicy: { name: 'ingest', ...config.rates.ingest },
   };
   const { ops, trusted_proxies } = config;

@@ -25,6 +25,12 @@ export function createMetrics() {
       labelNames: ['code'],
       registers,
     }),
+    rejectionsDropped: new Counter({
+      name: 'rejected_events_dropped_total',
+      help: 'Refusals that are not shown in Events › Rejected: not stored, or of too many causes',
+      labelNames: ['cause'],
+      registers,
+    }),
     appendSeconds: new Histogram({
       name: 'intake_append_seconds',
       help: 'Time until the events of a request are durable',

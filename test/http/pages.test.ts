@@ -34,7 +34,8 @@ function intakeWith(rateLimiter: ReturnType<typeof createMemoryRateLimiter>): Fa
   const { platform, auth, deps, config } = fixture;
   const defaultPolicy = { name: 'ingest', ...config.rates.ingest };
   const own = { ...platform, clock, rateLimiter, apiKeys: auth.api_keys, capabilities: deps.capabilities };
-  return buildIntakeApp({ ...own, defaultPolicy }, platform.logger, { trusted_proxies: ['127.0.0.1'] });
+  const rejected = { note: () => undefined };
+  return buildIntakeApp({ ...own, rejected, defaultPolicy }, platform.logger, { trusted_proxies: ['127.0.0.1'] });
 }
 
 async function clientKey({ session, project_id }: Tenant, allowed_origins = [ORIGIN]): Promise<string> {
@@ -90,7 +91,10 @@ const READABLE = { 'access-control-allow-origin': ORIGIN, 'access-control-expose
 describe.each(PATHS)('%s', (path) => {
   it('answers the preflight of any origin, without a key, for two hours', async () => {
     for (const origin of [ORIGIN, ...FOREIGN]) {
-      const headers = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' };
+      const headers = {
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization',
+      };
       const answer = await send(path, { method: 'OPTIONS', origin, headers });
       expect(answer).toMatchObject({ status: 204, text: '' });
       expect(answer.headers).toMatchObject({
@@ -156,7 +160,10 @@ describe.each(PATHS)('%s', (path) => {
       expect(cut).toMatchObject({ status: 400, code: 'BODY_MALFORMED' });
       const limit = path === '/v1/players/identify' ? 128 : 1024;
       const bomb = compress(`${plain}${' '.repeat(limit * 1024)}`);
-      expect(await send(path, { raw: bomb, headers })).toMatchObject({ status: 413, code: 'PAYLOAD_TOO_LARGE' });
+      expect(await send(path, { raw: bomb, headers })).toMatchObject({
+        status: 413,
+        code: 'PAYLOAD_TOO_LARGE',
+      });
     }
     for (const encoding of ['br', 'zstd', 'gzip, gzip', 'x'])
       expect(await send(path, { headers: { 'content-encoding': encoding } })).toMatchObject({
@@ -167,7 +174,9 @@ describe.each(PATHS)('%s', (path) => {
 
   it('authenticates before it inflates', async () => {
     const headers = { 'content-encoding': 'gzip' };
-    expect(await send(path, { key: '', raw: Buffer.from('no gzip'), headers })).toMatchObject({ status: 401 });
+    expect(await send(path, { key: '', raw: Buffer.from('no gzip'), headers })).toMatchObject({
+      status: 401,
+    });
   });
 });
 

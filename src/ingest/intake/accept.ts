@@ -1,5 +1,5 @@
 import type { ApiKeyPrincipal } from '../../http/auth/api-key.ts';
-import { ApiError } from '../../errors.ts';
+import { ApiError, type ErrorCode } from '../../errors.ts';
 import { MAX_BATCH_EVENTS } from '../events/catalogue.ts';
 import { encodeAccepted, identityKey, type Stamp } from '../events/envelope.ts';
 import { findEventProblem, type EventBody, type ValidationContext } from '../events/validate.ts';
@@ -13,7 +13,7 @@ import { isProtecting } from './exclusions.ts';
 export interface BatchResult {
   ingestion_id: string;
   accepted: number;
-  rejected: { index: number; code: string; reason: string }[];
+  rejected: { index: number; code: ErrorCode; reason: string }[];
 }
 
 /** The stamp of a request: its ingestion_id is new, tenant and project come from the key. */

@@ -11,13 +11,24 @@ import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { RatePolicy, RateVerdict } from '../../platform/rate-limit/port.ts';
 import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
-import { acceptBatch, acceptEvent, stampFor, type Accepted, type JsonBody } from './accept.ts';
+import {
+  acceptBatch,
+  acceptEvent,
+  stampFor,
+  type Accepted,
+  type BatchResult,
+  type JsonBody,
+} from './accept.ts';
+import { clientOf, nameIn, refusalNoter } from '../rejected/refusals.ts';
+import type { RejectedEvents } from '../rejected/rejected-events.ts';
 import { DEPARTURE_MS } from './exclusions.ts';
 import type { Platform } from '../../platform/platform.ts';
 
 export interface IntakeDeps extends Pick<Platform, 'rateLimiter' | 'eventLog' | 'clock' | 'metrics'> {
   apiKeys: ApiKeyAuthenticator;
   capabilities: TenantCapabilityCache;
+  /** Keeps what is refused for Events › Rejected. */
+  rejected: Pick<RejectedEvents, 'note'>;
   /** The rate policy of API keys that have none. */
   defaultPolicy: RatePolicy;
 }
@@ -30,7 +41,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
  * creates no promise before its append, which saves time per request.
  */
 export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
-  const { clock, metrics } = deps;
+  const { clock, metrics, rejected } = deps;
 
   function authenticate(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
     let admitted: Maybe<void>;
@@ -43,7 +54,12 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     else done();
   }
 
-  app.post('/v1/events', { onRequest: authenticate, config: { cors: NATIVE_CORS } }, (request, reply) => {
+  const route = { onRequest: authenticate, config: { cors: NATIVE_CORS } };
+  const keyOf = ({ apiKey }: FastifyRequest) => apiKey;
+  const sentIn = ({ body }: FastifyRequest) => (body as JsonBody | undefined)?.value;
+  const onError = refusalNoter(rejected, keyOf, sentIn);
+
+  app.post('/v1/events', { ...route, onError }, (request, reply) => {
     const key = request.apiKey as ApiKeyPrincipal;
     const now_ms = clock.now_ms();
     withContext(deps, key, now_ms, reply, (context) => {
@@ -56,7 +72,9 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     });
   });
 
-  app.post('/v1/events/batch', { onRequest: authenticate, config: { cors: NATIVE_CORS } }, (request, reply) => {
+  // A batch that is refused as a whole is no event.
+  const onBatchError = refusalNoter(rejected, keyOf, () => undefined);
+  app.post('/v1/events/batch', { ...route, onError: onBatchError }, (request, reply) => {
     const key = request.apiKey as ApiKeyPrincipal;
     const now_ms = clock.now_ms();
     const body = bodyOf(request);
@@ -67,11 +85,28 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
       withContext(deps, key, now_ms, reply, (context) => {
         const accepted = acceptBatch(body, stampFor(key, now_ms), context);
         const { result } = accepted;
-        for (const { code } of result.rejected) metrics.eventsRejected.inc({ code });
+        noteRejected(deps, key, request, body, result);
         append(deps, accepted, reply, JSON.stringify({ data: result }));
       }),
     );
   });
+}
+
+function noteRejected(
+  { metrics, rejected }: IntakeDeps,
+  key: ApiKeyPrincipal,
+  request: FastifyRequest,
+  { value }: JsonBody,
+  { rejected: rows }: BatchResult,
+): void {
+  if (rows.length === 0) return;
+  const client = clientOf(request);
+  const { events } = value as { events: readonly unknown[] };
+  for (const { index, code, reason } of rows) {
+    metrics.eventsRejected.inc({ code });
+    const sent = events[index];
+    rejected.note({ key, code, reason, name: nameIn(sent), sent, index, client });
+  }
 }
 
 /** Runs `accept` and counts the event when it is refused. */
@@ -113,11 +148,7 @@ function admit(deps: IntakeDeps, request: FastifyRequest, reply: FastifyReply): 
 }
 
 /** Runs `proceed` once the address of the caller has its permits; errors go to the error handler. */
-function withVerdict(
-  taken: Maybe<RateVerdict | undefined>,
-  reply: FastifyReply,
-  proceed: () => void,
-): void {
+function withVerdict(taken: Maybe<RateVerdict | undefined>, reply: FastifyReply, proceed: () => void): void {
   const apply = (verdict: RateVerdict | undefined) => {
     applyAddress(verdict, reply);
     proceed();

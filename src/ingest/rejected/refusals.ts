@@ -1,0 +1,38 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiKeyPrincipal } from '../../http/auth/api-key.ts';
+import { keyClientOf } from '../../http/auth/key-clients.ts';
+import { toApiError } from '../../http/error-handler.ts';
+import type { RejectedEvents } from './rejected-events.ts';
+
+/** The kind of the client that sent a request, for {@link RejectedEvents.note}. */
+export function clientOf({ headers }: FastifyRequest): string {
+  return keyClientOf({ user_agent: headers['user-agent'] });
+}
+
+/**
+ * The `onError` hook of a route whose requests have an API key once they are authenticated: notes each 4xx. Refusals of
+ * callers without a good key are nobody's.
+ */
+export function refusalNoter(
+  rejected: Pick<RejectedEvents, 'note'>,
+  keyOf: (request: FastifyRequest) => ApiKeyPrincipal | undefined,
+  sentIn: (request: FastifyRequest) => unknown,
+) {
+  return (request: FastifyRequest, _reply: FastifyReply, thrown: Error, done: () => void): void => {
+    const key = keyOf(request);
+    const { code, status, message } = toApiError(thrown, request.id);
+    if (key !== undefined && status < 500) {
+      const sent = sentIn(request);
+      const name = nameIn(sent);
+      // The time to wait differs each time.
+      const reason = code === 'RATE_LIMITED' ? (message.split(';', 1)[0] ?? '') : message;
+      rejected.note({ key, code, reason, name, sent, client: clientOf(request) });
+    }
+    done();
+  };
+}
+
+/** The name of an event as it was sent. */
+export function nameIn(sent: unknown): unknown {
+  return typeof sent === 'object' && sent !== null ? (sent as { event?: unknown }).event : undefined;
+}
