@@ -19,7 +19,7 @@ create table rejected_events (
   rejections bigint not null,
   first_at timestamptz not null,
   last_at timestamptz not null,
-  primary key (rejection_key, tenant_id, project_id)
+  primary key (tenant_id, project_id, rejection_key)
 );
 -- The list, and the number of rows that a project has of a day.
 create index rejected_events_by_time on rejected_events (tenant_id, project_id, last_at, rejection_key)

@@ -2018,6 +2018,30 @@ create policy own_tenant on recounts for all to engagement_api using ((tenant_id
 grant delete, insert, select, update on public.recounts to engagement_api;
 grant delete, insert, select, update on public.recounts to engagement_service;
 
+create table public.rejected_events (
+  rejection_key uuid not null,
+  tenant_id uuid not null,
+  project_id uuid not null,
+  key_id uuid,
+  code text not null,
+  reason text not null,
+  event text,
+  client text not null,
+  event_index integer,
+  shape text,
+  rejections bigint not null,
+  first_at timestamp with time zone not null,
+  last_at timestamp with time zone not null,
+  constraint rejected_events_pkey PRIMARY KEY (tenant_id, project_id, rejection_key)
+);
+CREATE INDEX rejected_events_by_age ON public.rejected_events USING btree (last_at);
+CREATE INDEX rejected_events_by_time ON public.rejected_events USING btree (tenant_id, project_id, last_at, rejection_key) WHERE (last_at > '-infinity'::timestamp with time zone);
+-- row-level security of public.rejected_events: enabled, forced
+create policy every_tenant on rejected_events for all to engagement_service using (true);
+create policy own_tenant on rejected_events for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.rejected_events to engagement_api;
+grant delete, insert, select, update on public.rejected_events to engagement_service;
+
 create table public.sandbox_bonuses (
   tenant_id uuid not null,
   project_id uuid not null,

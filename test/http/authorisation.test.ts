@@ -44,6 +44,7 @@ const CASES: Record<
   'GET /v1/event-stream': 'viewer',
   'GET /v1/event-search': 'viewer',
   'GET /v1/event-trace/:ingestion_id/:index': 'viewer',
+  'GET /v1/rejected-events': 'viewer',
   'GET /v1/dead-letters': 'admin',
   'POST /v1/dead-letters/replay': 'admin',
   'POST /v1/internal/recompute-player-segments': 'internal',

@@ -43,6 +43,7 @@ beforeAll(async () => {
       eventLog: { append } as unknown as typeof platform.eventLog,
       apiKeys: auth.api_keys,
       capabilities: deps.capabilities,
+      rejected: { note: () => undefined },
       defaultPolicy: { name: 'ingest', per_second: 100_000, burst: 100_000 },
     },
     platform.logger,

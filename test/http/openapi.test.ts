@@ -162,7 +162,7 @@ const OF_ACCESS: Record<AnyEndpoint['access']['mode'], number[]> = {
   public: [431, 500],
   webhook: [401, 431, 500, 503],
   internal: [401, 431, 500, 503],
-  api_key: [401, 429, 431, 500, 503],
+  api_key: [401, 403, 429, 431, 500, 503],
   session: [401, 403, 422, 429, 431, 500, 503],
   user: [401, 403, 429, 431, 500, 503],
   session_or_internal: [401, 403, 404, 422, 429, 431, 500, 503],

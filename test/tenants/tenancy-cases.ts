@@ -70,6 +70,7 @@ export const CASES: Record<string, Case> = {
   'POST /v1/internal/dead-letters/replay': { body: () => ({ all: true }) },
   'GET /v1/dead-letters': {},
   'POST /v1/dead-letters/replay': { body: () => ({ all: true }) },
+  'GET /v1/rejected-events': {},
   'GET /v1/overview': {},
   'GET /v1/series': { query: '?metric=events' },
   'GET /v1/event-search': {},

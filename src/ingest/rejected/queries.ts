@@ -78,9 +78,9 @@ export async function addRejections(tx: Tx, rows: readonly RejectionRow[]): Prom
         where f.tenant_id = g.tenant_id and f.project_id = g.project_id and f.day = g.day)
       or exists (
         select from rejected_events e
-        where e.rejection_key = g.rejection_key and e.tenant_id = g.tenant_id and e.project_id = g.project_id)
+        where e.tenant_id = g.tenant_id and e.project_id = g.project_id and e.rejection_key = g.rejection_key)
     order by g.rejection_key
-    on conflict (rejection_key, tenant_id, project_id) do update set
+    on conflict (tenant_id, project_id, rejection_key) do update set
       rejections = e.rejections + excluded.rejections,
       last_at = greatest(e.last_at, excluded.last_at)`;
 }

@@ -455,7 +455,7 @@ update(body: S.PatchTenantConfigBody, options?: CallOptions): Promise<S.TenantCo
  *
  * `GET /v1/me`
  *
- * Errors: 401 UNAUTHORIZED; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 me(options?: CallOptions): Promise<S.WhoAmI>;
 players: {
@@ -466,7 +466,7 @@ players: {
  *
  * `POST /v1/players/identify`
  *
- * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 404 PLAYER_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 IDENTITY_REQUIRED, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 IDENTITY_REQUIRED, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 identify(body: S.IdentifyBody, options?: CallOptions): Promise<S.IdentifyResult>;
 /**
@@ -1884,6 +1884,18 @@ list(query?: { limit?: number | undefined; cursor?: string | undefined; reason?:
  */
 replay(body: { "letters": Array<S.DeadLetterPosition>; /** S.Where to begin: the cursor of the page that has them, or the previous `next_cursor` */ "cursor"?: string | undefined; /** S.Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; } | { "all": true; "reason"?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "DUPLICATE_DIFFERS" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; /** S.Where to begin: the cursor of the page that has them, or the previous `next_cursor` */ "cursor"?: string | undefined; /** S.Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; }, options?: CallOptions): Promise<S.OwnReplayReport>;
 };
+rejectedEvents: {
+/**
+ * Events and requests of the last 7 days that intake refused, by cause and day, the latest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/rejected-events`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.RejectedEvent>>;
+};
 /**
  * The events of the project as they are accepted, at most 50 a second.
  *
@@ -2032,7 +2044,7 @@ events: {
  *
  * `POST /v1/events`
  *
- * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 KEY_KIND_FORBIDDEN; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 IDENTITY_REQUIRED, PROPERTIES_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 INGESTION_UNAVAILABLE, SERVICE_UNAVAILABLE.
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 KEY_KIND_FORBIDDEN, FORBIDDEN; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 IDENTITY_REQUIRED, PROPERTIES_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 INGESTION_UNAVAILABLE, SERVICE_UNAVAILABLE.
  */
 send(body?: S.Event, options?: CallOptions): Promise<{ "ingestion_id": string; "accepted": true; "tenant_id": string; "project_id": string; }>;
 /**
@@ -2042,7 +2054,7 @@ send(body?: S.Event, options?: CallOptions): Promise<{ "ingestion_id": string; "
  *
  * `POST /v1/events/batch`
  *
- * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 INGESTION_UNAVAILABLE, SERVICE_UNAVAILABLE.
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 INGESTION_UNAVAILABLE, SERVICE_UNAVAILABLE.
  */
 sendBatch(body: S.EventBatch, options?: CallOptions): Promise<{ "ingestion_id": string; "accepted": number; "rejected": Array<{ "index": number; "code": string; "reason": string; }>; }>;
 };

@@ -182,6 +182,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'internal.deadLetters.replay': 'POST /v1/internal/dead-letters/replay b',
   'deadLetters.list': 'GET /v1/dead-letters qlsp',
   'deadLetters.replay': 'POST /v1/dead-letters/replay bsp',
+  'rejectedEvents.list': 'GET /v1/rejected-events qlsp',
   'eventStream': 'GET /v1/event-stream qtsp',
   'eventSearch.list': 'GET /v1/event-search qlsp *.base_amount,*.base_payout',
   'eventTrace.get': 'GET /v1/event-trace/{ingestion_id}/{index} sp folded.money.amount,folded.money.payout,folded.money.base_amount,folded.money.base_payout',

@@ -1,6 +1,6 @@
 import { useList, useRead } from '../../api/queries.ts';
 
-export type { DeadLetter, EventTrace, FoundEvent } from '@player-engagement/client';
+export type { DeadLetter, EventTrace, FoundEvent, RejectedEvent } from '@player-engagement/client';
 
 /** What an events search asks for; every part may be omitted. */
 export interface EventQuery {
@@ -23,4 +23,9 @@ export function useEventTrace(ingestion_id: string, index: string) {
 
 export function useDeadLetters(enabled: boolean) {
   return useList('deadLetters.list', [], { enabled });
+}
+
+/** What intake refused. */
+export function useRefusals() {
+  return useList('rejectedEvents.list', []);
 }
