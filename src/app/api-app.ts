@@ -193,8 +193,6 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...fxEndpoints(platform, { urls: config.fx, notifications, capabilities }),
     ...reconcileEndpoints(platform),
     ...bonusReconcileEndpoints({ ...platform, platforms: deps.platforms }),
-    ...deadLetterEndpoints(platform),
-    ...rejectedEventEndpoints(platform),
     ...consoleEndpoints(platform, auth),
   ];
   const ingest_url = `http://localhost:${config.ingest_port}`;
@@ -205,6 +203,8 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
 /** What was made for the console, and serves others as well. */
 function consoleEndpoints(platform: Platform, { access_changes }: Authenticators): AnyEndpoint[] {
   return [
+    ...deadLetterEndpoints(platform),
+    ...rejectedEventEndpoints(platform),
     ...eventEndpoints({ ...platform, access_changes }),
     ...overviewEndpoints(platform),
     ...complianceEndpoints(platform),

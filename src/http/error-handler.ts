@@ -28,6 +28,8 @@ const CONNECTION_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
 export function installErrorHandling(app: FastifyInstance, logger: Logger): void {
   const routes: { url: string; pattern: RegExp; methods: string[] }[] = [];
   app.addHook('onRoute', ({ url, method }) => {
+    // A preflight is part of another call.
+    if (method === 'OPTIONS') return;
     routes.push({ url, pattern: patternOf(url), methods: Array.isArray(method) ? method : [method] });
   });
   const notFound = (request: FastifyRequest, reply: FastifyReply): ApiError => {

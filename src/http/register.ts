@@ -323,12 +323,7 @@ interface Authorise {
 
 function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
   const adminPolicy: RatePolicy = { name: 'admin', ...rates.admin };
-  const identifyPolicy: RatePolicy = { name: 'identify', ...rates.identify };
-  const within = <T>(taken: Maybe<RateVerdict | undefined>, caller: T): Maybe<T> =>
-    andThen(taken, (verdict) => {
-      if (verdict?.allowed === false) throw rateLimited(verdict);
-      return caller;
-    });
+  const authoriseKey = createKeyAuthoriser({ auth, rate_limiter, rates });
   const withinAdmin = <T>(key: string, caller: T) =>
     within(rate_limiter.takeInWindow(adminPolicy, key), caller);
   const authoriseSession = (access: SessionAccess, request: FastifyRequest) => {
@@ -360,18 +355,6 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
       project_id: project,
     }));
   };
-  const authoriseKey = (
-    { rate }: Access & { mode: 'api_key' },
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ) =>
-    andThen(auth.api_keys.authenticate(request.headers.authorization, request), (key) => {
-      admitOrigin(key, request, reply);
-      if (rate === 'none') return key;
-      return andThen(within(rate_limiter.take(identifyPolicy, key.key_id), key), () =>
-        within(takeOfAddress(rate_limiter, key, request.ip, 1), key),
-      );
-    });
   const again: Authorise['again'] = async (access, request) => {
     if (access.mode !== 'session') return;
     requireRole(await auth.sessions.authenticate(request, named(access, request, 'tenant')), access);
@@ -393,6 +376,27 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
     return undefined;
   };
   return Object.assign(authorise, { again });
+}
+
+/** The caller with an API key, within the rates of the key and, for a client key, of its address. */
+function createKeyAuthoriser({ auth, rate_limiter, rates }: Pick<Guards, 'auth' | 'rate_limiter' | 'rates'>) {
+  const policy: RatePolicy = { name: 'identify', ...rates.identify };
+  return ({ rate }: Access & { mode: 'api_key' }, request: FastifyRequest, reply: FastifyReply) =>
+    andThen(auth.api_keys.authenticate(request.headers.authorization, request), (key) => {
+      admitOrigin(key, request, reply);
+      if (rate === 'none') return key;
+      return andThen(within(rate_limiter.take(policy, key.key_id), key), () =>
+        within(takeOfAddress(rate_limiter, key, request.ip, 1), key),
+      );
+    });
+}
+
+/** The caller, once the permits are taken. */
+function within<T>(taken: Maybe<RateVerdict | undefined>, caller: T): Maybe<T> {
+  return andThen(taken, (verdict) => {
+    if (verdict?.allowed === false) throw rateLimited(verdict);
+    return caller;
+  });
 }
 
 type SessionAccess = Extract<Access, { mode: 'session' }>;
