@@ -26,6 +26,7 @@ import { benchLatency } from './latency.ts';
 import { benchMemory } from './memory.ts';
 import { benchMessaging } from './messaging.ts';
 import { benchNeighbours } from './neighbours.ts';
+import { benchPages } from './pages.ts';
 import { benchReads } from './reads.ts';
 import { benchSegmentLatency } from './segment-latency.ts';
 import { benchSegments } from './segments.ts';
@@ -55,6 +56,7 @@ const BENCHES: Record<string, Bench> = {
   boot: benchBoot,
   idle: benchIdle,
   intake: () => benchIntake(),
+  pages: benchPages,
   'intake-kafka': benchIntakeWithKafka,
   fold: () => withIdleService(benchFold),
   fresh: benchFresh,

@@ -5,7 +5,8 @@ import { openBenchPlatform, postgresUrlOf } from '../platform.ts';
 
 // The service with every role (BENCH_ROLES=all), or with the roles api and intake only, to measure intake.
 const roles = process.env['BENCH_ROLES'] === 'all' ? ROLES : (['api', 'intake'] as const);
-const service = await startTestService({ roles: new Set(roles) }, openBenchPlatform);
+const trusted_proxies = process.env['BENCH_TRUSTED_PROXIES']?.split(',') ?? [];
+const service = await startTestService({ roles: new Set(roles), trusted_proxies }, openBenchPlatform);
 const { api_key, session_token, base_url, ingest_url, tenant_id, project_id, platform } = service;
 const postgres_url = postgresUrlOf(platform);
 const ready = { api_key, session_token, base_url, ingest_url, tenant_id, project_id, postgres_url };

@@ -1,0 +1,95 @@
+import { gzipSync } from 'node:zlib';
+import { startBenchServer, type BenchServer } from './child.ts';
+import { load, rawRequest } from './load.ts';
+import {
+  alternate,
+  median,
+  perCpuSecond,
+  perSecond,
+  ratios,
+  result,
+  type Result,
+  type Sample,
+} from './measure.ts';
+
+const ROUNDS = 5;
+const PAGES = 1_000;
+const BATCH_SIZE = 20;
+const LOAD = { connections: 16, total: 2_000, status: 202 };
+const ORIGIN = 'https://casino.example';
+
+/** Batches of 1,000 pages with a client key, each page at an address of its own, against the same with a server key. */
+export async function benchPages(): Promise<Result[]> {
+  const server = await startBenchServer('service', { BENCH_TRUSTED_PROXIES: '127.0.0.1' });
+  try {
+    const client_key = await createClientKey(server);
+    const of_server = requestsOf(server.ready['api_key'] ?? '', {});
+    const measure = (requests: readonly Buffer[]) => async (): Promise<Sample> => {
+      const cpu_before = await server.cpu_ms();
+      const started_ms = performance.now();
+      await load(server.port, requests, LOAD);
+      const wall_ms = performance.now() - started_ms;
+      return { items: LOAD.total * BATCH_SIZE, wall_ms, cpu_ms: (await server.cpu_ms()) - cpu_before };
+    };
+    // Each round has addresses of its own, so that no limit is reached.
+    let round = 0;
+    const ofPages = (is_compressed: boolean) => () =>
+      measure(requestsOf(client_key, { round: round++, is_compressed }))();
+    const plain = await alternate(ROUNDS, ofPages(false), measure(of_server));
+    const compressed = await alternate(ROUNDS, ofPages(true), measure(of_server));
+    return [
+      result('pages ÷ servers, intake', ratios(plain, perCpuSecond), { at_least: 0.9 }, noteOf(plain)),
+      result(
+        'pages with gzip ÷ servers, intake',
+        ratios(compressed, perCpuSecond),
+        { at_least: 0.9 },
+        noteOf(compressed),
+      ),
+    ];
+  } finally {
+    await server.stop();
+  }
+}
+
+function noteOf(pairs: { a: Sample; b: Sample }[]): string {
+  const cpu = (side: 'a' | 'b') =>
+    median(pairs.map((pair) => (pair[side].cpu_ms * 1000) / pair[side].items)).toFixed(1);
+  const rate = (side: 'a' | 'b') => median(pairs.map((pair) => perSecond(pair[side]))).toFixed(0);
+  return `${cpu('a')} against ${cpu('b')} µs of CPU per event; ${rate('a')} against ${rate('b')} events/s`;
+}
+
+async function createClientKey({ ready }: BenchServer): Promise<string> {
+  const { base_url = '', project_id = '', session_token = '' } = ready;
+  const answer = await fetch(`${base_url}/v1/projects/${project_id}/api-keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${session_token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'pages', kind: 'client', allowed_origins: [ORIGIN] }),
+  });
+  const { data } = (await answer.json()) as { data: { key: string } };
+  return data.key;
+}
+
+/** A batch of each page; with `round` as a browser sends it. */
+function requestsOf(key: string, of: { round?: number; is_compressed?: boolean }): Buffer[] {
+  const { round, is_compressed = false } = of;
+  return Array.from({ length: PAGES }, (_, page) => {
+    const headers: Record<string, string> = { Authorization: `Bearer ${key}` };
+    if (round !== undefined) {
+      headers['Origin'] = ORIGIN;
+      headers['X-Forwarded-For'] = `10.${round}.${page >> 8}.${page & 255}`;
+      headers['User-Agent'] = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36';
+    }
+    const body = JSON.stringify({ events: eventsOf(page) });
+    if (!is_compressed) return rawRequest('POST', '/v1/events/batch', headers, body);
+    return rawRequest('POST', '/v1/events/batch', { ...headers, 'Content-Encoding': 'gzip' }, gzipSync(body));
+  });
+}
+
+function eventsOf(page: number) {
+  return Array.from({ length: BATCH_SIZE }, (_, index) => ({
+    event: index % 4 === 3 ? 'click' : 'page_view',
+    anonymous_id: `visitor-${page}`,
+    timestamp: '2026-03-01T20:15:00.000Z',
+    properties: { url: `https://casino.example/games/${page}/${index}`, title: 'Games', surface: 'page' },
+  }));
+}
