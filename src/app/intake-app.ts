@@ -13,6 +13,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The API key of the caller; set before the body is read. */
     apiKey: ApiKeyPrincipal | undefined;
+    /** The address of a caller with a client key; set with the key, because it is computed anew whenever `ip` is read. */
+    pageAddress: string;
   }
 }
 
@@ -33,6 +35,7 @@ export function buildIntakeApp(
   installErrorHandling(app, logger);
   installLoadShedding(app, [HEALTH_PATH]);
   app.decorateRequest('apiKey', undefined);
+  app.decorateRequest('pageAddress', '');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, raw, done) => {
     const read = (plain: Buffer) => {

@@ -49,8 +49,8 @@ export function installCors(app: FastifyInstance): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { cors } = request.routeOptions.config;
     if (cors === undefined) return done();
-    void reply.header('vary', 'Origin');
     const { origin } = request.headers;
+    void reply.header('vary', 'Origin');
     if (origin !== undefined) void reply.header('access-control-allow-origin', origin);
     if (request.method !== 'OPTIONS') {
       if (origin !== undefined) void reply.header('access-control-expose-headers', EXPOSED);

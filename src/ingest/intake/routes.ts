@@ -80,7 +80,7 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     const body = bodyOf(request);
     // One event of the batch was taken before the body was read.
     const more = countOf(body) - 1;
-    const taken = more === 0 ? undefined : takeOfAddress(deps.rateLimiter, key, request.ip, more);
+    const taken = more === 0 ? undefined : takeOfAddress(deps.rateLimiter, key, request.pageAddress, more);
     withVerdict(taken, reply, () =>
       withContext(deps, key, now_ms, reply, (context) => {
         const accepted = acceptBatch(body, stampFor(key, now_ms), context);
@@ -140,7 +140,8 @@ function admit(deps: IntakeDeps, request: FastifyRequest, reply: FastifyReply): 
     return andThen(rateLimiter.take(policy, key.key_id), (verdict) => {
       applyVerdict(verdict, policy, reply, 'requests with this key');
       if (key.kind === 'server') return;
-      return andThen(takeOfAddress(rateLimiter, key, request.ip, 1), (of_address) =>
+      request.pageAddress = request.ip;
+      return andThen(takeOfAddress(rateLimiter, key, request.pageAddress, 1), (of_address) =>
         applyAddress(of_address, reply),
       );
     });
