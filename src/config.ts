@@ -51,6 +51,7 @@ const environmentSchema = z.object({
   CREDENTIALS_KEY_PREVIOUS: credentialsKey.optional(),
   ERASURE_KEY: credentialsKey.optional(),
   PUBLIC_URL: providerUrl.optional(),
+  PUBLIC_INGEST_URL: providerUrl.optional(),
   EGRESS_ALLOW: optionalText,
   TRUSTED_PROXIES: optionalText,
   FX_FIAT_URL: providerUrl.default('https://api.frankfurter.dev'),
@@ -100,10 +101,10 @@ export type Role = (typeof ROLES)[number];
 export const LIMITING_ROLES: readonly Role[] = ['api', 'intake', 'messenger'];
 
 /**
- * The roles that erase people, or that recognise an excluded person who comes back with an earlier address. A journey can
- * set an address, too. Other roles run without ERASURE_KEY.
+ * The roles that erase people, or that recognise an excluded person who comes back with an earlier address. A journey and
+ * the identify calls of the Segment dialect set addresses, too. Other roles run without ERASURE_KEY.
  */
-export const ERASING_ROLES: readonly Role[] = ['api', 'journey-runner', 'scheduler'];
+export const ERASING_ROLES: readonly Role[] = ['api', 'intake', 'journey-runner', 'scheduler'];
 
 /** The roles that encrypt and decrypt what tenants keep secret: those of others run without CREDENTIALS_KEY. */
 export const KEYED_ROLES: readonly Role[] = [
@@ -193,6 +194,8 @@ export interface Config {
   erasure_key: string | undefined;
   /** The URL at which players and messaging providers reach the base API, without a trailing slash. */
   public_url: string;
+  /** The origin at which pages reach the ingestion host, without a trailing slash. Absent: that of their requests. */
+  public_ingest_url: string | undefined;
   /** Networks that messages may be sent to although they are not public. */
   egress_allow: readonly string[];
   /** Networks of reverse proxies: of a connection from there, X-Forwarded-For says who the client is. */
@@ -294,6 +297,7 @@ function configOf(env: Environment): Config {
     credentials_key_previous: env.CREDENTIALS_KEY_PREVIOUS,
     erasure_key: env.ERASURE_KEY,
     public_url,
+    public_ingest_url: readPublicIngestUrl(env),
     egress_allow: readEgressAllow(env, servers !== undefined),
     trusted_proxies: readNetworks('TRUSTED_PROXIES', env.TRUSTED_PROXIES ?? 'none'),
     fx: {
@@ -311,6 +315,14 @@ function configOf(env: Environment): Config {
 }
 
 type Environment = z.infer<typeof environmentSchema>;
+
+/** Clients add their paths to it, so it has none. */
+function readPublicIngestUrl({ PUBLIC_INGEST_URL: text }: Environment): string | undefined {
+  if (text === undefined) return undefined;
+  const { origin, pathname } = new URL(text);
+  if (pathname === '/') return origin;
+  throw new ConfigError('PUBLIC_INGEST_URL: must have no path');
+}
 
 function readRoles(text: string): ReadonlySet<Role> {
   if (text === 'all') return new Set(ROLES);

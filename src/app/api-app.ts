@@ -40,6 +40,7 @@ import { eventEndpoints } from '../console/events/routes.ts';
 import { overviewEndpoints } from '../console/overview/routes.ts';
 import { systemEndpoints } from '../console/system/routes.ts';
 import { readTenantBacklogs } from './backlogs.ts';
+import { isEventName } from '../ingest/events/validate.ts';
 import { rejectedEventEndpoints } from '../ingest/rejected/routes.ts';
 import { deadLetterEndpoints } from '../ingest/dead-letters/routes.ts';
 import { fetchRatesOfNewTenant } from '../ledger/fx/fetch-job.ts';
@@ -153,6 +154,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
       notifications,
       capabilities,
       onLicenseChange: underOtherRules(platform),
+      isEventName,
     }),
     ...apiKeyEndpoints({ ...messaging, notifications, auth, service_env: config.service_env }),
     ...identityEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS, erasure_key }),

@@ -2,6 +2,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import type { ApiKeyPrincipal } from '../http/auth/api-key.ts';
 import { parseJsonBody } from '../ingest/intake/accept.ts';
 import { registerIntake, type IntakeDeps } from '../ingest/intake/routes.ts';
+import { registerSegmentDialect, type DialectParts } from '../ingest/segment-dialect/routes.ts';
 import type { Logger } from '../platform/logger.ts';
 import { installAnswerHeaders, serverOptions } from '../http/server-options.ts';
 import { installCors } from '../http/cors.ts';
@@ -20,14 +21,15 @@ declare module 'fastify' {
 
 const HEALTH_PATH = '/healthz';
 
-/** The ingestion host: event intake only (spec part 4), and `/healthz` unless that has an address of its own. */
+/** The ingestion host: event intake (spec part 4), with `dialect` also as Segment's clients send it, and `/healthz` unless that has an address of its own. */
 export function buildIntakeApp(
   deps: IntakeDeps,
   logger: Logger,
   {
     has_health = true,
     trusted_proxies = [],
-  }: { has_health?: boolean; trusted_proxies?: readonly string[] } = {},
+    dialect,
+  }: { has_health?: boolean; trusted_proxies?: readonly string[]; dialect?: DialectParts } = {},
 ): FastifyInstance {
   const app = fastify(serverOptions(logger, trusted_proxies));
   installAnswerHeaders(app);
@@ -49,5 +51,6 @@ export function buildIntakeApp(
   });
   if (has_health) app.get(HEALTH_PATH, () => ({ data: { status: 'ok' } }));
   registerIntake(app, deps);
+  if (dialect !== undefined) registerSegmentDialect(app, { ...deps, ...dialect, logger });
   return app;
 }

@@ -102,7 +102,7 @@ export async function startService(
       const rejected = await openRejectedEvents(platform);
       // Closed after the listener: it writes what the last requests were refused for.
       shutdown.add('rejected events', () => rejected.close());
-      const intake = await openIntake(config, platform, front, rejected);
+      const intake = await openIntake(config, platform, front, { rejected, notifications });
       ingest_url = await listenOn(intake, { host: config.host, port: config.ingest_port }, shutdown);
     }
     // Last, because without an address for operations, orchestrators ask this listener whether the service is ready.
@@ -221,9 +221,10 @@ async function openIntake(
   config: Config,
   platform: Platform,
   { api_keys, capabilities }: Front,
-  rejected: RejectedEvents,
+  { rejected, notifications }: { rejected: RejectedEvents; notifications: Notifications },
 ): Promise<FastifyInstance> {
   const { buildIntakeApp } = await import('./intake-app.ts');
+  const { openDialect } = await import('./segment-dialect.ts');
   const deps = {
     ...platform,
     apiKeys: api_keys,
@@ -232,7 +233,8 @@ async function openIntake(
     defaultPolicy: { name: 'ingest', ...config.rates.ingest },
   };
   const { ops, trusted_proxies } = config;
-  return buildIntakeApp(deps, platform.logger, { has_health: ops === undefined, trusted_proxies });
+  const dialect = await openDialect(config, platform, notifications);
+  return buildIntakeApp(deps, platform.logger, { has_health: ops === undefined, trusted_proxies, dialect });
 }
 
 async function listenOn(

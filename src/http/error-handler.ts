@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ZodError } from 'zod';
-import { ApiError, validationError, type ErrorCode } from '../errors.ts';
+import { ApiError, validationError, type ErrorCode, type ErrorDetails } from '../errors.ts';
 import { LogUnavailable } from '../platform/event-log/port.ts';
 import type { Logger } from '../platform/logger.ts';
 import { faultOf } from './schema-fault.ts';
@@ -115,11 +115,25 @@ export function issuesOf(error: ZodError): { path: string; message: string }[] {
 }
 
 /** The error envelope as JSON text. */
-export function errorBody({ code, message, details }: ApiError): string {
-  return JSON.stringify({ error: details === undefined ? { code, message } : { code, message, details } });
+export function errorBody(error: ApiError): string {
+  return JSON.stringify({ error: errorOf(error) });
 }
 
-function answerError(request: FastifyRequest, reply: FastifyReply, thrown: unknown, logger: Logger) {
+/** What the error envelope has of an error. */
+export function errorOf({ code, message, details }: ApiError): Pick<ApiError, 'code' | 'message'> & {
+  details?: ErrorDetails;
+} {
+  return details === undefined ? { code, message } : { code, message, details };
+}
+
+/** Answers a failure; `bodyOf` writes the body, by default the error envelope. */
+export function answerError(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  thrown: unknown,
+  logger: Logger,
+  bodyOf: (error: ApiError) => string = errorBody,
+) {
   const error = toApiError(thrown, request.id);
   if (error.status >= 500) {
     const route = request.routeOptions.url ?? null;
@@ -134,7 +148,7 @@ function answerError(request: FastifyRequest, reply: FastifyReply, thrown: unkno
     .code(error.status)
     .header('x-request-id', request.id)
     .type('application/json; charset=utf-8')
-    .send(errorBody(error));
+    .send(bodyOf(error));
 }
 
 /** Matches the paths of a route such as `/v1/players/:id`. */

@@ -25,6 +25,11 @@ export function createMetrics() {
       labelNames: ['code'],
       registers,
     }),
+    identityConflicts: new Counter({
+      name: 'segment_identity_conflicts_total',
+      help: 'identify and alias calls of the Segment dialect whose ids belong to players who are not merged',
+      registers,
+    }),
     rejectionsDropped: new Counter({
       name: 'rejected_events_dropped_total',
       help: 'Refusals that are not shown in Events › Rejected: not stored, or of too many causes',

@@ -117,8 +117,10 @@ export interface Caller {
   /** The address of the client, or of the proxy when it is not trusted. */
   readonly ip: string;
   readonly headers?: { readonly 'user-agent'?: string | undefined };
-  /** The name of the library, where the body names it (Segment dialect). */
-  readonly library?: string | undefined;
+  /**
+   * The name of the library, where the body names it (Segment dialect); null: the body is not read yet, and `noteUse` follows.
+   */
+  readonly library?: string | null | undefined;
 }
 
 interface ApiKeyAuthenticatorOptions extends Pick<Platform, 'clock' | 'logger'> {
@@ -204,6 +206,12 @@ export class ApiKeyAuthenticator {
     }, throwUnchecked);
   }
 
+  /** Notes that a key is used, whose caller was not known yet when it was accepted. */
+  noteUse(principal: ApiKeyPrincipal, { headers, library }: Caller): void {
+    const client = keyClientOf({ user_agent: headers?.['user-agent'], library: library ?? undefined });
+    this.#uses?.note(principal, client);
+  }
+
   /** Removes one key from the cache; must be called after its change has been committed. */
   evict(public_id: string): void {
     this.#keys.forget(public_id);
@@ -247,9 +255,9 @@ export class ApiKeyAuthenticator {
   }
 
   /** The end of a key is looked at here, after all caches, so that it applies to the millisecond. */
-  #used({ principal, expires_at_ms }: CachedKey, { headers, library }: Caller): ApiKeyPrincipal {
+  #used({ principal, expires_at_ms }: CachedKey, from: Caller): ApiKeyPrincipal {
     if (this.#clock.now_ms() >= expires_at_ms) throw new ApiError('UNAUTHORIZED', 'the API key has ended');
-    this.#uses?.note(principal, keyClientOf({ user_agent: headers?.['user-agent'], library }));
+    if (from.library !== null) this.noteUse(principal, from);
     return principal;
   }
 

@@ -12,22 +12,32 @@ export interface AcceptedEvent extends ProjectRef {
   environment: string;
   received_at_ms: number;
   event: EventBody;
+  /**
+   * The event was named by its sender: the first one of its ingestion_id and index stands. `short`: a repetition has the same
+   * time, so ClickHouse drops it however late it comes; `long`: it may have another one.
+   */
+  named?: 'short' | 'long';
   /** The reason of the dead letter that the record is a replay of, if it is one of {@link REASONS_OF_DUPLICATES}. */
   replay_of?: DeadLetterReason;
 }
 
 /** The fields that all events of one request share. */
-export type Stamp = Omit<AcceptedEvent, 'index' | 'event' | 'replay_of'>;
+export type Stamp = Omit<AcceptedEvent, 'index' | 'event' | 'named' | 'replay_of'>;
 
 /**
  * Writes an accepted event around the JSON text of its body. Intake has parsed and validated the text; reusing it
  * saves serializing it again. The stamp's values are UUIDs, numbers and enum values: they need no escapes.
  */
-export function encodeAccepted(stamp: Stamp, index: number, bodyJson: string): string {
+export function encodeAccepted(
+  stamp: Stamp,
+  index: number,
+  bodyJson: string,
+  named?: AcceptedEvent['named'],
+): string {
   return (
     `{"ingestion_id":"${stamp.ingestion_id}","index":${index},"tenant_id":"${stamp.tenant_id}",` +
     `"project_id":"${stamp.project_id}","environment":"${stamp.environment}",` +
-    `"received_at_ms":${stamp.received_at_ms},"event":${bodyJson}}`
+    `"received_at_ms":${stamp.received_at_ms},"event":${bodyJson}${named === undefined ? '' : `,"named":"${named}"`}}`
   );
 }
 
@@ -280,8 +290,12 @@ export const REASONS_OF_DUPLICATES: ReadonlySet<DeadLetterReason> = new Set([
   'DUPLICATE_DIFFERS',
 ]);
 
-/** The record by which a dead letter is replayed: the rejected one, of the letters about duplicates with their reason. */
-export function replayOf({ key, value, reason }: DeadLetter): { key: string; value: string } {
+/**
+ * The record by which a dead letter is replayed: the rejected one, of the letters about duplicates with their reason. Its
+ * sender's name is left out: the rejected record has claimed it.
+ */
+export function replayOf({ key, value: rejected, reason }: DeadLetter): { key: string; value: string } {
+  const value = rejected.replace(/,"named":"(?:short|long)"\}$/, '}');
   if (!REASONS_OF_DUPLICATES.has(reason)) return { key, value };
   // The fold has read the record, so it is a JSON object with fields.
   const end = value.lastIndexOf('}');

@@ -85,11 +85,22 @@ export function findEventProblem(input: unknown, context: ValidationContext): Ev
     }
   }
   const event = input as Record<keyof EventBody, unknown>;
+  return findIdentityProblem(event) ?? findContentProblem(event, context);
+}
+
+/** What is wrong with an event apart from its ids and unknown fields. Never throws, for any values. */
+export function findContentProblem(
+  {
+    event,
+    timestamp,
+    properties,
+  }: Pick<Record<keyof EventBody, unknown>, 'event'> & Partial<Record<keyof EventBody, unknown>>,
+  context: ValidationContext,
+): EventProblem | undefined {
   return (
-    findIdentityProblem(event) ??
-    findTimestampProblem(event.timestamp, context.now_ms) ??
-    findNameProblem(event.event) ??
-    findPropertiesProblem(event.event as string, event.properties, context)
+    findTimestampProblem(timestamp, context.now_ms) ??
+    findNameProblem(event) ??
+    findPropertiesProblem(event as string, properties, context)
   );
 }
 
@@ -134,7 +145,8 @@ function badId(path: string): EventProblem {
   return { code: 'VALIDATION_ERROR', path, message };
 }
 
-function findTimestampProblem(timestamp: unknown, now_ms: number): EventProblem | undefined {
+/** What is wrong with the `timestamp` of an event; undefined is no problem. */
+export function findTimestampProblem(timestamp: unknown, now_ms: number): EventProblem | undefined {
   if (timestamp === undefined) return undefined;
   const path = 'timestamp';
   const at_ms = typeof timestamp === 'string' ? parseTimestamp(timestamp) : undefined;

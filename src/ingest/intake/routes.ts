@@ -68,7 +68,7 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
       const answer =
         `{"data":{"ingestion_id":"${stamp.ingestion_id}","accepted":true,` +
         `"tenant_id":"${stamp.tenant_id}","project_id":"${stamp.project_id}"}}`;
-      append(deps, accepted, reply, answer);
+      append(deps, accepted, reply, { status: 202, answer });
     });
   });
 
@@ -86,7 +86,7 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
         const accepted = acceptBatch(body, stampFor(key, now_ms), context);
         const { result } = accepted;
         noteRejected(deps, key, request, body, result);
-        append(deps, accepted, reply, JSON.stringify({ data: result }));
+        append(deps, accepted, reply, { status: 202, answer: JSON.stringify({ data: result }) });
       }),
     );
   });
@@ -127,23 +127,37 @@ function bodyOf(request: FastifyRequest): JsonBody {
   return request.body as JsonBody;
 }
 
-/**
- * Authenticates the caller, decides about its origin, and takes one permit of its API key and, for a client key, of its
- * address; sets the X-RateLimit-* headers.
- */
+/** As {@link admitKey}, and takes one permit of the address for a client key. */
 function admit(deps: IntakeDeps, request: FastifyRequest, reply: FastifyReply): Maybe<void> {
+  return andThen(admitKey(deps, request.headers.authorization, request, reply), (key) => {
+    if (key.kind === 'server') return;
+    request.pageAddress = request.ip;
+    return andThen(takeOfAddress(deps.rateLimiter, key, request.pageAddress, 1), (of_address) =>
+      applyAddress(of_address, reply),
+    );
+  });
+}
+
+/**
+ * Authenticates the caller by an Authorization header, decides about its origin, and takes one permit of its API key; sets the
+ * X-RateLimit-* headers.
+ */
+export function admitKey(
+  deps: IntakeDeps,
+  authorization: string | undefined,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  library?: string | null,
+): Maybe<ApiKeyPrincipal> {
   const { apiKeys, rateLimiter, defaultPolicy } = deps;
-  return andThen(apiKeys.authenticate(request.headers.authorization, request), (key) => {
+  const from = { ip: request.ip, headers: request.headers, library };
+  return andThen(apiKeys.authenticate(authorization, from), (key) => {
     request.apiKey = key;
     admitOrigin(key, request, reply);
     const policy = key.ingest_policy ?? defaultPolicy;
     return andThen(rateLimiter.take(policy, key.key_id), (verdict) => {
       applyVerdict(verdict, policy, reply, 'requests with this key');
-      if (key.kind === 'server') return;
-      request.pageAddress = request.ip;
-      return andThen(takeOfAddress(rateLimiter, key, request.pageAddress, 1), (of_address) =>
-        applyAddress(of_address, reply),
-      );
+      return key;
     });
   });
 }
@@ -158,8 +172,8 @@ function withVerdict(taken: Maybe<RateVerdict | undefined>, reply: FastifyReply,
   else apply(taken);
 }
 
-/** The X-RateLimit-* headers are those of the limit that is reached sooner. */
-function applyAddress(verdict: RateVerdict | undefined, reply: FastifyReply): void {
+/** Throws RATE_LIMITED for a refusal. The X-RateLimit-* headers are those of the limit that is reached sooner. */
+export function applyAddress(verdict: RateVerdict | undefined, reply: FastifyReply): void {
   if (verdict === undefined) return;
   const is_sooner = verdict.remaining < Number(reply.getHeader('x-ratelimit-remaining') ?? Infinity);
   if (is_sooner || !verdict.allowed) applyVerdict(verdict, ADDRESS_POLICY, reply, 'events from this address');
@@ -202,20 +216,20 @@ function withContext(
 }
 
 /**
- * Answers 202 once the records are durable. If one of them protects a player, the answer waits for {@link DEPARTURE_MS}
+ * Answers with this status once the records are durable. If one of them protects a player, the answer waits for {@link DEPARTURE_MS}
  * more, so that actions that were decided earlier have started. The log joins the appends of concurrent requests.
  */
-function append(
-  { eventLog, metrics }: IntakeDeps,
+export function append(
+  { eventLog, metrics }: Pick<IntakeDeps, 'eventLog' | 'metrics'>,
   { records, is_protecting }: Accepted,
   reply: FastifyReply,
-  answer: string,
+  { status, answer }: { status: 200 | 202; answer: string },
 ): void {
   const started_ms = performance.now();
   const accepted = () => {
     metrics.appendSeconds.observe((performance.now() - started_ms) / 1000);
     metrics.eventsAccepted.inc(records.length);
-    const send = () => void reply.code(202).header('content-type', JSON_TYPE).send(answer);
+    const send = () => void reply.code(status).header('content-type', JSON_TYPE).send(answer);
     if (is_protecting) setTimeout(send, DEPARTURE_MS);
     else send();
   };

@@ -19,6 +19,7 @@ import {
 import { addChange, statusChangeOf, type StatusChange } from './status-events.ts';
 import {
   type ClaimedEventId,
+  type ClaimedSentId,
   type Decision,
   type HeldEventId,
   type NewPlayer,
@@ -39,6 +40,7 @@ import {
   conflictingEventId,
   differingDuplicate,
   isReported,
+  sentKey,
   type DifferingDuplicate,
   unknownPlayer,
   unknownProject,
@@ -98,6 +100,7 @@ class Decider {
   #rejections: Rejection[] = [];
   #differing: DifferingDuplicate[] = [];
   #event_ids: ClaimedEventId[] = [];
+  #sent_ids: ClaimedSentId[] = [];
   #duplicates = 0;
 
   constructor(snapshot: Snapshot, options: DecideOptions) {
@@ -114,6 +117,7 @@ class Decider {
         new_players: [...this.#new_players.values()],
         ledger_rows: this.#ledger_rows,
         event_ids: this.#event_ids,
+        sent_ids: this.#sent_ids,
         relied_on,
         recounted,
         players: this.#playerEffects(),
@@ -139,6 +143,9 @@ class Decider {
     if (known === undefined && identity.kind === 'player') {
       return void this.#rejections.push(unknownPlayer(accepted));
     }
+    if (this.#isNameHeld(accepted)) return void this.#duplicates++;
+    // Before the verdict: so a replay can tell from the claim alone which event of a name came first.
+    this.#claimName(accepted);
     const player_id = known ?? this.#options.newId();
     const event = knownOf(accepted, player_id, this.#snapshot);
     const rows = claim && this.#rowsOf(claim.reference_key);
@@ -247,6 +254,18 @@ class Decider {
     if (holder.player_id === player_id) this.#duplicates++;
     else this.#refuseConflict(event, player_id, [holder.player_id], conflictingEventId(event));
     return true;
+  }
+
+  /** Whether the sender gave its name to an event before: the first one stands, whatever this one says. */
+  #isNameHeld({ accepted: { tenant_id }, sent_id }: FoldEvent): boolean {
+    return sent_id !== undefined && this.#snapshot.sent_ids.has(sentKey(tenant_id, sent_id));
+  }
+
+  #claimName({ accepted: { tenant_id, named }, sent_id, record }: FoldEvent): void {
+    if (sent_id === undefined) return;
+    const place = { log_partition: this.#options.partition, log_offset: record.offset };
+    this.#snapshot.sent_ids.set(sentKey(tenant_id, sent_id), place);
+    this.#sent_ids.push({ tenant_id, sent_id, keep: named === 'long' ? 'long' : 'short', ...place });
   }
 
   #isKnown({ identity }: FoldEvent): boolean {

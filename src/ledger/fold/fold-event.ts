@@ -32,6 +32,8 @@ export interface FoldEvent {
   claim: FoldClaim | undefined;
   /** Names an event without a claim by its `dedupe_id`: a UUID of project, event and id. Undefined where none is read. */
   event_key: string | undefined;
+  /** Names an event that its sender named: a UUID that follows from ingestion_id and index. */
+  sent_id: string | undefined;
   /** For an event without a claim: its amounts with a currency. */
   money: SentMoney | undefined;
 }
@@ -104,6 +106,7 @@ function parse(record: LogRecord): ParsedRecord {
       identity: identityOf(accepted),
       claim,
       event_key: claim === undefined ? eventKeyOf(accepted, properties) : undefined,
+      sent_id: accepted.named === undefined ? undefined : sentIdOfEvent(accepted),
       money: claim === undefined ? sentMoneyOf(properties) : undefined,
     },
   };
@@ -151,6 +154,11 @@ function eventKeyOf(
 
 const DETAILS = ['game_id', 'payment_method', 'sport', 'event_ref'] as const;
 
+function sentIdOfEvent({ ingestion_id, index }: AcceptedEvent): string {
+  const id = ingestion_id.toLowerCase();
+  return index === 0 ? id : hashedId(`${id} ${index}`);
+}
+
 /**
  * 32 bits of the event's own time and of the details that count nothing. A duplicate with others says something else under
  * the same id. Equal instants are equal, however they are written, and no timestamp equals no timestamp.
@@ -176,6 +184,11 @@ export function anonymousIdentityKey(project_id: string, anonymous_id: string): 
 
 export function referenceKey(project_id: string, reference: string): string {
   return `${project_id}:${reference}`;
+}
+
+/** The key under which a snapshot has the claim of a sender's name. */
+export function sentKey(tenant_id: string, sent_id: string): string {
+  return `${tenant_id} ${sent_id}`;
 }
 
 const KYC_KINDS: Partial<Record<EventName, KycKind>> = {

@@ -10,6 +10,7 @@ import { readKyc } from '../../protection/kyc/decision-queries.ts';
 import { mayEventsDecide } from '../../protection/kyc/decide.ts';
 import { anonymousIdentityKey, playerIdentityKey, referenceKey } from './fold-event.ts';
 import { readEventIds } from './event-ids-queries.ts';
+import { readSentIds } from './sent-ids-queries.ts';
 import { conversionKey, type ProjectOwner, type Snapshot, type SnapshotRequest } from './snapshot.ts';
 
 /**
@@ -25,16 +26,17 @@ import { conversionKey, type ProjectOwner, type Snapshot, type SnapshotRequest }
 export async function readSnapshot(tx: Tx, request: SnapshotRequest): Promise<Snapshot> {
   const players = new Map<string, string>();
   const erased = new Set<string>();
-  const [projects, , , ledger, conversions, event_ids] = await Promise.all([
+  const [projects, , , ledger, conversions, event_ids, sent_ids] = await Promise.all([
     readProjects(tx, request.projects),
     readAnonymous(tx, request.anonymous, players, erased),
     readPlayers(tx, request.players, players, erased),
     readLedger(tx, request.references),
     readConversions(tx, request.conversions),
     readEventIds(tx, request.event_ids),
+    readSentIds(tx, request.sent_ids),
   ]);
   const kyc = await readDecidableKyc(tx, request.kyc, { projects, players });
-  return { players, erased, ledger, projects, conversions, event_ids, kyc };
+  return { players, erased, ledger, projects, conversions, event_ids, sent_ids, kyc };
 }
 
 /** The KYC of the players whose tenants let events decide it; nothing is asked for other batches, which are nearly all. */

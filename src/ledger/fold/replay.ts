@@ -2,7 +2,7 @@ import { countsOf, eventMoneyOf } from '../money/counting.ts';
 import { exceeds64Bits } from '../money/conversion.ts';
 import { isMovementTooMany, judgeClaim, rowOfKey } from '../money/ledger.ts';
 import { differsFrom, knownOf, toPlayerEvent, worthOf } from './decide.ts';
-import type { Decision, Emission, HeldEventId, Snapshot } from './snapshot.ts';
+import type { Decision, Emission, LogPlace, Snapshot } from './snapshot.ts';
 import {
   amountOutOfRange,
   conflictingDuplicate,
@@ -10,6 +10,7 @@ import {
   differingDuplicate,
   isReported,
   poisonRecord,
+  sentKey,
   tooManyMovements,
   unknownPlayer,
   unknownProject,
@@ -33,11 +34,18 @@ export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partiti
     const player_id = snapshot.players.get(event.identity.key);
     const rows = claim === undefined ? [] : (snapshot.ledger.get(claim.reference_key) ?? []);
     const held = event.event_key === undefined ? undefined : snapshot.event_ids.get(event.event_key);
+    const name =
+      event.sent_id === undefined
+        ? undefined
+        : snapshot.sent_ids.get(sentKey(event.accepted.tenant_id, event.sent_id));
     const own = rows.find((row) => row.log_partition === partition && row.log_offset === record.offset);
     if (owner?.tenant_id !== event.accepted.tenant_id) {
       emission.rejections.push(unknownProject(event));
     } else if (player_id === undefined && event.identity.kind === 'player') {
       emission.rejections.push(unknownPlayer(event));
+    } else if (name !== undefined && !isPlaceOf(name, record.offset, partition)) {
+      // An event before it has its name, or one after it, because it was refused by Postgres.
+      if (isAfter(name, record.offset, partition)) emission.rejections.push(poisonRecord(record));
     } else if (claim !== undefined && own === undefined) {
       const earlier = rows.filter((row) => row.log_partition !== partition || row.log_offset < record.offset);
       const verdict = judgeClaim(claim, player_id, earlier);
@@ -67,12 +75,12 @@ export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partiti
 }
 
 /** Whether the record at this place made the claim. */
-function isPlaceOf({ log_partition, log_offset }: HeldEventId, offset: bigint, partition: number): boolean {
+function isPlaceOf({ log_partition, log_offset }: LogPlace, offset: bigint, partition: number): boolean {
   return log_partition === partition && log_offset === offset;
 }
 
 /** Whether a later record of the partition made the claim: the one at this place was refused then. */
-function isAfter({ log_partition, log_offset }: HeldEventId, offset: bigint, partition: number): boolean {
+function isAfter({ log_partition, log_offset }: LogPlace, offset: bigint, partition: number): boolean {
   return log_partition === partition && log_offset > offset;
 }
 

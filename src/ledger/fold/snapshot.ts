@@ -8,6 +8,7 @@ import {
   kycKindOf,
   playerIdentityKey,
   referenceKey,
+  sentKey,
   type DifferingDuplicate,
   type FoldEvent,
   type Rejection,
@@ -31,15 +32,28 @@ export interface Snapshot {
   conversions: Map<string, Conversion>;
   /** event key → the claim of that `dedupe_id`, where there is one. */
   event_ids: Map<string, HeldEventId>;
+  /** key of a sender's name (`sentKey`) → the place of the record that claimed it, where there is one. */
+  sent_ids: Map<string, LogPlace>;
   /** player_id → what is known of the KYC of players whose kyc_* events may decide it. */
   kyc: Map<string, KnownKyc>;
 }
 
-/** Who holds a `dedupe_id`, and the position of the record on the log that claimed it. */
-export interface HeldEventId {
-  player_id: string;
+/** The position of a record on the log. */
+export interface LogPlace {
   log_partition: number;
   log_offset: bigint;
+}
+
+/** Who holds a `dedupe_id`, and the record that claimed it. */
+export interface HeldEventId extends LogPlace {
+  player_id: string;
+}
+
+/** A sender's name of an event that a batch claims, and how long it is kept. */
+export interface ClaimedSentId extends LogPlace {
+  tenant_id: string;
+  sent_id: string;
+  keep: 'short' | 'long';
 }
 
 /** A `dedupe_id` that a batch claims. */
@@ -62,6 +76,7 @@ export interface SnapshotRequest {
   projects: ProjectRef[];
   conversions: { tenant_id: string; currency: string; occurred_at_ms: number }[];
   event_ids: (ProjectRef & { event_key: string })[];
+  sent_ids: { tenant_id: string; sent_id: string }[];
   /** The identities of which the batch has kyc_* events. */
   kyc: (ProjectRef & { identity_key: string })[];
 }
@@ -81,9 +96,10 @@ export function requestFor(events: readonly FoldEvent[], base_currencies: BaseCu
     projects: [],
     conversions: [],
     event_ids: [],
+    sent_ids: [],
     kyc: [],
   };
-  for (const { accepted, identity, claim, money = claim, event_key, occurred_at_ms } of events) {
+  for (const { accepted, identity, claim, money = claim, event_key, sent_id, occurred_at_ms } of events) {
     const { tenant_id, project_id } = accepted;
     let seen = seenByTenant.get(tenant_id);
     if (seen === undefined) seenByTenant.set(tenant_id, (seen = { keys: new Set(), references: new Set() }));
@@ -98,6 +114,7 @@ export function requestFor(events: readonly FoldEvent[], base_currencies: BaseCu
       request.references.push({ tenant_id, project_id, reference: claim.reference });
     if (event_key !== undefined && isFirst(seen.keys, event_key))
       request.event_ids.push({ tenant_id, project_id, event_key });
+    if (sent_id !== undefined && isFirst(seen.keys, sent_id)) request.sent_ids.push({ tenant_id, sent_id });
     if (money === undefined) continue;
     const { currency } = money;
     if (currency === null || !needsRate(money, base_currencies.get(tenant_id))) continue;
@@ -112,8 +129,8 @@ export function requestFor(events: readonly FoldEvent[], base_currencies: BaseCu
  * What was committed by then is in the snapshot, and stays as it was read: it may have changed since.
  */
 export function addEffects(
-  { players, ledger, event_ids }: Snapshot,
-  { new_players, ledger_rows, event_ids: claimed }: Effects,
+  { players, ledger, event_ids, sent_ids }: Snapshot,
+  { new_players, ledger_rows, event_ids: claimed, sent_ids: named }: Effects,
 ): void {
   for (const { project_id, anonymous_id, player_id } of new_players) {
     for (const key of [
@@ -125,6 +142,10 @@ export function addEffects(
   }
   for (const { event_key, player_id, log_partition, log_offset } of claimed)
     if (!event_ids.has(event_key)) event_ids.set(event_key, { player_id, log_partition, log_offset });
+  for (const { tenant_id, sent_id, log_partition, log_offset } of named) {
+    const key = sentKey(tenant_id, sent_id);
+    if (!sent_ids.has(key)) sent_ids.set(key, { log_partition, log_offset });
+  }
   for (const row of ledger_rows) {
     const key = referenceKey(row.project_id, row.reference);
     const rows = ledger.get(key);
@@ -169,6 +190,7 @@ export interface Effects {
   new_players: NewPlayer[];
   ledger_rows: LedgerRow[];
   event_ids: ClaimedEventId[];
+  sent_ids: ClaimedSentId[];
   /**
    * Rows of the ledger that a change of rates may restate, and that the totals of this batch depend on: they must still
    * have these base amounts.

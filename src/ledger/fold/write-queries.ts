@@ -17,6 +17,7 @@ import { writeKyc } from '../../protection/kyc/decision-queries.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
 import { insertEventIds } from './event-ids-queries.ts';
+import { insertSentIds } from './sent-ids-queries.ts';
 import type { Effects, PlayerEffect, PlayerStatusChange, NewPlayer } from './snapshot.ts';
 
 interface Position {
@@ -36,7 +37,8 @@ type Write<T = void> = () => Promise<T>;
  * Makes the statements that write a batch's effects, of thousands of values each, and returns a function that sends them in
  * one round trip: they can be made while another transaction is still awaited. Rejects with {@link WriteConflict} when
  * another transaction changed the position or a row that was read; the caller's transaction must then roll back. Every
- * writer of players or money except merges takes its locks in this order: identities, players, player_totals, ledger, event_ids.
+ * writer of players or money except merges takes its locks in this order: identities, players, player_totals, ledger, event_ids,
+ * sent_ids.
  * Players whose tier is to be computed are noted in a second round trip.
  */
 export function prepareWrite(
@@ -52,6 +54,7 @@ export function prepareWrite(
   const relied_on = lockReliedOn(tx, effects.relied_on);
   const ledger = insertLedger(tx, effects.ledger_rows, position.partition);
   const event_ids = insertEventIds(tx, effects.event_ids, now_ms);
+  const sent_ids = insertSentIds(tx, effects.sent_ids, now_ms);
   const corrections = insertCorrections(tx, effects.recounted);
   return async () => {
     const [, , , , rechecks] = await Promise.all([
@@ -63,6 +66,7 @@ export function prepareWrite(
       relied_on(),
       ledger(),
       event_ids(),
+      sent_ids(),
       corrections(),
     ]);
     await Promise.all([

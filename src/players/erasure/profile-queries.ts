@@ -1,3 +1,4 @@
+import { EXTERNAL_IDS_CHANNEL } from '../identity/queries.ts';
 import type { PendingQuery, Row } from 'postgres';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -198,6 +199,8 @@ export async function wipeProfile(
   await tx`
     update player_merges set is_erased = true
     where into_player_id = ${player_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
+  // Sent by Postgres when the transaction commits.
+  await tx`select pg_notify(${EXTERNAL_IDS_CHANNEL}, ${project_id})`;
 }
 
 /** Removes what still links anonymous ids and addresses to a person; returns how many rows it has removed. */

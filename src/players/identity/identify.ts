@@ -1,4 +1,6 @@
 import { ApiError, validationError } from '../../errors.ts';
+import { issuesOf } from '../../http/error-handler.ts';
+import { refuseUnstorable } from '../../http/json-body.ts';
 import type { ApiKeyPrincipal } from '../../http/auth/api-key.ts';
 import { newAddresses, protectAgain } from '../../protection/exclusions/kept.ts';
 import { applyPatch } from '../profile/change.ts';
@@ -7,9 +9,10 @@ import {
   MAX_ATTRIBUTES_BYTES,
   MAX_UNPROVEN_BYTES,
   splitAttributes,
+  withoutOverwriting,
   type ProfilePatch,
 } from '../profile/profile-patch.ts';
-import { lockPlayer } from '../profile/queries.ts';
+import { lockKnownTraits, lockPlayer, noteIdentified } from '../profile/queries.ts';
 import { playerNotFound } from '../profile/read.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -27,7 +30,7 @@ import {
   markConflict,
 } from './queries.ts';
 import { mergePlayer } from './merge-queries.ts';
-import type { IdentifyBody, IdentifyResult, Traits } from './schema.ts';
+import { identifyBody, type IdentifyBody, type IdentifyResult, type Traits } from './schema.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
@@ -48,13 +51,15 @@ export type IdentifyCaller = ProjectRef & Pick<ApiKeyPrincipal, 'kind' | 'proves
  * are taken in the order identities, players, player_totals. A merge moves and links identities last; a deadlock that
  * results is a write conflict and is retried. A client key without the `user_hash` of the external_id changes nobody's
  * ids, and sets no guarded trait of a player who has an external_id, or whom it has already; `ignored` names what was
- * left out. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE
+ * left out. `at_ms`: when the traits were known; absent: now. Traits older than the last that identify has written overwrite
+ * nothing. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE
  * (repeated write conflicts) or CONFLICT (the sum of the totals does not fit a 64-bit integer).
  */
 export async function identify(
   deps: Deps,
   caller: IdentifyCaller,
   { user_hash, ...body }: IdentifyBody,
+  at_ms?: number,
 ): Promise<IdentifyResult> {
   const { tenant_id, project_id } = caller;
   const { external_id } = body;
@@ -63,7 +68,7 @@ export async function identify(
   try {
     return await retryConflicts(() =>
       deps.postgres.asTenant(tenant_id, (tx) =>
-        identifyOnce(deps, tx, { tenant_id, project_id }, body, is_proven),
+        identifyOnce(deps, tx, { tenant_id, project_id }, { ...body, at_ms }, is_proven),
       ),
     );
   } catch (error) {
@@ -77,11 +82,29 @@ export async function identify(
   }
 }
 
+/** {@link identify} for a body that was not checked, as the endpoint checks it: rejects with VALIDATION_ERROR, too. */
+export async function identifyChecked(
+  deps: Deps,
+  caller: IdentifyCaller,
+  given: unknown,
+  at_ms?: number,
+): Promise<IdentifyResult> {
+  refuseUnstorable(given);
+  const parsed = identifyBody.safeParse(given);
+  if (!parsed.success) throw validationError(issuesOf(parsed.error));
+  return identify(deps, caller, parsed.data, at_ms);
+}
+
+/** What identify is called with. */
+interface Given extends Omit<IdentifyBody, 'user_hash'> {
+  at_ms: number | undefined;
+}
+
 async function identifyOnce(
   deps: Deps,
   tx: Tx,
   scope: ProjectRef,
-  body: IdentifyBody,
+  body: Given,
   is_proven: boolean,
 ): Promise<IdentifyResult> {
   const code = body.traits?.default_currency_code;
@@ -102,8 +125,7 @@ async function identifyOnce(
   const traits = Object.fromEntries(
     Object.entries(body.traits ?? {}).filter(([name]) => !refused.includes(name)),
   );
-  const max_bytes = is_proven ? MAX_ATTRIBUTES_BYTES : MAX_UNPROVEN_BYTES;
-  await write(deps, tx, ref, { ...ids.given, traits, max_bytes }, decision);
+  await write(deps, tx, ref, { ...ids.given, traits, at_ms: body.at_ms, is_proven }, decision);
   const ignored = [...ids.ignored, ...refused.map((name) => `traits.${name}`)];
   return {
     player_id: ref.player_id,
@@ -121,7 +143,7 @@ async function identifyOnce(
 async function refusedTraits(
   tx: Tx,
   ref: PlayerRef,
-  { external_id, traits = {} }: IdentifyBody,
+  { external_id, traits = {} }: Given,
   { target }: Decision,
 ): Promise<string[]> {
   const guarded = Object.keys(traits).filter(isGuardedTrait);
@@ -135,13 +157,17 @@ async function write(
   { clock, dependents, erasure_key }: Deps,
   tx: Tx,
   ref: ProjectRef & { player_id: string },
-  { anonymous_id, external_id, traits = {}, max_bytes }: IdentifyBody & { max_bytes: number },
+  { anonymous_id, external_id, traits = {}, at_ms, is_proven }: Given & { is_proven: boolean },
   { target, set_external_id, link_anonymous_id, merge, conflict }: Decision,
 ): Promise<void> {
   const now_ms = clock.now_ms();
   const now = new Date(now_ms);
   const link = link_anonymous_id ? (anonymous_id ?? null) : null;
-  const patch = patchOf(traits);
+  const known_at = new Date(Math.min(at_ms ?? now_ms, now_ms));
+  // Anybody could otherwise make what the tenant's servers say of a player older than what is known.
+  const identified_at = is_proven ? known_at : undefined;
+  const limits = { identified_at, max_bytes: is_proven ? MAX_ATTRIBUTES_BYTES : MAX_UNPROVEN_BYTES };
+  let patch = patchOf(traits);
   if (set_external_id && external_id !== undefined) patch.columns.external_id = external_id;
   if (target === undefined) {
     const status = conflict ? 'conflict' : 'active';
@@ -150,7 +176,7 @@ async function write(
     const [won, addresses] = await Promise.all([
       insertPlayer(tx, player, now),
       newAddresses(tx, ref, written, true),
-      applyPatch(tx, ref, patch, now_ms, max_bytes),
+      applyPatch(tx, ref, patch, now_ms, limits),
       ...dependents.map((dependent) => dependent.onCreate?.(tx, ref)),
     ]);
     if (!won) throw new WriteConflict('an id was taken');
@@ -160,18 +186,29 @@ async function write(
   if (link === null && merge.length === 0 && !conflict && isEmptyPatch(patch)) return;
   for (const { player_id } of merge)
     await mergePlayer(tx, { ...ref, player_id, into_player_id: ref.player_id }, now, dependents);
+  const says_when = at_ms !== undefined && !isEmptyPatch(patch);
+  const linking = link === null ? true : linkAnonymousId(tx, { ...ref, anonymous_id: link }, now);
+  if (says_when) [, patch] = await Promise.all([linking, newerPart(tx, ref, patch, known_at)]);
   // One round trip; the statements run in this order, each under the locks of those before it.
   const [won, locked, , addresses] = await Promise.all([
-    link === null ? true : linkAnonymousId(tx, { ...ref, anonymous_id: link }, now),
+    linking,
     lockPlayer(tx, ref),
     conflict ? markConflict(tx, ref, now) : undefined,
     newAddresses(tx, ref, patch),
-    applyPatch(tx, ref, patch, now_ms, max_bytes),
+    applyPatch(tx, ref, patch, now_ms, limits),
+    identified_at !== undefined && says_when ? noteIdentified(tx, ref, identified_at) : undefined,
   ]);
   if (!won) throw new WriteConflict('the anonymous_id was taken');
   if (locked?.external_id !== target.external_id) throw new WriteConflict('the external_id was set');
   if ((locked.deleted_at !== null) !== target.deleted) throw new WriteConflict('the player was deleted');
   await protectAgain(tx, erasure_key, ref, addresses, now);
+}
+
+/** The patch, or of one that is older than what identify has written last, what the player does not have. */
+async function newerPart(tx: Tx, ref: PlayerRef, patch: ProfilePatch, known_at: Date): Promise<ProfilePatch> {
+  const known = await lockKnownTraits(tx, ref);
+  if (known?.identified_at == null || known.identified_at <= known_at) return patch;
+  return withoutOverwriting(patch, known);
 }
 
 function patchOf(traits: Traits): ProfilePatch {

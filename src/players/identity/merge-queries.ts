@@ -115,6 +115,7 @@ async function mergeProfile(
         when t.self_excluded then t.self_excluded_at
         else g.self_excluded_at end,
       cooldown_until = greatest(t.cooldown_until, g.cooldown_until),
+      identified_at = greatest(t.identified_at, g.identified_at),
       kyc_provider_ref = coalesce(t.kyc_provider_ref, g.kyc_provider_ref),
       ltv_predicted = coalesce(t.ltv_predicted, g.ltv_predicted),
       custom_attributes = case

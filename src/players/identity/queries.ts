@@ -1,3 +1,5 @@
+import type { PendingQuery } from 'postgres';
+import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { GivenIds, Named, NamedPlayer } from './decide.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -141,4 +143,21 @@ export async function isActiveCurrency(tx: Tx, tenant_id: string, code: string):
     select from currencies
     where tenant_id = ${tenant_id} and code = ${code} and is_active`;
   return rows.length > 0;
+}
+
+/** NOTIFY channel; the payload is the id of a project of which an external_id has no player any more. */
+export const EXTERNAL_IDS_CHANNEL = 'external_ids_changed';
+
+/** The players of these external_ids, deleted or not; those that have none are left out. */
+export function findByExternalIds(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  external_ids: readonly string[],
+): PendingQuery<{ external_id: string; player_id: string }[]> {
+  return tx<{ external_id: string; player_id: string }[]>`
+    select w.external_id, p.player_id
+    from unnest(${textArray(external_ids)}::text::text[]) as w (external_id)
+    cross join lateral (
+      select p.player_id from players p
+      where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.external_id = w.external_id offset 0) p`;
 }

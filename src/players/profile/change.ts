@@ -100,19 +100,27 @@ const auditPlayer = auditOf<'player_id', PlayerRef, PlayerRow>(
   playerVersionOf,
 );
 
+/** What is different where identify writes. */
+interface PatchOptions {
+  /** When the values were known. */
+  identified_at?: Date | undefined;
+  /** Of all custom attributes after the change. */
+  max_bytes?: number;
+}
+
 /** Writes the patch to a player whose row is locked; VALIDATION_ERROR when its attributes grow over `max_bytes`. */
 export async function applyPatch(
   tx: Tx,
   ref: PlayerRef,
   patch: ProfilePatch,
   now_ms: number,
-  max_bytes = MAX_ATTRIBUTES_BYTES,
+  { identified_at, max_bytes = MAX_ATTRIBUTES_BYTES }: PatchOptions = {},
 ): Promise<void> {
   if (isEmptyPatch(patch)) return;
   const now = new Date(now_ms);
   // Sent together, run in this order.
   const [bytes] = await Promise.all([
-    patchPlayer(tx, ref, patch, now),
+    patchPlayer(tx, ref, patch, now, identified_at),
     patch.columns.status === undefined
       ? undefined
       : recordExclusions(tx, [{ ...ref, source: 'operator' }], now),

@@ -38,6 +38,26 @@ export function splitAttributes(
   };
 }
 
+/**
+ * What of a patch sets a value that the player does not have: nothing is overwritten, nothing is removed. The external_id is set
+ * only where there is none.
+ */
+export function withoutOverwriting(
+  { columns, attributes }: ProfilePatch,
+  known: { columns: readonly string[]; attributes: readonly string[] },
+): ProfilePatch {
+  const isNew = (names: readonly string[]) => (entry: [string, unknown]) => !names.includes(entry[0]);
+  return {
+    columns: Object.fromEntries(
+      Object.entries(columns)
+        .filter(isNew(known.columns))
+        .filter(([, value]) => value !== null),
+    ),
+    attributes: Object.fromEntries(Object.entries(attributes).filter(isNew(known.attributes))),
+    removed_attributes: [],
+  };
+}
+
 /** Whether applying the patch could change anything. */
 export function isEmptyPatch({ columns, attributes, removed_attributes }: ProfilePatch): boolean {
   return (

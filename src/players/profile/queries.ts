@@ -129,13 +129,15 @@ export async function lockPlayer(tx: Tx, ref: PlayerRef): Promise<LockedPlayer |
 
 /**
  * Applies the patch to a live player whose row is locked, if it changes anything, and marks the player as changed
- * for player-mirror. Returns the size of the custom attributes after a change, in bytes of JSON.
+ * for player-mirror. Returns the size of the custom attributes after a change, in bytes of JSON. `identified_at`: when its
+ * values were known, of a patch by identify.
  */
 export async function patchPlayer(
   tx: Tx,
   ref: PlayerRef,
   patch: ProfilePatch,
   now: Date,
+  identified_at: Date | null = null,
 ): Promise<number | undefined> {
   const rows = await tx<{ attributes_bytes: number }[]>`
     with given as (
@@ -168,7 +170,8 @@ export async function patchPlayer(
         timezone = w.timezone, default_currency_code = w.default_currency_code, status = w.status,
         self_excluded = w.self_excluded,
         self_excluded_at = case when p.self_excluded = w.self_excluded then p.self_excluded_at else ${now} end,
-        custom_attributes = w.custom_attributes, updated_at = ${now}
+        custom_attributes = w.custom_attributes, updated_at = ${now},
+        identified_at = greatest(p.identified_at, ${identified_at}::timestamptz)
       from wanted w
       where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}
         and p.deleted_at is null
@@ -185,6 +188,36 @@ export async function patchPlayer(
     )
     select attributes_bytes from changed`;
   return rows[0]?.attributes_bytes;
+}
+
+/** Notes when the traits were known that identify has written, also where they were those that the player had. */
+export async function noteIdentified(tx: Tx, ref: PlayerRef, identified_at: Date): Promise<void> {
+  await tx`
+    update players set identified_at = ${identified_at}
+    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}
+      and deleted_at is null and (identified_at is null or identified_at < ${identified_at})`;
+}
+
+/** What a player has of what identify writes: the columns that have a value, and the names of the custom attributes. */
+export interface KnownTraits {
+  columns: string[];
+  attributes: string[];
+  /** When the traits were known that identify has written last; null: before that was kept. */
+  identified_at: Date | null;
+}
+
+/** As {@link KnownTraits} says; the player's row is locked until the transaction ends. */
+export async function lockKnownTraits(tx: Tx, ref: PlayerRef): Promise<KnownTraits | undefined> {
+  const rows = await tx<KnownTraits[]>`
+    select array_remove(array[
+        case when email is not null then 'email' end, case when phone is not null then 'phone' end,
+        case when telegram_id is not null then 'telegram_id' end, case when timezone is not null then 'timezone' end,
+        'default_currency_code'], null) as columns,
+      array(select jsonb_object_keys(custom_attributes)) as attributes, identified_at
+    from players
+    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}
+    for no key update`;
+  return rows[0];
 }
 
 /** A change of a player's custom attributes, and nothing else. */

@@ -18,11 +18,15 @@ import {
 /** Called in the transaction that changes the tenant's licence, or what it changes of its rules: others hold then. */
 export type OnLicenseChange = (tx: Tx, tenant_id: string) => Promise<void>;
 
+/** Whether events may have the name. */
+export type IsEventName = (name: string) => boolean;
+
 interface Deps {
   postgres: Postgres;
   notifications: Notifications;
   capabilities: Pick<TenantCapabilityCache, 'evict'>;
   onLicenseChange: OnLicenseChange;
+  isEventName: IsEventName;
   audit: AuditChange;
 }
 
@@ -30,10 +34,10 @@ interface Deps {
  * Merges a change into the tenant's configuration. A row lock puts concurrent changes one after the other, so none is
  * lost. When it resolves, the capability cache of this process has evicted the old values, and other processes are
  * notified. Rejects with a ZodError or VALIDATION_ERROR, and changes nothing, when the merged configuration would not be
- * valid, or loosens a licence rule without a reason.
+ * valid, names an event that there is not, or loosens a licence rule without a reason.
  */
 export async function changeTenantConfig(
-  { postgres, notifications, capabilities, onLicenseChange, audit }: Deps,
+  { postgres, notifications, capabilities, onLicenseChange, isEventName, audit }: Deps,
   tenant_id: string,
   { config: patch = {}, ...fields }: PatchTenantConfigBody,
 ): Promise<TenantConfig> {
@@ -45,6 +49,7 @@ export async function changeTenantConfig(
     ]);
     const config = mergeDeep(stored?.config, patch);
     const settings = tenantSettings.parse({ ...stored, ...fields, config });
+    requireEventNames(settings.config.segment_events ?? {}, isEventName);
     requireReasons(stored?.config.license_rules ?? {}, settings.config.license_rules ?? {}, patch);
     const has_other_rules =
       settings.license_jurisdiction !== (stored?.license_jurisdiction ?? null) ||
@@ -66,6 +71,21 @@ export async function changeTenantConfig(
   });
   capabilities.evict(tenant_id);
   return changed;
+}
+
+function requireEventNames(
+  names: NonNullable<TenantSettings['config']['segment_events']>,
+  isEventName: IsEventName,
+): void {
+  const given = Object.entries(names).flatMap(([name, value]) =>
+    typeof value === 'string'
+      ? [[name, value] as const]
+      : Object.entries(value).map(([inner, event]) => [`${name}.${inner}`, event] as const),
+  );
+  const unknown = given.filter(([, event]) => !isEventName(event));
+  if (unknown.length === 0) return;
+  const message = 'must be a canonical name of an event, or begin with custom_';
+  throw validationError(unknown.map(([name]) => ({ path: `config.segment_events.${name}`, message })));
 }
 
 type Rules = NonNullable<TenantSettings['config']['license_rules']>;

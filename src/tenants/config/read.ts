@@ -48,6 +48,21 @@ export function bonusSettingsOf({ config }: Pick<TenantSettings, 'config'>): Bon
   return { paused, on_exclusion, grants_per_day };
 }
 
+/** Names of events that senders of the Segment dialect use, with ours: those of the tenant, and of the project. */
+export function segmentEventsOf(
+  { config }: Pick<TenantSettings, 'config'>,
+  project_id: string,
+): Readonly<Record<string, string>> {
+  const { segment_events } = config;
+  if (segment_events === undefined) return NO_NAMES;
+  const of_project = segment_events[project_id];
+  const all = typeof of_project === 'object' ? { ...segment_events, ...of_project } : segment_events;
+  // The ids of projects are no names.
+  return all as Record<string, string>;
+}
+
+const NO_NAMES: Readonly<Record<string, string>> = {};
+
 /** The time zone by which a tenant's days of money are cut: `config.reporting.timezone`, or UTC. */
 export function reportingZoneOf({ config }: Pick<TenantSettings, 'config'>): TimeZone {
   const { timezone } = config.reporting ?? {};

@@ -5,7 +5,7 @@ import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { TenantCapabilityCache } from './capability-cache.ts';
 import { CATALOGUE } from './catalogue.ts';
-import { changeTenantConfig, type OnLicenseChange } from './change.ts';
+import { changeTenantConfig, type IsEventName, type OnLicenseChange } from './change.ts';
 import { readOwnConfig, settingsImage } from './read.ts';
 import { patchTenantConfigBody, tenantConfigResource, type TenantConfig } from './schema.ts';
 
@@ -14,6 +14,7 @@ interface Deps {
   notifications: Notifications;
   capabilities: Pick<TenantCapabilityCache, 'evict'>;
   onLicenseChange: OnLicenseChange;
+  isEventName: IsEventName;
 }
 
 /** Tenant config (spec part 4). */

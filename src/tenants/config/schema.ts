@@ -10,6 +10,7 @@ import {
   type RuleOverride,
 } from '../licence/rule.ts';
 import { LICENCE_RULES } from '../licence/rules.ts';
+import { isUuid } from '../../platform/ids.ts';
 import { isTimeZone } from '../../platform/time-zone.ts';
 import { KYC_MODEL_VALUES, LICENSE_VALUES, RG_FEATURE_VALUES, VERTICAL_VALUES } from './catalogue.ts';
 import type { MergePatch } from '../../platform/json-object.ts';
@@ -79,6 +80,25 @@ const bonuses = z.strictObject({
   grants_per_day: z.int().min(0).max(1_000).describe('To one player in any 24 hours; default: 5').optional(),
 });
 
+const MAX_SENT_NAME = 256;
+const MAX_EVENT_NAME = 128;
+const MAX_NAMES_BYTES = 8_192;
+
+const sentName = z.string().min(1).max(MAX_SENT_NAME);
+const eventName = z.string().min(1).max(MAX_EVENT_NAME);
+
+/** Names of events in the Segment dialect, and ours; below the id of a project those of that project alone. */
+const segment_events = z
+  .record(sentName, z.union([eventName, z.record(sentName, eventName)]))
+  .refine(
+    (names) => Buffer.byteLength(JSON.stringify(names)) <= MAX_NAMES_BYTES,
+    `must be at most ${MAX_NAMES_BYTES} bytes of JSON`,
+  )
+  .refine(
+    (names) => Object.entries(names).every(([name, value]) => isUuid(name) === (typeof value === 'object')),
+    'must have a name of an event for each name, and a map of names for each id of a project',
+  );
+
 /**
  * A tenant's `config`. Unknown keys are refused: a misspelt rule must not be accepted and then have no effect. Every
  * key is optional except those of quiet hours, which have a meaning only together.
@@ -116,6 +136,15 @@ const config = z.strictObject({
         .describe('The time zone of the days, hours and weeks of figures; default: UTC')
         .optional(),
     })
+    .optional(),
+  segment_events: segment_events
+    .describe(
+      'Segment dialect: names of events that senders use, with the canonical or custom_ names that they mean',
+    )
+    .optional(),
+  segment_ip: z
+    .boolean()
+    .describe('Segment dialect: whether context.ip is kept in the properties of events; default: false')
     .optional(),
   license_rules: license_rules.describe('By id of the rule, see catalogue.license_rules').optional(),
 });
@@ -202,6 +231,12 @@ function mergePatchOf<T extends z.ZodType>(schema: T): z.ZodType<MergePatch<z.in
 
 function patchSchema(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodOptional) return patchSchema(schema.unwrap() as z.ZodType);
+  if (schema instanceof z.ZodRecord) {
+    const { keyType, valueType } = schema as z.ZodRecord<z.ZodString, z.ZodType>;
+    return z.record(keyType, patchSchema(valueType).nullable());
+  }
+  if (schema instanceof z.ZodUnion)
+    return z.union((schema.options as z.ZodType[]).map((option) => patchSchema(option)));
   if (!(schema instanceof z.ZodObject)) return schema;
   const known = patchSchemas.get(schema);
   if (known !== undefined) return known;

@@ -51,13 +51,16 @@ function newStore(): MemoryStore {
   return store;
 }
 
-/** Events without a reference have one of few dedupe_ids, of any sender; every fourth one has none. */
+/**
+ * Events without a reference have one of few dedupe_ids, of any sender; every fourth one has none. Every fifth event has one of
+ * few names.
+ */
 function eventsOf(steps: readonly Step[]): FoldEvent[] {
   return toEvents(steps, senders).map((sent, i) => {
     const { reference, salt } = steps[i] ?? { reference: 0, salt: 0 };
     const { dedupe_id = `id-${reference}-${salt}` } = sent.properties;
     const properties = reference % 4 === 0 ? sent.properties : { ...sent.properties, dedupe_id };
-    return eventAt({ ...sent, properties }, i);
+    return eventAt({ ...sent, properties }, i, i % 5 === 0 ? (salt * 7 + reference) % 4 : undefined);
   });
 }
 
@@ -106,6 +109,7 @@ describe('deciding batches', () => {
         for (const decision of decisions) addAnomalies(anomalies, decision.anomalies, 1);
         expect(anomalies).toEqual(decided.anomalies);
         expect(cut.event_ids.size).toBe(whole.event_ids.size);
+        expect(cut.sent_ids).toEqual(whole.sent_ids);
       }),
       parameters,
     );

@@ -3,6 +3,7 @@ import {
   type Decision,
   conversionKey,
   type HeldEventId,
+  type LogPlace,
   type Snapshot,
 } from '../../../src/ledger/fold/snapshot.ts';
 import {
@@ -10,6 +11,7 @@ import {
   parseRecord,
   playerIdentityKey,
   referenceKey,
+  sentKey,
   type FoldEvent,
 } from '../../../src/ledger/fold/fold-event.ts';
 import { inBase, scalesOf, type Conversions } from '../../../src/ledger/money/conversion.ts';
@@ -25,10 +27,11 @@ export const TENANT_ID = '01900000-0000-7000-8000-00000000000a';
 const BASE = 'EUR';
 export const PROJECT_ID = '01900000-0000-7000-8000-00000000000b';
 
-/** An event as the fold reads it from the log. Throws when the record is malformed. */
-export function eventAt(sent: SentEvent, offset: number): FoldEvent {
+/** An event as the fold reads it from the log; `name`: its sender named it. Throws when the record is malformed. */
+export function eventAt(sent: SentEvent, offset: number, name?: number): FoldEvent {
+  const version = name === undefined ? 7 : 8;
   const stamp = {
-    ingestion_id: `01900000-0000-7000-8000-${String(offset).padStart(12, '0')}`,
+    ingestion_id: `01900000-0000-${version}000-8000-${String(name ?? offset).padStart(12, '0')}`,
     tenant_id: TENANT_ID,
     project_id: PROJECT_ID,
     environment: 'dev',
@@ -37,7 +40,7 @@ export function eventAt(sent: SentEvent, offset: number): FoldEvent {
   const parsed = parseRecord({
     offset: BigInt(offset),
     key: 'any',
-    value: encodeAccepted(stamp, 0, JSON.stringify(sent)),
+    value: encodeAccepted(stamp, 0, JSON.stringify(sent), name === undefined ? undefined : 'short'),
   });
   if ('event' in parsed) return parsed.event;
   throw new Error(parsed.rejection.message);
@@ -63,6 +66,7 @@ export class MemoryStore {
   readonly players = new Map<string, string>();
   readonly ledger = new Map<string, LedgerRow[]>();
   readonly event_ids = new Map<string, HeldEventId>();
+  readonly sent_ids = new Map<string, LogPlace>();
   readonly totals = new Map<string, Record<Sum, bigint>>();
   readonly #rates: OracleRates;
   #ids = 0;
@@ -86,6 +90,7 @@ export class MemoryStore {
       ]),
       conversions: new Map(),
       event_ids: new Map(this.event_ids),
+      sent_ids: new Map(this.sent_ids),
       kyc: new Map(),
       erased: new Set(),
     };
@@ -99,11 +104,16 @@ export class MemoryStore {
     const newId = () => `01900000-0000-7000-9000-${String(++this.#ids).padStart(12, '0')}`;
     const snapshot = { ...read, conversions: this.#conversionsOf(events) };
     const decision = decide(events, snapshot, { newId, partition });
-    const { new_players, ledger_rows, event_ids, players } = decision.effects;
+    const { new_players, ledger_rows, event_ids, sent_ids, players } = decision.effects;
     for (const { anonymous_id, player_id } of new_players) this.identify(anonymous_id, player_id);
     for (const { event_key, player_id, log_partition, log_offset } of event_ids) {
       if (this.event_ids.has(event_key)) throw new Error(`${event_key} is claimed already`);
       this.event_ids.set(event_key, { player_id, log_partition, log_offset });
+    }
+    for (const { tenant_id, sent_id, log_partition, log_offset } of sent_ids) {
+      const key = sentKey(tenant_id, sent_id);
+      if (this.sent_ids.has(key)) throw new Error(`${sent_id} is claimed already`);
+      this.sent_ids.set(key, { log_partition, log_offset });
     }
     for (const row of ledger_rows) {
       const key = referenceKey(PROJECT_ID, row.reference);

@@ -24,6 +24,7 @@ const NOTHING: SnapshotRequest = {
   references: [],
   conversions: [],
   event_ids: [],
+  sent_ids: [],
   kyc: [],
 };
 

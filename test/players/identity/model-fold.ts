@@ -105,6 +105,7 @@ function* replayEvents(process: Process, partition: number, events: FoldEvent[])
       projects: PROJECTS,
       conversions: new Map(),
       event_ids: new Map(),
+      sent_ids: new Map(),
       kyc: new Map(),
       erased: new Set(),
     };
@@ -143,8 +144,14 @@ function* readSnapshot(world: World, tx: Transaction, request: SnapshotRequest):
   const players = new Map([...anonymous, ...readPlayers(world, tx, request)]);
   yield* tx.statement();
   const ledger = readLedger(world, tx, request);
-  // No event of the model has a dedupe_id, another currency or KYC.
-  const nothing = { conversions: new Map(), event_ids: new Map(), kyc: new Map(), erased: new Set<string>() };
+  // No event of the model has a dedupe_id, a name, another currency or KYC.
+  const nothing = {
+    conversions: new Map(),
+    event_ids: new Map(),
+    sent_ids: new Map(),
+    kyc: new Map(),
+    erased: new Set<string>(),
+  };
   return { players, ledger, projects: PROJECTS, ...nothing };
 }
 

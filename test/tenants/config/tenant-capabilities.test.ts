@@ -63,7 +63,11 @@ async function newTenant(): Promise<string> {
 
 const onLicenseChange = () => Promise.resolve();
 const change = (tenant_id: string, body: PatchTenantConfigBody) =>
-  changeTenantConfig({ ...here, onLicenseChange, audit: auditNothing }, tenant_id, body);
+  changeTenantConfig(
+    { ...here, onLicenseChange, isEventName: () => true, audit: auditNothing },
+    tenant_id,
+    body,
+  );
 
 const QUIET_HOURS = { start: '22:00', end: '08:00', default_timezone: 'UTC' };
 

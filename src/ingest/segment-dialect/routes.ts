@@ -1,0 +1,241 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiKeyPrincipal } from '../../http/auth/api-key.ts';
+import { takeOfAddress } from '../../http/auth/address-limit.ts';
+import { andThen, type Maybe } from '../../http/auth/maybe.ts';
+import { admitOrigin, DIALECT_CORS } from '../../http/cors.ts';
+import { ApiError } from '../../errors.ts';
+import { answerError, errorOf } from '../../http/error-handler.ts';
+import { withInflated } from '../../http/json-body.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { parseJsonBody, type JsonBody } from '../intake/accept.ts';
+import { admitKey, append, applyAddress, type IntakeDeps } from '../intake/routes.ts';
+import { clientOf, refusalNoter } from '../rejected/refusals.ts';
+import { acceptCalls, refusalOf, translateAll, type RejectedRow } from './accept.ts';
+import { callsOf, type Calls } from './calls.ts';
+import { basicUser, bearerOf } from './credentials.ts';
+import { applyIdentities, type IdentityDeps } from './identities.ts';
+import { settingsOf, type PublicHost } from './settings.ts';
+import type { CallType } from './translate.ts';
+
+/** What the dialect needs besides intake. */
+export interface DialectParts extends Omit<IdentityDeps, 'metrics'> {
+  /** Where pages reach this host; undefined: at the host of their request. */
+  publicHost: PublicHost | undefined;
+}
+
+export interface DialectDeps extends IntakeDeps, DialectParts {
+  logger: Logger;
+}
+
+/** The paths below `/v1`, with the kind of their call; undefined: of batches. */
+const PATHS: readonly (readonly [string, CallType | undefined])[] = [
+  ['track', 'track'],
+  ['identify', 'identify'],
+  ['page', 'page'],
+  ['screen', 'screen'],
+  ['group', 'group'],
+  ['alias', 'alias'],
+  ['batch', undefined],
+  ['import', undefined],
+  ['t', 'track'],
+  ['i', 'identify'],
+  ['p', 'page'],
+  ['s', 'screen'],
+  ['g', 'group'],
+  ['a', 'alias'],
+  ['b', undefined],
+];
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const SUCCESS = '{"success":true}';
+const CONFIG = { cors: DIALECT_CORS } as const;
+
+/**
+ * The Segment dialect of the ingestion host (docs/segment-dialect.md): what its clients send, unchanged. Its errors carry `code`
+ * and `message` at the top level, too, where some clients look for them.
+ */
+export function registerSegmentDialect(root: FastifyInstance, deps: DialectDeps): void {
+  void root.register((app, _options, done) => {
+    app.setErrorHandler((error, request, reply) =>
+      answerError(request, reply, error, deps.logger, dialectErrorBody),
+    );
+    app.removeAllContentTypeParsers();
+    // Clients send JSON under several types; some send none.
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, raw, parsed) => {
+      const read = (plain: Buffer) => {
+        try {
+          parsed(null, parseJsonBody(plain));
+        } catch (error) {
+          parsed(error as Error);
+        }
+      };
+      withInflated(request, raw as Buffer, true, read, parsed);
+    });
+    const route = { onRequest: authenticateBasic(deps), onError: noteRefusal(deps), config: CONFIG };
+    for (const [path, type] of PATHS) {
+      for (const url of withSlash(`/v1/${path}`)) {
+        app.post(url, route, (request, reply) => {
+          const handled = handle(deps, { request, reply, type });
+          if (handled instanceof Promise) handled.catch((error: unknown) => void reply.send(error));
+        });
+      }
+    }
+    // Metrics of the clients themselves.
+    for (const url of withSlash('/v1/m'))
+      app.post(url, { config: CONFIG }, (_request, reply) => answer(reply, SUCCESS));
+    app.get<{ Params: { key: string } }>(
+      '/v1/projects/:key/settings',
+      { config: CONFIG },
+      (request, reply) => {
+        const settings = settingsFor(deps, request, reply);
+        if (settings instanceof Promise)
+          settings.then(
+            (text) => answer(reply, text),
+            (error: unknown) => reply.send(error),
+          );
+        else answer(reply, settings);
+      },
+    );
+    done();
+  });
+}
+
+function withSlash(url: string): string[] {
+  return [url, `${url}/`];
+}
+
+function answer(reply: FastifyReply, text: string): void {
+  void reply.header('content-type', JSON_TYPE).send(text);
+}
+
+function dialectErrorBody(error: ApiError): string {
+  const { code, message } = error;
+  return JSON.stringify({ success: false, code, message, error: errorOf(error) });
+}
+
+/** A key in a Basic header is checked before the body is read. */
+function authenticateBasic(deps: DialectDeps) {
+  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    let admitted: Maybe<unknown>;
+    try {
+      const user = basicUser(request.headers.authorization);
+      admitted = user === undefined ? undefined : admitKey(deps, `Bearer ${user}`, request, reply, null);
+    } catch (error) {
+      return done(error as Error);
+    }
+    if (admitted instanceof Promise) admitted.then(() => done(), done);
+    else done();
+  };
+}
+
+/** Notes requests that are refused as a whole; single calls are noted where they are refused. */
+function noteRefusal({ rejected }: DialectDeps) {
+  const note = refusalNoter(
+    rejected,
+    ({ apiKey }) => apiKey,
+    () => undefined,
+  );
+  return (request: FastifyRequest, reply: FastifyReply, error: Error, done: () => void): void => {
+    if (error instanceof ApiError && error.details?.['rejected'] !== undefined) done();
+    else note(request, reply, error, done);
+  };
+}
+
+interface Received {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  /** Undefined: a batch. */
+  type: CallType | undefined;
+}
+
+function handle(deps: DialectDeps, received: Received): Maybe<void> {
+  const { request, reply, type } = received;
+  if (request.body === undefined) throw new ApiError('BODY_MALFORMED', 'a JSON body is required');
+  const calls = callsOf(request.body as JsonBody, type);
+  return andThen(keyOf(deps, request, reply, calls), (key) =>
+    andThen(takeOfAddress(deps.rateLimiter, key, request.ip, calls.calls.length), (verdict) => {
+      applyAddress(verdict, reply);
+      return accept(deps, received, key, calls);
+    }),
+  );
+}
+
+function noteRejected(
+  { metrics, rejected }: DialectDeps,
+  { request }: Received,
+  key: ApiKeyPrincipal,
+  { calls, library }: Calls,
+  rows: readonly RejectedRow[],
+): void {
+  if (rows.length === 0) return;
+  const client = library ?? clientOf(request);
+  for (const { index, code, reason } of rows) {
+    metrics.eventsRejected.inc({ code });
+    const sent = calls[index];
+    const { event, type } = (sent ?? {}) as { event?: unknown; type?: unknown };
+    rejected.note({ key, code, reason, name: event ?? type, sent, index, client });
+  }
+}
+
+/** The key of a Basic header, which is checked already; else of the body, or of a Bearer header. */
+function keyOf(
+  deps: DialectDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { write_key, library }: Calls,
+): Maybe<ApiKeyPrincipal> {
+  const key = request.apiKey;
+  if (key === undefined)
+    return admitKey(deps, bearerOf(write_key, request.headers.authorization), request, reply, library);
+  deps.apiKeys.noteUse(key, { ip: request.ip, headers: request.headers, library });
+  return key;
+}
+
+function accept(
+  deps: DialectDeps,
+  { reply, type }: Received,
+  key: ApiKeyPrincipal,
+  calls: Calls,
+): Maybe<void> {
+  return andThen(deps.capabilities.get(key.tenant_id), (tenant) => {
+    const now_ms = deps.clock.now_ms();
+    const { translated, are_players_known } = translateAll(deps, { key, tenant, calls, type, now_ms });
+    const finish = () => {
+      const { rejected, ...accepted } = acceptCalls(key, translated, now_ms);
+      noteRejected(deps, received, key, calls, rejected);
+      if (rejected.length === translated.length) throw refusalOf(rejected, calls.is_batch);
+      const text = rejected.length === 0 ? SUCCESS : JSON.stringify({ success: true, rejected });
+      if (accepted.records.length === 0) answer(reply, text);
+      else append(deps, accepted, reply, { status: 200, answer: text });
+    };
+    return are_players_known ? finish() : applyIdentities(deps, key, translated).then(finish);
+  });
+}
+
+/** The settings for pages that use a client key; a server key does not belong in a page, so nothing says that it is one. */
+function settingsFor(
+  deps: DialectDeps,
+  request: FastifyRequest<{ Params: { key: string } }>,
+  reply: FastifyReply,
+): Maybe<string> {
+  const { key } = request.params;
+  const host = deps.publicHost ?? {
+    protocol: request.protocol as PublicHost['protocol'],
+    host: request.host,
+  };
+  const unknown = () => new ApiError('NOT_FOUND', 'there is no client key like this');
+  const found = (principal: ApiKeyPrincipal): string => {
+    if (principal.kind !== 'client') throw unknown();
+    admitOrigin(principal, request, reply);
+    return JSON.stringify(settingsOf(key, host));
+  };
+  const refused = (error: unknown): never => {
+    throw error instanceof ApiError && error.code === 'UNAUTHORIZED' ? unknown() : error;
+  };
+  try {
+    const principal = deps.apiKeys.authenticate(`Bearer ${key}`, request);
+    return principal instanceof Promise ? principal.then(found, refused) : found(principal);
+  } catch (error) {
+    return refused(error);
+  }
+}
