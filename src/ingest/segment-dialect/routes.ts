@@ -191,12 +191,8 @@ function keyOf(
   return key;
 }
 
-function accept(
-  deps: DialectDeps,
-  { reply, type }: Received,
-  key: ApiKeyPrincipal,
-  calls: Calls,
-): Maybe<void> {
+function accept(deps: DialectDeps, received: Received, key: ApiKeyPrincipal, calls: Calls): Maybe<void> {
+  const { reply, type } = received;
   return andThen(deps.capabilities.get(key.tenant_id), (tenant) => {
     const now_ms = deps.clock.now_ms();
     const { translated, are_players_known } = translateAll(deps, { key, tenant, calls, type, now_ms });
