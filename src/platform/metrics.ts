@@ -16,7 +16,7 @@ export function createMetrics() {
     registry,
     eventsAccepted: new Counter({
       name: 'events_accepted_total',
-      help: 'Events answered with 202',
+      help: 'Events that were accepted',
       registers,
     }),
     eventsRejected: new Counter({
