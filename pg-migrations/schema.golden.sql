@@ -1924,6 +1924,7 @@ CASE
     ELSE NULL::text
 END),
   erased_at timestamp with time zone,
+  identified_at timestamp with time zone,
   constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text, 'revoked'::text]))) NOT VALID,
   constraint players_pkey PRIMARY KEY (player_id, tenant_id, project_id),
   constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))
@@ -2208,6 +2209,21 @@ create policy every_tenant on segments for all to engagement_service using (true
 create policy own_tenant on segments for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.segments to engagement_api;
 grant delete, insert, select, update on public.segments to engagement_service;
+
+create table public.sent_ids (
+  sent_id uuid not null,
+  tenant_id uuid not null,
+  log_offset bigint not null,
+  kept_until date not null,
+  log_partition smallint not null,
+  constraint sent_ids_pkey PRIMARY KEY (sent_id, tenant_id)
+);
+CREATE INDEX sent_ids_by_end ON public.sent_ids USING btree (kept_until);
+-- row-level security of public.sent_ids: enabled, forced
+create policy every_tenant on sent_ids for all to engagement_service using (true);
+create policy own_tenant on sent_ids for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.sent_ids to engagement_api;
+grant delete, insert, select, update on public.sent_ids to engagement_service;
 
 create table public.sink_positions (
   topic text not null,

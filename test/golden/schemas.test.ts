@@ -196,6 +196,7 @@ const LARGE = [
   'player_totals',
   'players',
   'segment_members',
+  'sent_ids',
   'tier_deadlines',
 ];
 

@@ -132,7 +132,7 @@ function authenticateBasic(deps: DialectDeps) {
 function noteRefusal({ rejected }: DialectDeps) {
   const note = refusalNoter(
     rejected,
-    ({ apiKey }) => apiKey,
+    ({ apiKey }: FastifyRequest) => apiKey,
     () => undefined,
   );
   return (request: FastifyRequest, reply: FastifyReply, error: Error, done: () => void): void => {
