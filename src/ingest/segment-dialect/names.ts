@@ -20,7 +20,9 @@ const LONGEST_KEPT = 256;
  * name in snake_case. Undefined for a name without letters and digits.
  */
 export function nameOf(name: string, names: EventNames): Named | undefined {
-  if (isEventName(name as unknown)) return { event: name };
+  // Not narrowed: every other name is a text, too.
+  const is_ours: boolean = isEventName(name);
+  if (is_ours) return { event: name };
   const mapped: unknown = Object.hasOwn(names, name) ? names[name] : undefined;
   if (typeof mapped === 'string') return { event: mapped };
   let event = made.get(name);

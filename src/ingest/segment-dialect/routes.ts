@@ -216,7 +216,7 @@ function settingsFor(
 ): Maybe<string> {
   const { key } = request.params;
   const host = deps.publicHost ?? {
-    protocol: request.protocol as PublicHost['protocol'],
+    protocol: request.protocol,
     host: request.host,
   };
   const unknown = () => new ApiError('NOT_FOUND', 'there is no client key like this');

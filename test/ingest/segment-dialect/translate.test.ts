@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { nameOf, snakeCase } from '../../../src/ingest/segment-dialect/names.ts';
 import {
