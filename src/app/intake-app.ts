@@ -1,8 +1,9 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import type { ApiKeyPrincipal } from '../http/auth/api-key.ts';
 import { parseJsonBody } from '../ingest/intake/accept.ts';
-import { registerIntake, type IntakeDeps } from '../ingest/intake/routes.ts';
-import { registerSegmentDialect, type DialectParts } from '../ingest/segment-dialect/routes.ts';
+import { admitKey, append, applyAddress, registerIntake, type IntakeDeps } from '../ingest/intake/routes.ts';
+import type { DialectParts } from '../ingest/segment-dialect/identities.ts';
+import { registerSegmentDialect } from '../ingest/segment-dialect/routes.ts';
 import type { Logger } from '../platform/logger.ts';
 import { installAnswerHeaders, serverOptions } from '../http/server-options.ts';
 import { installCors } from '../http/cors.ts';
@@ -51,6 +52,15 @@ export function buildIntakeApp(
   });
   if (has_health) app.get(HEALTH_PATH, () => ({ data: { status: 'ok' } }));
   registerIntake(app, deps);
-  if (dialect !== undefined) registerSegmentDialect(app, { ...deps, ...dialect, logger });
+  if (dialect !== undefined) {
+    registerSegmentDialect(app, {
+      ...deps,
+      ...dialect,
+      logger,
+      admitKey: (...given) => admitKey(deps, ...given),
+      append: (...given) => append(deps, ...given),
+      applyAddress,
+    });
+  }
   return app;
 }

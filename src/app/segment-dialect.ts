@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import { EndpointBulkhead } from '../http/endpoint-bulkhead.ts';
 import { PlayerIds } from '../ingest/segment-dialect/player-ids.ts';
-import type { DialectParts } from '../ingest/segment-dialect/routes.ts';
+import type { DialectParts } from '../ingest/segment-dialect/identities.ts';
 import { identifyChecked } from '../players/identity/identify.ts';
 import { EXTERNAL_IDS_CHANNEL, findByExternalIds } from '../players/identity/queries.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';

@@ -3,6 +3,7 @@ import { ApiError } from '../../errors.ts';
 import type { EndpointBulkhead } from '../../http/endpoint-bulkhead.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { PlayerIds } from './player-ids.ts';
+import type { PublicHost } from './settings.ts';
 import type { AliasCall, IdentifyCall, Translated } from './translate.ts';
 
 /** What a call says about a player, as the body of `/v1/players/identify` has it. */
@@ -29,6 +30,12 @@ export interface IdentityDeps {
   /** Its places are taken call by call, so that tenants take turns. */
   bulkhead: EndpointBulkhead;
   metrics: Pick<Metrics, 'identityConflicts'>;
+}
+
+/** What the dialect needs besides intake. */
+export interface DialectParts extends Omit<IdentityDeps, 'metrics'> {
+  /** Where pages reach this host; undefined: at the host of their request. */
+  publicHost: PublicHost | undefined;
 }
 
 /**

@@ -1,30 +1,44 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ApiKeyPrincipal } from '../../http/auth/api-key.ts';
+import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../http/auth/api-key.ts';
 import { takeOfAddress } from '../../http/auth/address-limit.ts';
 import { andThen, type Maybe } from '../../http/auth/maybe.ts';
 import { admitOrigin, DIALECT_CORS } from '../../http/cors.ts';
 import { ApiError } from '../../errors.ts';
 import { answerError, errorOf } from '../../http/error-handler.ts';
 import { withInflated } from '../../http/json-body.ts';
-import type { Logger } from '../../platform/logger.ts';
-import { parseJsonBody, type JsonBody } from '../intake/accept.ts';
-import { admitKey, append, applyAddress, type IntakeDeps } from '../intake/routes.ts';
+import type { Platform } from '../../platform/platform.ts';
+import type { RateVerdict } from '../../platform/rate-limit/port.ts';
+import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
+import { parseJsonBody, type Accepted, type JsonBody } from '../intake/accept.ts';
+import type { RejectedEvents } from '../rejected/rejected-events.ts';
 import { clientOf, refusalNoter } from '../rejected/refusals.ts';
 import { acceptCalls, refusalOf, translateAll, type RejectedRow } from './accept.ts';
 import { callsOf, type Calls } from './calls.ts';
 import { basicUser, bearerOf } from './credentials.ts';
-import { applyIdentities, type IdentityDeps } from './identities.ts';
-import { settingsOf, type PublicHost } from './settings.ts';
+import { applyIdentities, type DialectParts } from './identities.ts';
+import { settingsOf } from './settings.ts';
 import type { CallType } from './translate.ts';
 
-/** What the dialect needs besides intake. */
-export interface DialectParts extends Omit<IdentityDeps, 'metrics'> {
-  /** Where pages reach this host; undefined: at the host of their request. */
-  publicHost: PublicHost | undefined;
+/** The steps of intake that the dialect shares (`intake/routes.ts`). */
+export interface IntakeSteps {
+  /** Authenticates by an Authorization header, decides about the origin, and takes a permit of the key. */
+  admitKey(
+    authorization: string | undefined,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    library?: string | null,
+  ): Maybe<ApiKeyPrincipal>;
+  /** Throws RATE_LIMITED for a refusal. */
+  applyAddress(verdict: RateVerdict | undefined, reply: FastifyReply): void;
+  /** Answers once the records are durable. */
+  append(accepted: Accepted, reply: FastifyReply, answer: { status: 200; answer: string }): void;
 }
 
-export interface DialectDeps extends IntakeDeps, DialectParts {
-  logger: Logger;
+export interface DialectDeps
+  extends DialectParts, IntakeSteps, Pick<Platform, 'rateLimiter' | 'clock' | 'metrics' | 'logger'> {
+  apiKeys: ApiKeyAuthenticator;
+  capabilities: TenantCapabilityCache;
+  rejected: Pick<RejectedEvents, 'note'>;
 }
 
 /** The paths below `/v1`, with the kind of their call; undefined: of batches. */
@@ -119,7 +133,7 @@ function authenticateBasic(deps: DialectDeps) {
     let admitted: Maybe<unknown>;
     try {
       const user = basicUser(request.headers.authorization);
-      admitted = user === undefined ? undefined : admitKey(deps, `Bearer ${user}`, request, reply, null);
+      admitted = user === undefined ? undefined : deps.admitKey(`Bearer ${user}`, request, reply, null);
     } catch (error) {
       return done(error as Error);
     }
@@ -154,7 +168,7 @@ function handle(deps: DialectDeps, received: Received): Maybe<void> {
   const calls = callsOf(request.body as JsonBody, type);
   return andThen(keyOf(deps, request, reply, calls), (key) =>
     andThen(takeOfAddress(deps.rateLimiter, key, request.ip, calls.calls.length), (verdict) => {
-      applyAddress(verdict, reply);
+      deps.applyAddress(verdict, reply);
       return accept(deps, received, key, calls);
     }),
   );
@@ -186,7 +200,7 @@ function keyOf(
 ): Maybe<ApiKeyPrincipal> {
   const key = request.apiKey;
   if (key === undefined)
-    return admitKey(deps, bearerOf(write_key, request.headers.authorization), request, reply, library);
+    return deps.admitKey(bearerOf(write_key, request.headers.authorization), request, reply, library);
   deps.apiKeys.noteUse(key, { ip: request.ip, headers: request.headers, library });
   return key;
 }
@@ -202,7 +216,7 @@ function accept(deps: DialectDeps, received: Received, key: ApiKeyPrincipal, cal
       if (rejected.length === translated.length) throw refusalOf(rejected, calls.is_batch);
       const text = rejected.length === 0 ? SUCCESS : JSON.stringify({ success: true, rejected });
       if (accepted.records.length === 0) answer(reply, text);
-      else append(deps, accepted, reply, { status: 200, answer: text });
+      else deps.append(accepted, reply, { status: 200, answer: text });
     };
     return are_players_known ? finish() : applyIdentities(deps, key, translated).then(finish);
   });

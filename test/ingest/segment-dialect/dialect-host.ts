@@ -4,7 +4,7 @@ import { buildIntakeApp } from '../../../src/app/intake-app.ts';
 import type { AcceptedEvent } from '../../../src/ingest/events/envelope.ts';
 import type { IntakeDeps } from '../../../src/ingest/intake/routes.ts';
 import type { Rejection } from '../../../src/ingest/rejected/rejected-events.ts';
-import type { DialectParts } from '../../../src/ingest/segment-dialect/routes.ts';
+import type { DialectParts } from '../../../src/ingest/segment-dialect/identities.ts';
 import type { NewRecord } from '../../../src/platform/event-log/port.ts';
 import type { Fixture } from '../../http/api-fixture.ts';
 import { callApp, type Answer, type Call } from '../../engines/http-client.ts';
