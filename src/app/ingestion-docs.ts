@@ -38,6 +38,8 @@ export const INGESTION_DOCS: readonly DocumentedEndpoint[] = [
     path: '/v1/events/batch',
     summary: 'Accepts the valid events of a batch of up to 100',
     body: batch,
+    names_batch:
+      'A batch that is sent again under this name is the same events: send the same events in the same order',
     response: z.object({
       ingestion_id: z.uuid(),
       accepted: z.int(),

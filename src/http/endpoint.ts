@@ -257,4 +257,6 @@ export interface DocumentedEndpoint extends Pick<
   content_type?: string;
   /** The host that serves the endpoint. Absent: the API host. */
   server?: 'ingestion';
+  /** What an Idempotency-Key does that is any text of 1 to 256 characters, and not that of `idempotent`. */
+  names_batch?: string;
 }

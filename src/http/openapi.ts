@@ -183,7 +183,7 @@ function describeAccess(access: Access): string {
 }
 
 function parameters(
-  { method, path, query, access, idempotent, versioned }: DocumentedEndpoint,
+  { method, path, query, access, idempotent, versioned, names_batch }: DocumentedEndpoint,
   schemas: DocumentSchemas,
 ): Json[] {
   const found: Json[] = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
@@ -217,6 +217,13 @@ function parameters(
     });
   if (idempotent === true)
     header('Idempotency-Key', 'For 7 days, repeating the request under this key gives the same answer again');
+  if (names_batch !== undefined)
+    found.push({
+      name: 'Idempotency-Key',
+      in: 'header',
+      description: names_batch,
+      schema: { type: 'string', minLength: 1, maxLength: 256 },
+    });
   return found;
 }
 

@@ -13,9 +13,14 @@ type Properties = Readonly<Record<string, unknown>>;
  * or has no valid one. Unique in the project per event name. Reads the event as it was sent; never throws.
  */
 export function dedupeIdOf(event: string, properties: Properties): string | undefined {
-  if (!readsDedupeId(event, properties) && !isCustom(event)) return undefined;
+  if (!mayHaveDedupeId(event, properties)) return undefined;
   const { dedupe_id } = properties;
   return isDedupeId(dedupe_id) ? dedupe_id : undefined;
+}
+
+/** Whether repetitions of an event without a claim are dropped by an id: not of KYC and responsible gaming. */
+export function mayHaveDedupeId(event: string, properties: Properties): boolean {
+  return readsDedupeId(event, properties) || isCustom(event);
 }
 
 /** Whether intake refuses the event when its `dedupe_id` is none: a canonical event that reads it. */

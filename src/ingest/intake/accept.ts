@@ -1,13 +1,15 @@
 import type { ApiKeyPrincipal } from '../../http/auth/api-key.ts';
-import { ApiError, type ErrorCode } from '../../errors.ts';
-import { MAX_BATCH_EVENTS } from '../events/catalogue.ts';
+import { ApiError, validationError, type ErrorCode } from '../../errors.ts';
 import { encodeAccepted, identityKey, type Stamp } from '../events/envelope.ts';
 import { findEventProblem, type EventBody, type ValidationContext } from '../events/validate.ts';
 import { exactJson, parseExact } from '../../platform/exact-json.ts';
 import type { NewRecord } from '../../platform/event-log/port.ts';
 import { newId } from '../../platform/ids.ts';
 import { isUtf8 } from 'node:buffer';
+import { MAX_BATCH_EVENTS, MAX_ID_LENGTH } from '../events/catalogue.ts';
+import { isDedupeId } from '../events/dedupe-id.ts';
 import { isProtecting } from './exclusions.ts';
+import { sentIdOf } from './sent-id.ts';
 
 /** The answer to a batch (spec part 6); `index` is the event's index in the batch. */
 export interface BatchResult {
@@ -20,6 +22,22 @@ export interface BatchResult {
 export function stampFor(key: ApiKeyPrincipal, received_at_ms: number): Stamp {
   const { tenant_id, project_id, environment } = key;
   return { ingestion_id: newId(), tenant_id, project_id, environment, received_at_ms };
+}
+
+/**
+ * The stamp of a batch: its ingestion_id follows from the `Idempotency-Key` header, if it has one (a header, so that the body of
+ * the spec stays). Throws VALIDATION_ERROR for a header that names nothing: all batches of that program would be one.
+ */
+export function batchStampFor(
+  key: ApiKeyPrincipal,
+  received_at_ms: number,
+  sent_id: string | undefined,
+): Stamp {
+  const stamp = stampFor(key, received_at_ms);
+  if (sent_id === undefined) return stamp;
+  if (isDedupeId(sent_id)) return { ...stamp, ingestion_id: sentIdOf(key.key_id, sent_id) };
+  const message = `must be an id of 1 to ${MAX_ID_LENGTH} characters`;
+  throw validationError([{ path: 'Idempotency-Key', message }]);
 }
 
 /** What goes to the log. */

@@ -14,6 +14,7 @@ import type { TenantCapabilityCache } from '../../tenants/config/capability-cach
 import {
   acceptBatch,
   acceptEvent,
+  batchStampFor,
   stampFor,
   type Accepted,
   type BatchResult,
@@ -83,7 +84,8 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     const taken = more === 0 ? undefined : takeOfAddress(deps.rateLimiter, key, request.pageAddress, more);
     withVerdict(taken, reply, () =>
       withContext(deps, key, now_ms, reply, (context) => {
-        const accepted = acceptBatch(body, stampFor(key, now_ms), context);
+        const stamp = batchStampFor(key, now_ms, request.headers['idempotency-key']?.toString());
+        const accepted = acceptBatch(body, stamp, context);
         const { result } = accepted;
         noteRejected(deps, key, request, body, result);
         append(deps, accepted, reply, { status: 202, answer: JSON.stringify({ data: result }) });

@@ -3,7 +3,8 @@ import {
   type AcceptedEvent,
   type DeadLetterReason,
 } from '../../ingest/events/envelope.ts';
-import { dedupeIdOf } from '../../ingest/events/dedupe-id.ts';
+import { dedupeIdOf, mayHaveDedupeId } from '../../ingest/events/dedupe-id.ts';
+import { isSentId } from '../../ingest/intake/sent-id.ts';
 import { EARLIEST_MS, LATEST_MS, parseTimestamp } from '../../platform/timestamp.ts';
 import {
   MAX_ROWS_WITH_MOVEMENTS,
@@ -30,7 +31,7 @@ export interface FoldEvent {
   identity: Identity;
   /** Undefined for events without money or without transaction_id or bet_id. */
   claim: FoldClaim | undefined;
-  /** Names an event without a claim by its `dedupe_id`: a UUID of project, event and id. Undefined where none is read. */
+  /** Names an event without a claim: a UUID. Undefined where repetitions are not looked for. See {@link eventKeyOf}. */
   event_key: string | undefined;
   /** Names an event that its sender named: a UUID that follows from ingestion_id and index. */
   sent_id: string | undefined;
@@ -141,15 +142,23 @@ function foldClaimOf(
   return claim;
 }
 
-/** 128 bits of a hash: in Postgres all ids take the same space, and none is kept as a text that may name a person. */
+/**
+ * What names an event without a claim: its `dedupe_id`, or else the id that its sender gave it, where a repetition would count
+ * again or have another time (docs/clients.md). The sort key of ClickHouse finds other repetitions. 128 bits of a hash: in
+ * Postgres all ids take the same space, and none is kept as a text that may name a person.
+ */
 function eventKeyOf(
-  { project_id, event: { event } }: AcceptedEvent,
+  { project_id, ingestion_id, index, event: { event, timestamp } }: AcceptedEvent,
   properties: Record<string, unknown>,
 ): string | undefined {
-  if (properties['dedupe_id'] === undefined) return undefined;
-  const dedupe_id = dedupeIdOf(event, properties);
-  if (dedupe_id === undefined) return undefined;
-  return hashedId(JSON.stringify([project_id, event, dedupe_id]));
+  if (properties['dedupe_id'] !== undefined) {
+    const dedupe_id = dedupeIdOf(event, properties);
+    if (dedupe_id !== undefined) return hashedId(JSON.stringify([project_id, event, dedupe_id]));
+  }
+  if (!isSentId(ingestion_id) || (event !== 'session_start' && timestamp !== undefined)) return undefined;
+  return mayHaveDedupeId(event, properties)
+    ? hashedId(JSON.stringify([project_id, event, ingestion_id, index]))
+    : undefined;
 }
 
 const DETAILS = ['game_id', 'payment_method', 'sport', 'event_ref'] as const;
@@ -220,9 +229,9 @@ export function conflictingDuplicate({ record }: FoldEvent, { event, reference }
   return { record, reason: 'CONFLICTING_DUPLICATE', message };
 }
 
-/** An event whose `dedupe_id` came before with an event of another player. */
+/** An event whose `dedupe_id`, or whose sender's id, came before with an event of another player. */
 export function conflictingEventId({ record, accepted }: FoldEvent): Rejection {
-  const message = `${accepted.event.event} came before with this dedupe_id, of another player`;
+  const message = `${accepted.event.event} came before with this id, of another player`;
   return { record, reason: 'CONFLICTING_DUPLICATE', message };
 }
 
