@@ -1,5 +1,6 @@
 import { ApiError, InvalidIdError } from './errors.ts';
-import { parseExactly, withBigints, writeExactly } from './json.ts';
+import { parseExactly, withBigints } from './json.ts';
+import { writeExactly } from './write.ts';
 
 /** The project that calls are about; without one, the session's only tenant and that tenant's oldest project. */
 export interface ProjectRef {

@@ -47,15 +47,6 @@ function parseMarked(text: string): unknown {
   );
 }
 
-/** Writes JSON. A `bigint` becomes a number, or a string of digits where a number would lose some, as the service takes it. */
-export function writeExactly(value: unknown): string {
-  return JSON.stringify(value, (_key, one: unknown) => {
-    if (typeof one !== 'bigint') return one;
-    const number = Number(one);
-    return Number.isSafeInteger(number) ? number : String(one);
-  });
-}
-
 /**
  * Makes the 64-bit integers of an answer `bigint`, whether or not a number could hold them, so that each field has one
  * type. `paths` name them: fields joined by `.`, with `*` for every element or value.

@@ -7,8 +7,9 @@ export type { AnswerAbout, CallOptions, ClientOptions, Operation, Page, ProjectR
 export type { Client } from './generated/client.ts';
 export type * from './generated/schemas.ts';
 export { ApiError, InvalidIdError, type Issue, type TransportCode } from './errors.ts';
-export { parseExactly, writeExactly } from './json.ts';
+export { parseExactly } from './json.ts';
 export { actionKey, each } from './pages.ts';
+export { writeExactly } from './write.ts';
 
 type Call = (...args: unknown[]) => Promise<unknown>;
 interface Group {

@@ -1,0 +1,131 @@
+import { indexedDbStore } from './browser/indexed-db.ts';
+import { contentOf, type IdentifyInput } from './events/content.ts';
+import { memoryStore } from './events/memory-store.ts';
+import type { Limits } from './events/queue.ts';
+import { Sender, type Callbacks, type Counts } from './events/sender.ts';
+import { transportTo } from './events/transport.ts';
+import { visitorOf } from './browser/visitor.ts';
+import { exclusively } from './browser/locks.ts';
+
+export type { IdentifyInput } from './events/content.ts';
+export type { Callbacks, Content, Counts, Lost } from './events/sender.ts';
+
+/** How a page or an app's webview sends events. */
+export interface ClientOptions extends Callbacks {
+  /** An API key of the kind `client`: it is public. */
+  key: string;
+  /** The ingestion host, which takes events; default: the origin of the page. */
+  ingest_url?: string | undefined;
+  /** The API host, which takes `identify`; default: `ingest_url`. */
+  base_url?: string | undefined;
+  /** Names the queue and the id of the visitor at this origin; default: `player-engagement`. */
+  name?: string | undefined;
+}
+
+/** What an event may have in addition to its name and properties. */
+export interface TrackOptions {
+  /** When it happened; default: now. */
+  timestamp?: string | Date | undefined;
+  /** Who did it; default: the visitor of this browser. */
+  player_id?: string | undefined;
+  external_id?: string | undefined;
+}
+
+/** A client of a page. It does nothing until there is consent. */
+export interface BrowserClient {
+  /** Whether anything may be kept and sent. Say it on each page. False removes what waits, and the id of the visitor. */
+  consent(is_given: boolean): Promise<void>;
+  /** Sends an event. Resolves when it is kept: it is sent even if the page is closed, after that or at a later visit. */
+  track(event: string, properties?: Readonly<Record<string, unknown>>, options?: TrackOptions): Promise<void>;
+  /** Says who the visitor is, after the events before it and before those after it. */
+  identify(external_id: string, more?: Omit<IdentifyInput, 'external_id'>): Promise<void>;
+  /** Sends now. Resolves when nothing waits, or nothing is sent any more. */
+  flush(): Promise<void>;
+  /** After a logout: the next visitor of this browser is somebody else. */
+  reset(): void;
+  /** The id of the visitor; undefined without consent. */
+  readonly anonymous_id: string | undefined;
+  readonly counts: Counts;
+}
+
+const LIMITS: Limits = {
+  entries: 1_000,
+  bytes: 5 * 1024 * 1024,
+  age_ms: 30 * 86_400_000,
+  batch_entries: 100,
+  // A request that may outlive its page has at most 64 KiB, and a visit may end at any time.
+  batch_bytes: 60 * 1024,
+};
+
+/** Creates the client of a page or webview (docs/clients.md). */
+export function createClient(options: ClientOptions): BrowserClient {
+  const { key, ingest_url = '', base_url = ingest_url, name = 'player-engagement' } = options;
+  const visitor = visitorOf(`${name}:anonymous_id`);
+  const counts: Counts = { accepted: 0, rejected: 0, dropped: 0 };
+  const kept = indexedDbStore(name, LIMITS);
+  // A browser may keep nothing: then what waits ends with the page.
+  const chosen = kept
+    .update(() => undefined)
+    .then(
+      () => kept,
+      () => memoryStore(LIMITS),
+    );
+  let sender: Sender | undefined;
+  const newId = () => crypto.randomUUID();
+  const now_ms = () => Date.now();
+
+  const newSender = () =>
+    new Sender(
+      { ...options, flush_entries: 20, flush_ms: 1_000 },
+      {
+        store: { update: async (work) => (await chosen).update(work) },
+        now_ms,
+        newId,
+        random: () => Math.random(),
+        sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+        exclusively: (work) => exclusively(name, work),
+        post: transportTo({ key, ingest_url, base_url, keepalive_bytes: LIMITS.batch_bytes }),
+      },
+      counts,
+    );
+  const revoke = async () => {
+    sender?.close();
+    sender = undefined;
+    visitor.forget();
+    // What was kept of a browser that keeps nothing is gone with the sender.
+    await kept.clear().catch(() => undefined);
+  };
+  addEventListener('online', () => void sender?.flush());
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'hidden') void sender?.flush();
+  });
+  // Another page of this origin has removed the id: the consent is revoked.
+  addEventListener('storage', ({ key: changed, newValue }) => {
+    if (changed === visitor.name && newValue === null) void revoke();
+  });
+  return {
+    counts,
+    get anonymous_id() {
+      return sender && visitor.id();
+    },
+    consent: async (is_given) => {
+      if (!is_given) return revoke();
+      sender ??= newSender();
+      visitor.id();
+      void sender.flush();
+    },
+    track: async (event, properties, more) => {
+      await sender?.add(
+        'event',
+        contentOf({ anonymous_id: visitor.id(), ...more, event, properties }, now_ms(), newId),
+      );
+    },
+    identify: async (external_id, more) => {
+      await sender?.add('identify', { anonymous_id: visitor.id(), ...more, external_id });
+    },
+    flush: async () => sender?.flush(),
+    reset: () => {
+      if (sender !== undefined) visitor.change();
+    },
+  };
+}

@@ -1,0 +1,178 @@
+import { open, readFile, rename, unlink, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Queue, type Entry, type Limits } from '../events/queue.ts';
+import type { Store } from '../events/sender.ts';
+
+/** A line of the file: an entry as it is now, or the place of one that is gone. */
+type Line = { put: Entry } | { del: number };
+
+/** The file is written anew when it has more than this, and four times what waits. */
+const SMALL_BYTES = 1024 * 1024;
+
+/** Another process that runs uses the file. */
+export class SpoolInUseError extends Error {
+  override readonly name = 'SpoolInUseError';
+}
+
+/**
+ * A store that keeps events about money, exclusions, limits and KYC in a file, together with the batches that they are in: they
+ * are there after a crash, and are sent under the same Idempotency-Keys. An update with such an event resolves when the
+ * file is written through (fsync). Rejects with {@link SpoolInUseError}.
+ */
+export async function openSpool(path: string, limits: Limits): Promise<Store & { close(): Promise<void> }> {
+  await lock(`${path}.lock`);
+  try {
+    const spool = new Spool(path, entriesOf(await readFile(path, 'utf8').catch(ifMissing)), limits);
+    await spool.rewrite();
+    return spool;
+  } catch (error) {
+    await unlink(`${path}.lock`);
+    throw error;
+  }
+}
+
+/** The entries of a file, in their order. What follows the last end of a line was never confirmed. */
+function entriesOf(text: string): Entry[] {
+  const entries = new Map<number, Entry>();
+  for (const line of text.split('\n').slice(0, -1)) {
+    const parsed = JSON.parse(line) as Line;
+    if ('put' in parsed) entries.set(parsed.put.seq, parsed.put);
+    else entries.delete(parsed.del);
+  }
+  return [...entries.values()].toSorted((a, b) => a.seq - b.seq);
+}
+
+function ifMissing(error: NodeJS.ErrnoException): string {
+  if (error.code === 'ENOENT') return '';
+  throw error;
+}
+
+async function lock(path: string): Promise<void> {
+  for (;;) {
+    try {
+      const file = await open(path, 'wx');
+      await file.writeFile(String(process.pid));
+      return await file.close();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      const pid = Number(await readFile(path, 'utf8').catch(ifMissing));
+      // In a container a process may have the number of the one before it.
+      if (pid !== process.pid && isRunning(pid)) throw new SpoolInUseError(`process ${pid} uses ${path}`);
+      await unlink(path).catch(ifMissing);
+    }
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return pid > 0 && process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+class Spool implements Store {
+  readonly #path: string;
+  readonly #queue: Queue;
+  /** seq → bytes of what the file has and still waits. */
+  readonly #kept = new Map<number, number>();
+  #kept_bytes = 0;
+  #file: FileHandle | undefined;
+  #file_bytes = 0;
+  #lines: string[] = [];
+  /** A write has failed, or is going on: the end of the file is not known. */
+  #is_torn = false;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(path: string, entries: Entry[], limits: Limits) {
+    this.#path = path;
+    this.#queue = new Queue(entries, limits);
+    for (const entry of entries) this.#keep(entry);
+  }
+
+  async update<T>(work: (queue: Queue) => T): Promise<T> {
+    const queue = this.#queue;
+    const result = work(queue);
+    const vital = new Set<string | undefined>();
+    for (const { batch, is_vital } of queue.changed) if (is_vital) vital.add(batch);
+    let is_vital = false;
+    for (const entry of queue.changed) {
+      if (!entry.is_vital && (entry.batch === undefined || !vital.has(entry.batch))) continue;
+      this.#lines.push(this.#keep(entry));
+      is_vital = true;
+    }
+    for (const { seq } of queue.removed) {
+      if (!this.#kept.has(seq)) continue;
+      this.#forget(seq);
+      this.#lines.push(lineOf({ del: seq }));
+    }
+    queue.changed.clear();
+    queue.removed.clear();
+    const written = this.#write();
+    // Without its removal an entry is only sent again.
+    if (is_vital) await written;
+    else written.catch(() => undefined);
+    return result;
+  }
+
+  async close(): Promise<void> {
+    await this.#write().catch(() => undefined);
+    await this.#file?.close();
+    await unlink(`${this.#path}.lock`).catch(ifMissing);
+  }
+
+  /** Writes the file anew, with what waits. */
+  async rewrite(): Promise<void> {
+    const lines = this.#queue.entries.filter(({ seq }) => this.#kept.has(seq)).map((put) => lineOf({ put }));
+    const bytes = this.#kept_bytes;
+    this.#lines = [];
+    this.#is_torn = true;
+    const temporary = `${this.#path}.new`;
+    const file = await open(temporary, 'w', 0o600);
+    await file.writeFile(lines.join(''));
+    await file.sync();
+    await rename(temporary, this.#path);
+    const folder = await open(dirname(this.#path), 'r');
+    await folder.sync().finally(() => folder.close());
+    await this.#file?.close();
+    this.#file = file;
+    this.#file_bytes = bytes;
+    this.#is_torn = false;
+  }
+
+  /** Writes what there is, one write after the other. */
+  #write(): Promise<void> {
+    this.#writing = this.#writing.catch(() => undefined).then(() => this.#writeNow());
+    return this.#writing;
+  }
+
+  async #writeNow(): Promise<void> {
+    const is_long = this.#file_bytes > SMALL_BYTES && this.#file_bytes > 4 * this.#kept_bytes;
+    if (this.#is_torn || is_long) return this.rewrite();
+    if (this.#lines.length === 0) return;
+    const text = this.#lines.join('');
+    this.#lines = [];
+    this.#is_torn = true;
+    await this.#file?.appendFile(text);
+    await this.#file?.datasync();
+    this.#file_bytes += text.length;
+    this.#is_torn = false;
+  }
+
+  #keep(entry: Entry): string {
+    this.#forget(entry.seq);
+    const line = lineOf({ put: entry });
+    this.#kept.set(entry.seq, line.length);
+    this.#kept_bytes += line.length;
+    return line;
+  }
+
+  #forget(seq: number): void {
+    this.#kept_bytes -= this.#kept.get(seq) ?? 0;
+    this.#kept.delete(seq);
+  }
+}
+
+function lineOf(line: Line): string {
+  return `${JSON.stringify(line)}\n`;
+}
