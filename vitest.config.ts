@@ -1,3 +1,4 @@
+import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
 import { EFFORT, SEED, type Effort } from './test/engines/effort.ts';
 import { LongestFirst } from './test/engines/longest-first.ts';
@@ -115,12 +116,15 @@ export function projectsOf(effort: Effort) {
 
 if (EFFORT === 'nightly') console.log(`TEST_SEED=${SEED} repeats what this run draws`);
 
+/** The packages of this repository from their source. */
+const resolve = { conditions: ['@player-engagement/source', ...defaultServerConditions] };
+
 export default defineConfig({
   test: {
     // The projects have a server of Vite each: what one has compiled, the others read. The names of the files are hashes of
     // their source and of the settings.
     experimental: { fsModuleCache: true, fsModuleCachePath: '.cache/modules' },
     sequence: { sequencer: LongestFirst },
-    projects: projectsOf(EFFORT).map((test) => ({ test })),
+    projects: projectsOf(EFFORT).map((test) => ({ resolve, ssr: { resolve }, test })),
   },
 });

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
-import { defineConfig } from 'vite';
+import { defaultClientConditions, defineConfig } from 'vite';
 
 /** The service that `npm run dev:console` sends its requests to. */
 const SERVICE = 'http://127.0.0.1:8080';
@@ -9,6 +9,8 @@ export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: '/console/',
   plugins: [react()],
+  // The client from its source, which is not built here.
+  resolve: { conditions: ['@player-engagement/source', ...defaultClientConditions] },
   build: {
     outDir: fileURLToPath(new URL('../dist/console', import.meta.url)),
     emptyOutDir: true,

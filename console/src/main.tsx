@@ -2,7 +2,7 @@ import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@ta
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { ApiError } from '@player-engagement/client';
+import { ApiError } from '@player-engagement/client/admin';
 import { sessionEnded } from './api/session-ended.ts';
 import { closeSignIn, takeLinkToken } from './api/sign-in.ts';
 import { makeRouter } from './router.tsx';

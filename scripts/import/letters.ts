@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiError, createClient, each, type ClientOptions } from '../../clients/js/src/index.ts';
+import { ApiError, createClient, each, type ClientOptions } from '../../clients/js/src/admin.ts';
 import type { LetterResource } from '../../src/ingest/dead-letters/schema.ts';
 import { identityOf } from './identity.ts';
 import type { ImportState } from './journal.ts';

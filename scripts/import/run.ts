@@ -1,4 +1,4 @@
-import type { ClientOptions } from '../../clients/js/src/index.ts';
+import type { ClientOptions } from '../../clients/js/src/admin.ts';
 import { inBatches, type Batch } from './batches.ts';
 import { identityOf, sha256Of, type FileIdentity } from './identity.ts';
 import { Journal, type Counts, type ImportState, type Verdict } from './journal.ts';

@@ -1,4 +1,4 @@
-import { ApiError, call, type ClientOptions, type Operation } from '../../clients/js/src/index.ts';
+import { ApiError, call, type ClientOptions, type Operation } from '../../clients/js/src/admin.ts';
 import type { AcceptedEvent } from '../../src/ingest/events/envelope.ts';
 import type { BatchResult } from '../../src/ingest/intake/accept.ts';
 import { retryPauseMs, type RetrySchedule } from '../../src/platform/retry-pause.ts';

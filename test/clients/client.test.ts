@@ -13,7 +13,7 @@ import {
   writeExactly,
   type AnswerAbout,
   type Client,
-} from '../../clients/js/src/index.ts';
+} from '../../clients/js/src/admin.ts';
 import { OPERATIONS } from '../../clients/js/src/generated/operations.ts';
 import { operationsOf, type Document } from '../../scripts/client/document.ts';
 import { startTestService, type TestService } from '../engines/service.ts';

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build, type Rolldown } from 'vite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createClient } from '../../clients/js/src/index.ts';
+import { createClient } from '../../clients/js/src/admin.ts';
 import { OPERATIONS } from '../../clients/js/src/generated/operations.ts';
 import { operationsOf, type Document, type Schema } from '../../scripts/client/document.ts';
 import { generateClient } from '../../scripts/client/generate.ts';
@@ -57,7 +57,7 @@ describe('the generated client', () => {
       build: {
         write: false,
         target: 'es2023',
-        lib: { entry: join(packageRoot, 'clients/js/src/index.ts'), formats: ['es'], fileName: 'client' },
+        lib: { entry: join(packageRoot, 'clients/js/src/admin.ts'), formats: ['es'], fileName: 'client' },
       },
     })) as Rolldown.RolldownOutput[];
     const code = built.flatMap(({ output }) => output.map((one) => ('code' in one ? one.code : ''))).join('');

@@ -75,7 +75,7 @@ test('shared parts use no screen, and nothing uses the source of the service', (
 
 test('the API is called through its client, and of that the console knows what the package exports', () => {
   const names = files.flatMap(({ imports }) => imports).filter((name) => name.includes('player-engagement'));
-  expect(new Set(names)).toEqual(new Set(['@player-engagement/client']));
+  expect(new Set(names)).toEqual(new Set(['@player-engagement/client/admin']));
   const callers = files.filter(({ text }) => /\b(?:fetch|XMLHttpRequest)\(/.test(text));
   expect(callers.map(({ path }) => path)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import type { Template } from '@player-engagement/client';
+import type { Template } from '@player-engagement/client/admin';
 
 /**
  * The values of a choice of the API, in the order in which they are shown: `everyOf<Status>()(['draft', 'active'])`. One that

@@ -7,7 +7,7 @@ import {
   type CallOptions,
   type Client,
   type ClientOptions,
-} from '@player-engagement/client';
+} from '@player-engagement/client/admin';
 
 declare module '@tanstack/react-query' {
   interface Register {

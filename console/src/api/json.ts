@@ -1,7 +1,7 @@
 /** A whole number of the API: a `bigint` where its schema says that it may have more digits than a double holds. */
 export type Int = number | bigint;
 
-export { parseExactly } from '@player-engagement/client';
+export { parseExactly } from '@player-engagement/client/admin';
 
 /** JSON to read and to edit, with so many spaces of `indent`; a `bigint` becomes a number with all its digits, undefined nothing. */
 export function writeExactly(value: unknown, indent = 0): string {

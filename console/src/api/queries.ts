@@ -1,4 +1,4 @@
-import { actionKey, type ApiError, type CallOptions, type Page } from '@player-engagement/client';
+import { actionKey, type ApiError, type CallOptions, type Page } from '@player-engagement/client/admin';
 import {
   keepPreviousData,
   useInfiniteQuery,

@@ -1,5 +1,5 @@
 import { queryOptions, useSuspenseQuery } from '@tanstack/react-query';
-import type { Session } from '@player-engagement/client';
+import type { Session } from '@player-engagement/client/admin';
 import { everyOf } from './choices.ts';
 import { client } from './client.ts';
 

@@ -1,5 +1,5 @@
 import { useRouter, type ErrorComponentProps } from '@tanstack/react-router';
-import { ApiError } from '@player-engagement/client';
+import { ApiError } from '@player-engagement/client/admin';
 import { t } from '../messages/t.ts';
 import { Failed } from '../ui/states.tsx';
 

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import type { ApiError, Invitations as Answer } from '@player-engagement/client';
+import type { ApiError, Invitations as Answer } from '@player-engagement/client/admin';
 import { client } from '../api/client.ts';
 import { t } from '../messages/t.ts';
 import { Button } from '../ui/button.tsx';

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ApiError } from '@player-engagement/client';
+import { ApiError } from '@player-engagement/client/admin';
 import { PlaceProvider } from '../api/place.tsx';
 import { useOnline } from '../api/online.ts';
 import { placesOf, sessionQuery, type Place, type Session } from '../api/session.ts';

@@ -1,4 +1,4 @@
-import type { ApiError } from '@player-engagement/client';
+import type { ApiError } from '@player-engagement/client/admin';
 import type { ReactNode } from 'react';
 import { t } from '../messages/t.ts';
 import { Button } from './button.tsx';

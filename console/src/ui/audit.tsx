@@ -1,4 +1,4 @@
-import type { AuditLogEntry } from '@player-engagement/client';
+import type { AuditLogEntry } from '@player-engagement/client/admin';
 import { useState, type ComponentProps, type ReactNode } from 'react';
 import { writeExactly } from '../api/json.ts';
 import { usePlace } from '../api/place.tsx';

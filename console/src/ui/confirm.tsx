@@ -1,5 +1,5 @@
 import { useState, type ReactNode } from 'react';
-import type { ApiError } from '@player-engagement/client';
+import type { ApiError } from '@player-engagement/client/admin';
 import { formatInt } from '../format/number.ts';
 import { t } from '../messages/t.ts';
 import { ActDialog } from './act-dialog.tsx';

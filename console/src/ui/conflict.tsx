@@ -1,4 +1,4 @@
-import type { ApiError } from '@player-engagement/client';
+import type { ApiError } from '@player-engagement/client/admin';
 import { valueAt } from '../format/record-texts.ts';
 import { formatValue } from '../format/value.ts';
 import { t } from '../messages/t.ts';

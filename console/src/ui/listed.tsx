@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { ApiError } from '@player-engagement/client';
+import type { ApiError } from '@player-engagement/client/admin';
 import { Grid, type Column } from './grid.tsx';
 import { Failed, Loading, Stale } from './states.tsx';
 

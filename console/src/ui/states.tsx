@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { ApiError } from '@player-engagement/client';
+import type { ApiError } from '@player-engagement/client/admin';
 import { useNow } from '../live/now.ts';
 import { formatAgo } from '../format/time.ts';
 import { t } from '../messages/t.ts';

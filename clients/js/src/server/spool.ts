@@ -26,7 +26,7 @@ export async function openSpool(path: string, limits: Limits): Promise<Store & {
     await spool.rewrite();
     return spool;
   } catch (error) {
-    await unlink(`${path}.lock`);
+    await unlock(`${path}.lock`);
     throw error;
   }
 }
@@ -47,7 +47,26 @@ function ifMissing(error: NodeJS.ErrnoException): string {
   throw error;
 }
 
+/** The locks of this process. */
+const locked = new Set<string>();
+
 async function lock(path: string): Promise<void> {
+  if (locked.has(path)) throw new SpoolInUseError(`another client of this process uses ${path}`);
+  locked.add(path);
+  try {
+    await lockFile(path);
+  } catch (error) {
+    locked.delete(path);
+    throw error;
+  }
+}
+
+async function unlock(path: string): Promise<void> {
+  await unlink(path).catch(ifMissing);
+  locked.delete(path);
+}
+
+async function lockFile(path: string): Promise<void> {
   for (;;) {
     try {
       const file = await open(path, 'wx');
@@ -93,6 +112,11 @@ class Spool implements Store {
   async update<T>(work: (queue: Queue) => T): Promise<T> {
     const queue = this.#queue;
     const result = work(queue);
+    // First what is gone: its place may be taken again.
+    for (const { seq } of queue.removed) {
+      if (this.#kept.has(seq)) this.#lines.push(lineOf({ del: seq }));
+      this.#forget(seq);
+    }
     const vital = new Set<string | undefined>();
     for (const { batch, is_vital } of queue.changed) if (is_vital) vital.add(batch);
     let is_vital = false;
@@ -100,11 +124,6 @@ class Spool implements Store {
       if (!entry.is_vital && (entry.batch === undefined || !vital.has(entry.batch))) continue;
       this.#lines.push(this.#keep(entry));
       is_vital = true;
-    }
-    for (const { seq } of queue.removed) {
-      if (!this.#kept.has(seq)) continue;
-      this.#forget(seq);
-      this.#lines.push(lineOf({ del: seq }));
     }
     queue.changed.clear();
     queue.removed.clear();
@@ -118,7 +137,7 @@ class Spool implements Store {
   async close(): Promise<void> {
     await this.#write().catch(() => undefined);
     await this.#file?.close();
-    await unlink(`${this.#path}.lock`).catch(ifMissing);
+    await unlock(`${this.#path}.lock`);
   }
 
   /** Writes the file anew, with what waits. */

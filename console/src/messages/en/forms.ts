@@ -1,4 +1,4 @@
-import type { AuditLogEntry } from '@player-engagement/client';
+import type { AuditLogEntry } from '@player-engagement/client/admin';
 
 /** Texts of the parts that forms share. */
 export const forms = {

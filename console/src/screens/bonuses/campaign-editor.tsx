@@ -1,4 +1,4 @@
-import type { CreateBonusCampaignBody } from '@player-engagement/client';
+import type { CreateBonusCampaignBody } from '@player-engagement/client/admin';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';

@@ -1,7 +1,7 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useCatalogue, useMoney } from '../../api/currencies.ts';
-import type { ApiError } from '@player-engagement/client';
+import type { ApiError } from '@player-engagement/client/admin';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { parseMoney } from '../../format/money.ts';
 import { wireAmount } from '../../format/record-texts.ts';

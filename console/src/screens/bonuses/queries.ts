@@ -4,7 +4,7 @@ import {
   type BonusTemplate,
   type Grant,
   type GrantWithHistory,
-} from '@player-engagement/client';
+} from '@player-engagement/client/admin';
 import { useQuery } from '@tanstack/react-query';
 import { everyOf } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';
@@ -12,7 +12,7 @@ import type { Amount } from '../../api/currencies.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useList, useRead, type FiltersIn, useWholeList } from '../../api/queries.ts';
 
-export type { BonusCampaign, BonusTemplate, Grant } from '@player-engagement/client';
+export type { BonusCampaign, BonusTemplate, Grant } from '@player-engagement/client/admin';
 
 export type GrantEvent = GrantWithHistory['history'][number];
 

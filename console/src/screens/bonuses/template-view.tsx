@@ -1,4 +1,4 @@
-import type { CreateBonusTemplateBody } from '@player-engagement/client';
+import type { CreateBonusTemplateBody } from '@player-engagement/client/admin';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useCatalogue } from '../../api/currencies.ts';

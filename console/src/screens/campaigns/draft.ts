@@ -1,4 +1,4 @@
-import type { ApiError } from '@player-engagement/client';
+import type { ApiError } from '@player-engagement/client/admin';
 import type { CampaignRecord } from './queries.ts';
 
 /** A campaign as it is being written. */

@@ -1,4 +1,4 @@
-import type { Campaign, CampaignStats, ConversionStats } from '@player-engagement/client';
+import type { Campaign, CampaignStats, ConversionStats } from '@player-engagement/client/admin';
 import { useQuery } from '@tanstack/react-query';
 import { everyOf, type Channel } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';
@@ -12,7 +12,7 @@ export type {
   CampaignSeries as Series,
   MessageSend as Recipient,
   Variant as VariantRecord,
-} from '@player-engagement/client';
+} from '@player-engagement/client/admin';
 
 export type CampaignType = Campaign['type'];
 /** How many players got a variant, and how many of them converted. */

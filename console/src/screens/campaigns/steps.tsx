@@ -1,4 +1,4 @@
-import type { ApiError } from '@player-engagement/client';
+import type { ApiError } from '@player-engagement/client/admin';
 import { useId } from 'react';
 import { oneOf, CHANNELS } from '../../api/choices.ts';
 import { fromLocalField, toLocalField } from '../../format/time.ts';

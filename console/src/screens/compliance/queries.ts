@@ -1,4 +1,4 @@
-import type { BlockedSend, Exclusion, ExclusionProof } from '@player-engagement/client';
+import type { BlockedSend, Exclusion, ExclusionProof } from '@player-engagement/client/admin';
 import { everyOf, oneOf } from '../../api/choices.ts';
 import { useList, useRead, type FiltersIn } from '../../api/queries.ts';
 import { fromUtcField } from '../../format/time.ts';
@@ -13,7 +13,7 @@ export type {
   IdentityConflict as Conflict,
   KycWaiting,
   LicenceInForce as Licence,
-} from '@player-engagement/client';
+} from '@player-engagement/client/admin';
 
 /** What began or ended an exclusion. */
 export type Cause = Exclusion['cause'];

@@ -1,4 +1,4 @@
-import type { CreateAdapterBody } from '@player-engagement/client';
+import type { CreateAdapterBody } from '@player-engagement/client/admin';
 import { useState } from 'react';
 import { useChange } from '../../api/queries.ts';
 import { valuesOf, type Texts } from '../../format/record-texts.ts';

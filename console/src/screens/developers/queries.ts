@@ -1,4 +1,8 @@
-import type { Adapter as AdapterRecord, ApiKeyKind, ProjectWebhookDelivery } from '@player-engagement/client';
+import type {
+  Adapter as AdapterRecord,
+  ApiKeyKind,
+  ProjectWebhookDelivery,
+} from '@player-engagement/client/admin';
 import { everyOf } from '../../api/choices.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useList, useRead } from '../../api/queries.ts';
@@ -9,7 +13,7 @@ export type {
   ApiKey as ApiKeyRecord,
   ProjectWebhookDelivery as Delivery,
   SandboxBonus,
-} from '@player-engagement/client';
+} from '@player-engagement/client/admin';
 
 export const KEY_STATUSES = ['active', 'revoked'] as const;
 export type KeyStatus = (typeof KEY_STATUSES)[number];

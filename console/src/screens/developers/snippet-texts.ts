@@ -33,7 +33,7 @@ export function curlSnippets({ base_url, ingest_url, tenant_id, project_id }: Ad
 
 /** The same by the typed client. */
 export function clientSnippet({ base_url, ingest_url }: Addresses): string {
-  return `import { createClient } from '@player-engagement/client';
+  return `import { createClient } from '@player-engagement/client/admin';
 
 const client = createClient({
   base_url: '${base_url}',

@@ -1,6 +1,6 @@
 import { useList, useRead } from '../../api/queries.ts';
 
-export type { DeadLetter, EventTrace, FoundEvent, RejectedEvent } from '@player-engagement/client';
+export type { DeadLetter, EventTrace, FoundEvent, RejectedEvent } from '@player-engagement/client/admin';
 
 /** What an events search asks for; every part may be omitted. */
 export interface EventQuery {

@@ -1,4 +1,4 @@
-import type { CreateJourneyBody, PatchJourneyBody } from '@player-engagement/client';
+import type { CreateJourneyBody, PatchJourneyBody } from '@player-engagement/client/admin';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import type { Answer } from '../../api/client.ts';

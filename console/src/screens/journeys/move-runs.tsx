@@ -1,4 +1,4 @@
-import type { MigrateRunsBody, MigrateRunsResult } from '@player-engagement/client';
+import type { MigrateRunsBody, MigrateRunsResult } from '@player-engagement/client/admin';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ask } from '../../api/client.ts';

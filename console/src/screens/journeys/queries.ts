@@ -1,4 +1,4 @@
-import type { Journey, JourneyRun, JourneyRunWithHistory, JourneyStats } from '@player-engagement/client';
+import type { Journey, JourneyRun, JourneyRunWithHistory, JourneyStats } from '@player-engagement/client/admin';
 import { useQuery } from '@tanstack/react-query';
 import { everyOf } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';
@@ -12,7 +12,7 @@ export type {
   JourneyVersion as VersionRecord,
   ListedJourney,
   ListedJourneyVersion as ListedVersion,
-} from '@player-engagement/client';
+} from '@player-engagement/client/admin';
 
 /** What became of the runs at one node. */
 export type NodeStats = JourneyStats['nodes'][number];

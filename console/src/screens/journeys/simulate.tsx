@@ -1,4 +1,4 @@
-import type { JourneySimulation, SimulateJourneyBody } from '@player-engagement/client';
+import type { JourneySimulation, SimulateJourneyBody } from '@player-engagement/client/admin';
 import { useState } from 'react';
 import { ask } from '../../api/client.ts';
 import { asWritten } from '../../api/json.ts';

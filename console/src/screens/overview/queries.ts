@@ -1,6 +1,6 @@
 import { useRead } from '../../api/queries.ts';
 
-export type { Overview as OverviewData } from '@player-engagement/client';
+export type { Overview as OverviewData } from '@player-engagement/client/admin';
 
 const REFRESH_MS = 10_000;
 /** The service computes the next answer while it gives the one of before. */

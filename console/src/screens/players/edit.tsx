@@ -1,4 +1,4 @@
-import { ApiError } from '@player-engagement/client';
+import { ApiError } from '@player-engagement/client/admin';
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
 import { useChange } from '../../api/queries.ts';

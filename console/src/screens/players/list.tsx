@@ -2,7 +2,7 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useEffect, useState } from 'react';
 import { oneOf } from '../../api/choices.ts';
 import { useMoney } from '../../api/currencies.ts';
-import type { FoundPlayer } from '@player-engagement/client';
+import type { FoundPlayer } from '@player-engagement/client/admin';
 import { usePlayerSearch } from '../../api/player-search.ts';
 import { mayBePersonal, playerName } from '../../format/mask.ts';
 import { formatInt } from '../../format/number.ts';

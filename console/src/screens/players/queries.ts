@@ -1,4 +1,4 @@
-import type { Player, PlayerTier } from '@player-engagement/client';
+import type { Player, PlayerTier } from '@player-engagement/client/admin';
 import { everyOf } from '../../api/choices.ts';
 import { useList, useRead } from '../../api/queries.ts';
 
@@ -11,7 +11,7 @@ export type {
   PlayerSegment as Membership,
   Reachability,
   TimelineEntry,
-} from '@player-engagement/client';
+} from '@player-engagement/client/admin';
 
 /** A change of the player's tier. */
 export type TierEntry = PlayerTier['history'][number];

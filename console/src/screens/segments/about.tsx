@@ -1,4 +1,4 @@
-import type { Issue } from '@player-engagement/client';
+import type { Issue } from '@player-engagement/client/admin';
 import { oneOf } from '../../api/choices.ts';
 import { t } from '../../messages/t.ts';
 import { Field } from '../../ui/field.tsx';

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { Answer } from '../../api/client.ts';
-import type { ApiError } from '@player-engagement/client';
+import type { ApiError } from '@player-engagement/client/admin';
 import { wordsOf } from '../../format/code-words.ts';
 import { formatInt, formatPercent } from '../../format/number.ts';
 import { t } from '../../messages/t.ts';

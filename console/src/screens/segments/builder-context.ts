@@ -1,5 +1,5 @@
 import { createContext, use } from 'react';
-import type { Issue } from '@player-engagement/client';
+import type { Issue } from '@player-engagement/client/admin';
 import type { Currency } from '../../format/money.ts';
 import type { Warning } from './queries.ts';
 import type { Node } from './tree.ts';

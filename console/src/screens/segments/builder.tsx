@@ -1,7 +1,7 @@
 import { useBlocker, useNavigate } from '@tanstack/react-router';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import type { Answer } from '../../api/client.ts';
-import type { Issue } from '@player-engagement/client';
+import type { Issue } from '@player-engagement/client/admin';
 import { writeExactly } from '../../api/json.ts';
 import { newActionKey, useSave, type SaveOf } from '../../api/queries.ts';
 import type { Currency } from '../../format/money.ts';

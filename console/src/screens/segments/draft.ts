@@ -1,4 +1,4 @@
-import type { CreateSegmentBody, PatchSegmentBody } from '@player-engagement/client';
+import type { CreateSegmentBody, PatchSegmentBody } from '@player-engagement/client/admin';
 import { asWritten, writeExactly } from '../../api/json.ts';
 import type { SegmentRecord, Strategy } from './queries.ts';
 import { newGroup, nodeOf, writtenOf, type Node } from './tree.ts';

@@ -1,4 +1,4 @@
-import type { Issue } from '@player-engagement/client';
+import type { Issue } from '@player-engagement/client/admin';
 import { t } from '../../messages/t.ts';
 import type { Draft } from './draft.ts';
 import { unfinished, walk, type Node } from './tree.ts';

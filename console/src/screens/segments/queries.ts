@@ -1,4 +1,4 @@
-import type { Segment, SegmentPreview } from '@player-engagement/client';
+import type { Segment, SegmentPreview } from '@player-engagement/client/admin';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { everyOf } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';
@@ -14,7 +14,7 @@ export type {
   SegmentPreview as Preview,
   SegmentReference as Reference,
   SegmentSize as SizePoint,
-} from '@player-engagement/client';
+} from '@player-engagement/client/admin';
 
 /** A condition that selects players by a sign of gambling harm, why that matters, and what to do. */
 export type Warning = NonNullable<SegmentPreview['warnings']>[number];

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
-import { ApiError } from '@player-engagement/client';
+import { ApiError } from '@player-engagement/client/admin';
 import { useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';

@@ -1,4 +1,4 @@
-import type { Provider, Suppression, TenantConfig } from '@player-engagement/client';
+import type { Provider, Suppression, TenantConfig } from '@player-engagement/client/admin';
 import { everyOf, type Channel } from '../../api/choices.ts';
 import { useList, useRead, useWholeList } from '../../api/queries.ts';
 
@@ -11,7 +11,7 @@ export type {
   Suppression as SuppressionRecord,
   Template as TestTemplate,
   TenantConfig,
-} from '@player-engagement/client';
+} from '@player-engagement/client/admin';
 
 /** What a licence suggests. */
 export type LicenceDefaults = NonNullable<TenantConfig['catalogue']['license_defaults'][string]>;

@@ -1,6 +1,6 @@
 import { useRead } from '../../api/queries.ts';
 
-export type { System } from '@player-engagement/client';
+export type { System } from '@player-engagement/client/admin';
 
 const REFRESH_MS = 10_000;
 

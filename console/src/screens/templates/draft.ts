@@ -1,5 +1,5 @@
-import type { CreateTemplateBody, PatchTemplateBody } from '@player-engagement/client';
-import type { ApiError } from '@player-engagement/client';
+import type { CreateTemplateBody, PatchTemplateBody } from '@player-engagement/client/admin';
+import type { ApiError } from '@player-engagement/client/admin';
 import { type Channel } from '../../api/choices.ts';
 import type { CodeIssue } from '../../ui/code.tsx';
 import type { TemplateRecord, TemplateStatus } from './queries.ts';

@@ -1,4 +1,4 @@
-import type { ApiError } from '@player-engagement/client';
+import type { ApiError } from '@player-engagement/client/admin';
 import { oneOf, CHANNELS } from '../../api/choices.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';

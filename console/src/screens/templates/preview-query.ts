@@ -1,4 +1,4 @@
-import type { Template } from '@player-engagement/client';
+import type { Template } from '@player-engagement/client/admin';
 import { useQuery } from '@tanstack/react-query';
 import { ask } from '../../api/client.ts';
 import { usePlace } from '../../api/place.tsx';

@@ -3,7 +3,7 @@ import { ask } from '../../api/client.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useList, useRead, useWholeList } from '../../api/queries.ts';
 
-export type { MovedPlayer as Moved, Tier } from '@player-engagement/client';
+export type { MovedPlayer as Moved, Tier } from '@player-engagement/client/admin';
 
 export function useTiers() {
   return useWholeList('vipTiers.list', []);

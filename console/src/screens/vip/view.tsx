@@ -1,4 +1,4 @@
-import type { CreateTierBody } from '@player-engagement/client';
+import type { CreateTierBody } from '@player-engagement/client/admin';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useAskedBase } from '../../api/currencies.ts';
