@@ -117,7 +117,7 @@ describe('a sender', () => {
     await world.pass(900);
     const batches = server.requests
       .slice(1)
-      .map(({ body }) => (JSON.parse(body) as { events: [] }).events.length);
+      .map(({ body }) => (JSON.parse(body) as { events: unknown[] }).events.length);
     expect(batches.reduce((sum, one) => sum + one, 0)).toBe(250);
     expect(Math.max(...batches)).toBe(100);
     expect(new Set(server.requests.map(({ key }) => key)).size).toBe(server.requests.length);

@@ -1,52 +1,16 @@
 import { indexedDbStore } from './browser/indexed-db.ts';
-import { contentOf, type IdentifyInput } from './events/content.ts';
+import type { BrowserClient, ClientOptions } from './browser/client.ts';
+import { contentOf } from './events/content.ts';
 import { memoryStore } from './events/memory-store.ts';
 import type { Limits } from './events/queue.ts';
-import { Sender, type Callbacks, type Counts } from './events/sender.ts';
+import { Sender, type Counts } from './events/sender.ts';
 import { transportTo } from './events/transport.ts';
 import { visitorOf } from './browser/visitor.ts';
 import { exclusively } from './browser/locks.ts';
 
+export type { BrowserClient, ClientOptions, TrackOptions } from './browser/client.ts';
 export type { IdentifyInput } from './events/content.ts';
 export type { Callbacks, Content, Counts, Lost } from './events/sender.ts';
-
-/** How a page or an app's webview sends events. */
-export interface ClientOptions extends Callbacks {
-  /** An API key of the kind `client`: it is public. */
-  key: string;
-  /** The ingestion host, which takes events; default: the origin of the page. */
-  ingest_url?: string | undefined;
-  /** The API host, which takes `identify`; default: `ingest_url`. */
-  base_url?: string | undefined;
-  /** Names the queue and the id of the visitor at this origin; default: `player-engagement`. */
-  name?: string | undefined;
-}
-
-/** What an event may have in addition to its name and properties. */
-export interface TrackOptions {
-  /** When it happened; default: now. */
-  timestamp?: string | Date | undefined;
-  /** Who did it; default: the visitor of this browser. */
-  player_id?: string | undefined;
-  external_id?: string | undefined;
-}
-
-/** A client of a page. It does nothing until there is consent. */
-export interface BrowserClient {
-  /** Whether anything may be kept and sent. Say it on each page. False removes what waits, and the id of the visitor. */
-  consent(is_given: boolean): Promise<void>;
-  /** Sends an event. Resolves when it is kept: it is sent even if the page is closed, after that or at a later visit. */
-  track(event: string, properties?: Readonly<Record<string, unknown>>, options?: TrackOptions): Promise<void>;
-  /** Says who the visitor is, after the events before it and before those after it. */
-  identify(external_id: string, more?: Omit<IdentifyInput, 'external_id'>): Promise<void>;
-  /** Sends now. Resolves when nothing waits, or nothing is sent any more. */
-  flush(): Promise<void>;
-  /** After a logout: the next visitor of this browser is somebody else. */
-  reset(): void;
-  /** The id of the visitor; undefined without consent. */
-  readonly anonymous_id: string | undefined;
-  readonly counts: Counts;
-}
 
 const LIMITS: Limits = {
   entries: 1_000,
@@ -71,6 +35,8 @@ export function createClient(options: ClientOptions): BrowserClient {
       () => memoryStore(LIMITS),
     );
   let sender: Sender | undefined;
+  /** The visitor has an id, which two pages that begin at once share. */
+  let named: Promise<void> | undefined;
   const newId = () => crypto.randomUUID();
   const now_ms = () => Date.now();
 
@@ -91,6 +57,7 @@ export function createClient(options: ClientOptions): BrowserClient {
   const revoke = async () => {
     sender?.close();
     sender = undefined;
+    named = undefined;
     visitor.forget();
     // What was kept of a browser that keeps nothing is gone with the sender.
     await kept.clear().catch(() => undefined);
@@ -111,16 +78,21 @@ export function createClient(options: ClientOptions): BrowserClient {
     consent: async (is_given) => {
       if (!is_given) return revoke();
       sender ??= newSender();
-      visitor.id();
-      void sender.flush();
+      await (named ??= exclusively(visitor.name, async () => {
+        if (sender !== undefined) visitor.id();
+      }));
+      void sender?.flush();
     },
     track: async (event, properties, more) => {
+      const at_ms = now_ms();
+      await named;
       await sender?.add(
         'event',
-        contentOf({ anonymous_id: visitor.id(), ...more, event, properties }, now_ms(), newId),
+        contentOf({ anonymous_id: visitor.id(), ...more, event, properties }, at_ms, newId),
       );
     },
     identify: async (external_id, more) => {
+      await named;
       await sender?.add('identify', { anonymous_id: visitor.id(), ...more, external_id });
     },
     flush: async () => sender?.flush(),
