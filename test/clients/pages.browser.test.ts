@@ -1,9 +1,13 @@
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Browser, BrowserContext, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { BrowserClient } from '../../clients/js/src/browser/client.ts';
 import { launchBrowser } from '../console/chromium.ts';
 import { call } from '../engines/http-client.ts';
+import { packageRoot } from '../../src/package-root.ts';
 import { folded, sunk, type TestService } from '../engines/service.ts';
 import { sharedService } from '../engines/shared-service.ts';
 import { until } from '../engines/until.ts';
@@ -183,4 +187,42 @@ test('two tabs send one after the other, and what a page does when it is hidden 
   const { events } = await eventsOf(await idOf(tab));
   expect(events.length).toBe(51);
   for (let n = 0; n < 25; n++) expect(events.filter((one) => one === n).length).toBe(2);
+});
+
+test('the examples of docs/clients.md send what they say', async () => {
+  const text = await readFile(join(packageRoot, 'docs/clients.md'), 'utf8');
+  const example = (name: string): string => {
+    const found = new RegExp(`\n\`\`\`js ${name}\n([^]*?)\`\`\``).exec(text)?.[1] ?? '';
+    expect(found.trim().split('\n').length, name).toBeLessThanOrEqual(5);
+    return found;
+  };
+  const { api_key, ingest_url, base_url } = service;
+  const names = { CLIENT_KEY: api_key, API_KEY: api_key, INGEST_URL: ingest_url, BASE_URL: base_url };
+  const constants = Object.entries({ ...names, USER_HASH: undefined })
+    .map(([name, value]) => `const ${name} = ${JSON.stringify(value)};\n`)
+    .join('');
+  const { context } = await newVisitor();
+  const imports = { imports: { '@player-engagement/client/browser': '/client.js' } };
+  const idIn = async (kind: string, storage_name: string) => {
+    const module_text = `${constants}${example(kind)}\nawait client.flush();\nglobalThis.is_done = true;`;
+    const body = `<script type="importmap">${JSON.stringify(imports)}</script><script type="module">${module_text}</script>`;
+    await context.route(`${ingest_url}/${kind}`, (route) =>
+      route.fulfill({ contentType: 'text/html', body }),
+    );
+    await context.route(`${base_url}/v1/players/identify`, async (route) =>
+      route.fulfill({ response: await route.fetch(), headers: { 'access-control-allow-origin': '*' } }),
+    );
+    const page = await context.newPage();
+    await page.goto(`${ingest_url}/${kind}`);
+    await page.waitForFunction('globalThis.is_done');
+    return page.evaluate<string>(`localStorage.getItem('${storage_name}:anonymous_id')`);
+  };
+  const visitor = await idIn('page', 'player-engagement');
+  const app = await idIn('webview', 'app');
+  const script = join(installed.folder, 'backend.mjs');
+  await writeFile(script, constants + example('backend'));
+  await promisify(execFile)(process.execPath, [script], { cwd: installed.folder });
+  expect((await eventsOf(visitor)).events).toEqual(['page_view']);
+  expect(await eventsOf(app)).toEqual({ events: ['session_start'], sessions: 1, external_id: 'player-42' });
+  expect((await eventsOf('wallet-42')).events).toEqual(['deposit_confirmed']);
 });

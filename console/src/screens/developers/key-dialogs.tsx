@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { ApiKeyKind } from '@player-engagement/client';
+import type { ApiKeyKind } from '@player-engagement/client/admin';
 import { usePlace } from '../../api/place.tsx';
 import { useChange } from '../../api/queries.ts';
 import { fromLocalField, toLocalField } from '../../format/time.ts';
