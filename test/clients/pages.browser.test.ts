@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -19,9 +20,17 @@ let service: TestService;
 let browser: Browser;
 let installed: InstalledClient;
 let code: string;
+/** Of the kind `client`, for pages of the ingestion host. */
+let client_key: string;
+let client_secret: string;
 beforeAll(async () => {
   [service, browser, installed] = await Promise.all([sharedService(), launchBrowser(), installClient()]);
   code = await readFile(installed.file('dist/browser.js'), 'utf8');
+  const { base_url, ingest_url, project_id, session_token } = service;
+  const body = { name: 'page', kind: 'client', allowed_origins: [ingest_url] };
+  const made = await call(`${base_url}/v1/projects/${project_id}/api-keys`, session_token, { body });
+  client_key = String(made.data['key']);
+  client_secret = String(made.data['client_secret']);
 });
 afterAll(async () => {
   await Promise.all([browser?.close(), installed?.remove()]);
@@ -54,12 +63,15 @@ async function newVisitor(): Promise<{ context: BrowserContext; sent: string[]; 
     const page = await context.newPage();
     await page.goto(`${origin}/shop`);
     await page.evaluate(`import('/client.js').then(({ createClient }) => {
-      globalThis.client = createClient({ key: ${JSON.stringify(service.api_key)} });
+      globalThis.client = createClient({ key: ${JSON.stringify(client_key)} });
     })`);
     return page;
   };
   return { context, sent, open };
 }
+
+const userHashOf = (external_id: string) =>
+  createHmac('sha256', client_secret).update(external_id).digest('hex');
 
 /** Calls the client of a page. */
 function ask<T>(page: Page, work: (client: BrowserClient) => Promise<T> | T): Promise<T> {
@@ -134,9 +146,10 @@ test('what a killed tab left is sent once by the next, after the times without a
     await client.consent(true);
     await client.track('session_start', { n: 0 });
     for (let n = 1; n < 30; n++) await client.track('custom_step', { n });
-    await client.identify('visitor-42', { traits: { city: 'Riga' } });
-    await client.track('custom_step', { n: 30 });
   });
+  const user_hash = userHashOf('visitor-42');
+  await killed.evaluate(`globalThis.client.identify('visitor-42', { user_hash: '${user_hash}' })`);
+  await ask(killed, (client) => client.track('custom_step', { n: 30 }));
   const anonymous_id = await idOf(killed);
   await killed.close();
   await context.setOffline(false);
@@ -197,8 +210,8 @@ test('the examples of docs/clients.md send what they say', async () => {
     return found;
   };
   const { api_key, ingest_url, base_url } = service;
-  const names = { CLIENT_KEY: api_key, API_KEY: api_key, INGEST_URL: ingest_url, BASE_URL: base_url };
-  const constants = Object.entries({ ...names, USER_HASH: undefined })
+  const names = { CLIENT_KEY: client_key, API_KEY: api_key, INGEST_URL: ingest_url, BASE_URL: base_url };
+  const constants = Object.entries({ ...names, USER_HASH: userHashOf('player-42') })
     .map(([name, value]) => `const ${name} = ${JSON.stringify(value)};\n`)
     .join('');
   const { context } = await newVisitor();
