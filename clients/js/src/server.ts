@@ -79,7 +79,7 @@ export function createClient(options: ClientOptions): ServerClient {
   if (opened !== undefined) void sender.flush();
   let closing: Promise<{ unsent: number }> | undefined;
   const end = async (timeout_ms: number) => {
-    let timer: NodeJS.Timeout | undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, timeout_ms)));
     await Promise.race([sender.flush(), late]);
     clearTimeout(timer);

@@ -19,15 +19,15 @@ export interface Sent {
 /** What the sender needs of its surroundings, so that it depends on no clock, network or storage itself. */
 export interface Surroundings {
   store: Store;
-  now_ms(): number;
+  now_ms: () => number;
   /** At least 0, below 1. */
-  random(): number;
-  newId(): string;
-  sleep(ms: number): Promise<void>;
+  random: () => number;
+  newId: () => string;
+  sleep: (ms: number) => Promise<void>;
   /** Rejects when there is no answer. */
-  post(request: Sent): Promise<Answer>;
+  post: (request: Sent) => Promise<Answer>;
   /** Runs `work` while nobody else sends from the same store. */
-  exclusively(work: () => Promise<void>): Promise<void>;
+  exclusively: (work: () => Promise<void>) => Promise<void>;
 }
 
 /** The JSON of an event or an identify call. */

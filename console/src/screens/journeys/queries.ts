@@ -1,4 +1,9 @@
-import type { Journey, JourneyRun, JourneyRunWithHistory, JourneyStats } from '@player-engagement/client/admin';
+import type {
+  Journey,
+  JourneyRun,
+  JourneyRunWithHistory,
+  JourneyStats,
+} from '@player-engagement/client/admin';
 import { useQuery } from '@tanstack/react-query';
 import { everyOf } from '../../api/choices.ts';
 import { ask } from '../../api/client.ts';

@@ -2,7 +2,10 @@ import type { Template, TemplateReferences } from '@player-engagement/client/adm
 import { everyOf, type Channel } from '../../api/choices.ts';
 import { useList, useRead } from '../../api/queries.ts';
 
-export type { AuditLogEntry as AuditRecord, Template as TemplateRecord } from '@player-engagement/client/admin';
+export type {
+  AuditLogEntry as AuditRecord,
+  Template as TemplateRecord,
+} from '@player-engagement/client/admin';
 
 /** A campaign or journey that uses a template. */
 export type TemplateUser = TemplateReferences['campaigns'][number];
