@@ -7,6 +7,15 @@ import { runWarningsJob, WARNINGS_TASK } from '../../src/bonuses/templates/warni
 import type { Platforms } from '../../src/adapters/platforms.ts';
 import { cleanUpAdapters } from '../../src/adapters/clean-up.ts';
 import { cleanUpWagering } from '../../src/bonuses/wagering/clean-up.ts';
+import {
+  BREAKS_TASK,
+  cleanUpSubscriptions,
+  PURGE_TASK as SUBSCRIPTION_PURGE_TASK,
+  REPLAY_TASK,
+  runBreaksJob,
+  runReplayJob,
+  runSubscriptionPurge,
+} from '../../src/engage/subscriptions/jobs.ts';
 import { cleanUpDeliveries } from '../../src/engage/webhooks/clean-up.ts';
 import { cleanUpJourneys } from '../../src/engage/journeys/runs/archive.ts';
 import type { FxUrls } from '../../src/config.ts';
@@ -69,6 +78,10 @@ export function startScheduler(
     [CANCEL_RUNS_TASK]: (payload: unknown, stop: AbortSignal) => runCancelJob(platform, payload, stop),
     [RESUME_RUNS_TASK]: (payload: unknown, stop: AbortSignal) => runResumeJob(platform, payload, stop),
     [RETRY_TASK]: (payload: unknown) => runRetryJob(platform, payload),
+    [REPLAY_TASK]: (payload: unknown, stop: AbortSignal) => runReplayJob(platform, payload, stop),
+    [SUBSCRIPTION_PURGE_TASK]: (payload: unknown, stop: AbortSignal) =>
+      runSubscriptionPurge(platform, payload, stop),
+    [BREAKS_TASK]: (payload: unknown) => runBreaksJob(platform, payload),
     [RETIER_TASK]: (payload: unknown, stop: AbortSignal) => runRetierJob(platform, payload, stop),
     [SWEEP_TASK]: async (_payload: unknown, stop: AbortSignal) => void (await runSweepJob(platform, stop)),
     [WARNINGS_TASK]: (payload: unknown, stop: AbortSignal) => runWarningsJob(platform, payload, stop),
@@ -80,6 +93,7 @@ export function startScheduler(
     [CLEAN_UP_TASK]: async (_payload: unknown, stop: AbortSignal) => {
       await runCleanUp(platform);
       await cleanUpDeliveries(platform);
+      await cleanUpSubscriptions(platform, stop);
       await cleanUpFold(platform, stop);
       await cleanUpRejections(platform, stop);
       await cleanUpAdapters(platform, stop);

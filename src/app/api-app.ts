@@ -23,6 +23,7 @@ import { journeyRunEndpoints } from '../engage/journeys/runs/routes.ts';
 import { simulationEndpoints } from '../engage/journeys/simulation/routes.ts';
 import { reencryptWebhookSecrets } from '../engage/webhooks/reencrypt.ts';
 import { reencryptWebhookHeaders } from '../engage/webhooks/sealing.ts';
+import { eventSubscriptionEndpoints } from '../engage/subscriptions/routes.ts';
 import { webhookDeliveryEndpoints } from '../engage/webhooks/routes.ts';
 import { countSecrets } from '../engage/webhooks/secret-queries.ts';
 import { webhookSecretEndpoints } from '../engage/webhooks/secret-routes.ts';
@@ -189,6 +190,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...reencryptEndpoints({ ...messaging, further: REENCRYPTED }),
     ...webhookSecretEndpoints(messaging),
     ...webhookDeliveryEndpoints(platform),
+    ...eventSubscriptionEndpoints(messaging),
     ...adapterEndpoints({ ...messaging, platforms: deps.platforms }),
     ...callbackEndpoints(messaging),
     ...unsubscribeEndpoints(messaging),

@@ -9,6 +9,7 @@ import { readEventsToPublish } from '../bonuses/grants/publish-queries.ts';
 import { readDueGrants } from '../bonuses/grants/call-queries.ts';
 import type { Role } from '../config.ts';
 import { readQueuedMessages, readRangesToFanOut } from '../engage/campaigns/backlog-queries.ts';
+import { readFactsToQueue } from '../engage/subscriptions/dispatch-queries.ts';
 import { readDueDeliveries } from '../engage/webhooks/claim-queries.ts';
 import { readTierRequests } from '../players/tiers/job-queries.ts';
 import { readPendingConversions, readRateChangesToApply } from '../ledger/fx/backlog-queries.ts';
@@ -64,6 +65,7 @@ const QUEUES: readonly Queue[] = [
   { role: 'messenger', queue: 'fan-out', read: readRangesToFanOut },
   { role: 'messenger', queue: 'messages', read: readQueuedMessages },
   { role: 'webhook-deliverer', queue: 'webhooks', read: readDueDeliveries },
+  { role: 'webhook-deliverer', queue: 'subscription-facts', read: readFactsToQueue },
   { role: 'webhook-deliverer', queue: 'kyc-calls', read: readDueCalls },
   { role: 'webhook-deliverer', queue: 'kyc-calls-late', read: readLateCalls },
   { role: 'webhook-deliverer', queue: 'kyc-events', read: readToPublish },

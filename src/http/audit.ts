@@ -24,6 +24,7 @@ export const AUDITED_RESOURCES = [
   'journey_run',
   'webhook_secret',
   'webhook_delivery',
+  'event_subscription',
   'bonus_grant',
   'bonus_campaign',
   'adapter',

@@ -212,13 +212,13 @@ export function createMetrics() {
     }),
     webhookAttempts: new Counter({
       name: 'webhook_attempts_total',
-      help: 'Attempts to deliver webhooks of journeys, by outcome: delivered, retry, failed, or stopped; not made: barred, behind',
+      help: 'Attempts to deliver webhooks, by outcome: delivered, retry, failed, or stopped; not made: barred, behind',
       labelNames: ['outcome'],
       registers,
     }),
     webhookPending: new Gauge({
       name: 'webhook_deliveries_pending',
-      help: 'Webhooks of journeys that are not delivered yet, of the 20 hosts with the most, counted up to 10,000',
+      help: 'Webhooks that are not delivered yet, of the 20 hosts with the most, counted up to 10,000',
       labelNames: ['host'],
       registers,
     }),

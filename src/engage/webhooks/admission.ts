@@ -1,6 +1,6 @@
 import type { Platform } from '../../platform/platform.ts';
 import { Fence } from '../../protection/fence.ts';
-import { selectAddressees, type ClaimedDelivery } from './claim-queries.ts';
+import { selectAddressees, selectWithheld, type ClaimedCall, type ClaimedDelivery } from './claim-queries.ts';
 
 type AdmissionDeps = Pick<Platform, 'postgres' | 'eventLog' | 'clock'>;
 
@@ -12,6 +12,9 @@ const PATIENCE_MS = 100;
  * that were accepted before are not folded.
  */
 export type Refusal = { kind: 'barred'; code: string } | { kind: 'behind' };
+
+/** The code of an event that a subscription is not sent, because its player is deleted or erased. */
+export const WITHHELD = 'SKIPPED_NO_RECIPIENT';
 
 /**
  * Looks at the players of claimed deliveries behind the fence, so that a webhook about a player who was
@@ -27,10 +30,22 @@ export class WebhookAdmission {
   }
 
   /**
-   * The refused deliveries by event_id. One fence and one query of the players for all of them. When `stop` is aborted
-   * meanwhile, all are `behind`.
+   * The refused deliveries by event_id. Calls of journeys: one fence and one query of the players for all of them; when
+   * `stop` is aborted meanwhile, all are `behind`. Events of subscriptions report facts, exclusions among them, to systems of
+   * the operator: only those about deleted and erased players are withheld, and nothing is waited for.
    */
   async refuse(claimed: readonly ClaimedDelivery[], stop?: AbortSignal): Promise<Map<string, Refusal>> {
+    const calls = claimed.filter((one) => one.subscription_id === null);
+    const events = claimed.filter(({ subscription_id }) => subscription_id !== null);
+    const [refused, withheld] = await Promise.all([
+      this.#refuseCalls(calls, stop),
+      selectWithheld(this.#deps.postgres.service, events),
+    ]);
+    for (const event_id of withheld) refused.set(event_id, { kind: 'barred', code: WITHHELD });
+    return refused;
+  }
+
+  async #refuseCalls(claimed: readonly ClaimedCall[], stop?: AbortSignal): Promise<Map<string, Refusal>> {
     if (claimed.length === 0) return new Map();
     const mark = await this.#fence.note();
     let behind: ReadonlySet<number>;

@@ -1,3 +1,4 @@
+import type { Waiting } from '../../platform/call-queue/call-queue.ts';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import {
   dueBacklog,
@@ -17,7 +18,7 @@ import type { PlayerRef } from '../../players/player-ref.ts';
 /** Deliveries of one tenant to one host take turns: a lane. */
 export interface Lane {
   tenant_id: string;
-  /** Host and port. */
+  /** Host and port; of a subscription, then a slash and its id. */
   host: string;
 }
 
@@ -30,13 +31,8 @@ export interface Source {
 }
 
 /** A delivery that this process attempts now. */
-export interface ClaimedDelivery extends Lane, ProjectRef {
+interface Claimed extends Lane, ProjectRef {
   event_id: string;
-  journey_id: string;
-  journey_version: number;
-  run_id: string;
-  node_id: string;
-  seq: number;
   player_id: string;
   url: string;
   headers: Record<string, SealedValue>;
@@ -53,6 +49,28 @@ export interface ClaimedDelivery extends Lane, ProjectRef {
   attempts_before: number;
   created_at: Date;
 }
+
+/** What a node of a journey calls. */
+export interface ClaimedCall extends Claimed {
+  subscription_id: null;
+  journey_id: string;
+  journey_version: number;
+  run_id: string;
+  node_id: string;
+  seq: number;
+}
+
+/** An event that a subscription is sent; its body was made when it was queued. */
+export interface ClaimedEvent extends Claimed {
+  subscription_id: string;
+  journey_id: null;
+  journey_version: null;
+  run_id: null;
+  node_id: null;
+  seq: null;
+}
+
+export type ClaimedDelivery = ClaimedCall | ClaimedEvent;
 
 /**
  * How long after its time-out an attempt is taken for lost, in milliseconds: its result may wait for Postgres. It doubles
@@ -71,9 +89,15 @@ const DELIVERIES: QueueTable<keyof Lane> = {
   waits: (tx) => tx`status = 'pending'`,
 };
 
-/** Lanes with pending deliveries: see {@link waitingLanes}. */
+/** Lanes with pending deliveries: see {@link waitingLanes}. Those of subscriptions that are paused or deleted are paused. */
 export const selectWaitingLanes = (sql: Tx, after: Lane | undefined, limit: number) =>
-  waitingLanes(sql, DELIVERIES, after, limit);
+  sql<(Waiting<Lane> & { is_paused: boolean })[]>`
+    select l.*, coalesce(s.is_paused, false) as is_paused from (${waitingLanes(sql, DELIVERIES, after, limit)}) l
+    left join lateral (
+      select s.status = 'paused' or s.deleted_at is not null as is_paused from event_subscriptions s
+      where s.tenant_id = l.tenant_id and s.subscription_id = nullif(split_part(l.host, '/', 2), '')::uuid
+      limit 1) s on true
+    order by l.tenant_id, l.host`;
 
 /** Returns a row while a delivery is due, also one of a lane that rests. */
 export const deliveryWork: WorkQuery = (sql, now) => dueWork(sql, DELIVERIES, now);
@@ -101,9 +125,28 @@ export async function claimDeliveries(
       next_at = ${now}::timestamptz + interval '1 millisecond' * (d.timeout_ms + least(
         ${LOST_AFTER_MS}::integer * 2 ^ least(d.attempts_before, ${MAX_DOUBLINGS}::integer), ${MAX_LOST_AFTER_MS}::integer))
     from due where d.ctid = due.ctid
-    returning d.tenant_id, d.project_id, d.event_id, d.journey_id, d.journey_version, d.run_id, d.node_id, d.seq,
-      d.player_id, d.url, d.host, d.headers, d.timeout_ms, d.max_attempts, d.backoff_ms, d.wait_for_response, d.save_as,
+    returning d.tenant_id, d.project_id, d.event_id, d.subscription_id, d.journey_id, d.journey_version, d.run_id, d.node_id,
+      d.seq, d.player_id, d.host, coalesce((
+        select s.url from event_subscriptions s
+        where s.tenant_id = d.tenant_id and s.project_id = d.project_id and s.subscription_id = d.subscription_id
+      ), d.url) as url, d.headers, d.timeout_ms, d.max_attempts, d.backoff_ms, d.wait_for_response, d.save_as,
       d.source, d.payload, d.attempts, d.attempts_before - 1 as attempts_before, d.created_at`;
+}
+
+/** Those of these deliveries whose player is deleted or erased, by event_id. */
+export async function selectWithheld(
+  sql: Tx,
+  deliveries: readonly (PlayerRef & { event_id: string })[],
+): Promise<Set<string>> {
+  if (deliveries.length === 0) return new Set();
+  const rows = await sql<{ event_id: string }[]>`
+    select r.event_id
+    from ${rowsOf(sql, 'r', deliveries, { ...PROJECT_KEY, player_id: 'uuid', event_id: 'uuid' })}
+    cross join lateral (
+      select p.deleted_at, p.erased_at from players p
+      where p.player_id = r.player_id and p.tenant_id = r.tenant_id and p.project_id = r.project_id offset 0) p
+    where p.deleted_at is not null or p.erased_at is not null`;
+  return new Set(rows.map(({ event_id }) => event_id));
 }
 
 /** A body that was made. */
@@ -143,7 +186,7 @@ export async function selectPendingByHost(
 ): Promise<{ host: string; pending: number }[]> {
   return sql<{ host: string; pending: number }[]>`
     select host, count(*)::integer as pending
-    from (select host from webhook_deliveries where status = 'pending' limit ${counted}) d
+    from (select split_part(host, '/', 1) as host from webhook_deliveries where status = 'pending' limit ${counted}) d
     group by host order by 2 desc, 1 limit ${hosts}`;
 }
 

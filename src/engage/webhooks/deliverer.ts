@@ -23,7 +23,7 @@ import { readMoney } from '../templates/money-catalogue.ts';
 import { openHeaders } from '../journeys/graph/webhook-headers.ts';
 import { PayloadMaker } from './payload.ts';
 import { ResultWriter, resultOf } from './results.ts';
-import { selectSigningSecrets } from './secret-queries.ts';
+import { selectSigningSecrets, selectSubscriptionSecrets } from './secret-queries.ts';
 import { readSecret } from './secrets.ts';
 
 /** The parts of the platform that a deliverer uses. */
@@ -32,10 +32,10 @@ export type DelivererDeps = Pick<
   'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics' | 'egress'
 >;
 
-/** A lane is the deliveries of one tenant to one host. */
+/** A lane is the deliveries of one tenant to one host; of a subscription, those of this subscription. */
 export const DELIVERY_LANES: LaneRules<Lane> = {
   keyOf: ({ tenant_id, host }) => `${tenant_id} ${host}`,
-  sharesOf: ({ tenant_id, host }) => [`tenant ${tenant_id}`, `host ${host}`],
+  sharesOf: ({ tenant_id, host }) => [`tenant ${tenant_id}`, `host ${host.split('/', 1)[0]}`],
   rest: { failures: 10, rest_ms: 30_000 },
 };
 /** How long bodies are made before the event loop gets a turn. */
@@ -115,8 +115,8 @@ export class Deliverer {
     // Last, because making bodies may take long.
     const refused = await this.#admission.refuse(claimed, stop);
     yield claimed.map((delivery) => {
-      const { event_id, project_id } = delivery;
-      const material = { body: bodies.get(event_id), secret: secrets.get(project_id) };
+      const { event_id, project_id, subscription_id } = delivery;
+      const material = { body: bodies.get(event_id), secret: secrets.get(subscription_id ?? project_id) };
       return { ...delivery, with_what: refused.get(event_id) ?? material };
     });
   }
@@ -165,22 +165,28 @@ export class Deliverer {
 
   /**
    * What signs for each project, by its id: the secret of its active adapter, so that one secret works in both directions;
-   * without one the newest of its own.
+   * without one the newest of its own. For each subscription, by its id, its own.
    */
   async #secretsOf(claimed: readonly ClaimedDelivery[]): Promise<Map<string, string | { fault: string }>> {
     const { service } = this.#deps.postgres;
     const projects = [...new Map(claimed.map((one) => [one.project_id, one])).values()];
-    const [own, adapters] = await Promise.all([
+    const events = claimed.filter((one) => one.subscription_id !== null);
+    const subscriptions = [...new Map(events.map((one) => [one.subscription_id, one])).values()];
+    const [own, adapters, of_subscriptions] = await Promise.all([
       selectSigningSecrets(service, projects),
       activeAdapterSecrets(service, projects),
+      selectSubscriptionSecrets(service, subscriptions),
     ]);
-    const read = (row: { project_id: string }, decrypt: () => string) => {
+    const read = (id: string, decrypt: () => string) => {
       const found = this.#readable(decrypt);
-      return [row.project_id, 'fault' in found ? found : found.value] as const;
+      return [id, 'fault' in found ? found : found.value] as const;
     };
     return new Map<string, string | { fault: string }>([
-      ...own.map((row) => read(row, () => readSecret(this.#keys, row, row.secret))),
-      ...adapters.map((row) => read(row, () => readAdapterSecret(this.#keys, row, row.secret))),
+      ...own.map((row) => read(row.project_id, () => readSecret(this.#keys, row, row.secret))),
+      ...adapters.map((row) => read(row.project_id, () => readAdapterSecret(this.#keys, row, row.secret))),
+      ...of_subscriptions.map((row) =>
+        read(row.subscription_id, () => readSecret(this.#keys, row, row.secret)),
+      ),
     ]);
   }
 
@@ -209,7 +215,7 @@ export class Deliverer {
     for (const delivery of claimed) {
       const { tenant_id, event_id, payload, source } = delivery;
       if (payload !== null) bodies.set(event_id, payload);
-      if (payload !== null || source === null) continue;
+      if (payload !== null || source === null || delivery.subscription_id !== null) continue;
       if (performance.now() - since_ms > RENDERING_MS) {
         await setImmediate();
         since_ms = performance.now();

@@ -4,15 +4,10 @@ import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { CallWebhookNode } from '../journeys/graph/shapes.ts';
 import { scopeObject, withTotals } from '../templates/scope-queries.ts';
 import { LONG_ATTEMPTS } from './retry-schedule.ts';
+import { EXPIRY_MS, wakeDeliverers } from './wake-queries.ts';
 import { exactJson } from '../../platform/exact-json.ts';
 import { wakeRuns, type RestingRun } from '../journeys/runs/wake-queries.ts';
 import { wokenByDelivery, type AttemptResult } from './result-queries.ts';
-
-/** Postgres notifies on this channel when deliveries are due at once. */
-export const DELIVERIES_CHANNEL = 'webhook_deliveries';
-
-/** A pending delivery is given up after so long, even if its schedule has further attempts. */
-export const EXPIRY_MS = 7 * 86_400_000;
 
 /** A webhook to call for a node of a run. */
 export interface NewDelivery extends ProjectRef {
@@ -54,7 +49,7 @@ export async function insertDeliveries(tx: Tx, rows: readonly NewDelivery[]): Pr
         select ${scopeObject(tx)} as player from players p ${withTotals(tx)}
         where p.player_id = r.player_id and p.tenant_id = r.tenant_id and p.project_id = r.project_id offset 0) p on true
       on conflict (tenant_id, event_id) do nothing`,
-    tx`select pg_notify(${DELIVERIES_CHANNEL}, '')`,
+    wakeDeliverers(tx),
   ]);
 }
 

@@ -3,7 +3,7 @@ import { ApiError } from '../../errors.ts';
 import { mentionsMoney, type MoneyCatalogue } from '../templates/money.ts';
 import { playerScope } from '../templates/player-scope.ts';
 import { compileTemplate, renderMessage, RenderFailed, type CompiledTemplate } from '../templates/render.ts';
-import type { ClaimedDelivery, Source } from './claim-queries.ts';
+import type { ClaimedCall, Source } from './claim-queries.ts';
 import { exactJson } from '../../platform/exact-json.ts';
 
 /** The longest body in bytes, as Standard Webhooks advises. */
@@ -26,7 +26,7 @@ export class PayloadMaker {
 
   /** The body as JSON; every text in the node's data is rendered as Liquid. */
   payloadOf(
-    delivery: ClaimedDelivery,
+    delivery: ClaimedCall,
     source: Source,
     catalogue: MoneyCatalogue,
   ): { payload: string } | PayloadFault {
@@ -60,7 +60,7 @@ export class PayloadMaker {
   }
 
   #render(
-    { journey_id, journey_version, node_id }: ClaimedDelivery,
+    { journey_id, journey_version, node_id }: ClaimedCall,
     { player, context, data }: Source,
     catalogue: MoneyCatalogue,
   ): unknown {

@@ -3,7 +3,7 @@ import { plainArray } from '../../platform/postgres/arrays.ts';
 import { beyond, microseconds, type PageOf, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { DELIVERIES_CHANNEL, EXPIRY_MS } from './delivery-queries.ts';
+import { EXPIRY_MS, wakeDeliverers } from './wake-queries.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
@@ -97,6 +97,7 @@ export function listProjectDeliveries(
     cross join lateral (
       select * from webhook_deliveries
       where tenant_id = ${tenant_id} and project_id = ${project_id} and status = wanted_status
+        and journey_id is not null
         ${beyond(tx, 'created_at', 'event_id', after)}
       order by created_at desc, event_id desc limit ${limit}) d
     order by created_at desc, event_id desc limit ${limit}`;
@@ -117,6 +118,6 @@ export async function queueAgain(tx: Tx, ref: DeliveryRef, now: Date): Promise<D
       expires_at = ${new Date(now.getTime() + EXPIRY_MS)}
     where ${itself(tx, ref)}
     returning ${columns(tx)}`;
-  await tx`select pg_notify(${DELIVERIES_CHANNEL}, '')`;
+  await wakeDeliverers(tx);
   return row;
 }

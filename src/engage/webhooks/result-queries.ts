@@ -2,6 +2,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { WokenBy } from '../journeys/runs/shapes.ts';
+import { releaseNext } from './turn-queries.ts';
 import { lockResting, wakeRuns, type Wake } from '../journeys/runs/wake-queries.ts';
 
 /** What an attempt has led to. */
@@ -9,9 +10,13 @@ export interface AttemptResult extends ProjectRef {
   event_id: string;
   /** The number of the attempt. */
   attempts: number;
-  run_id: string;
+  player_id: string;
+  /** Null: a node of a journey called. */
+  subscription_id: string | null;
+  /** Null: of a subscription. */
+  run_id: string | null;
   /** As the claim has read it, like `wait_for_response`. */
-  seq: number;
+  seq: number | null;
   wait_for_response: boolean;
   save_as: string | null;
   status: 'pending' | 'delivered' | 'failed' | 'cancelled';
@@ -38,20 +43,22 @@ export interface AttemptResult extends ProjectRef {
  */
 export async function writeResults(tx: Tx, results: readonly AttemptResult[], now: Date): Promise<void> {
   const ended = results.filter(({ status }) => status !== 'pending');
+  const events = ended.filter(isOfSubscription);
   // Statements of their own lock first, so that the next one sees what other transactions have changed.
   const [, , counted] = await Promise.all([
     lockResting(
       tx,
-      ended.filter(({ wait_for_response }) => wait_for_response),
+      ended.filter(isOfRun).filter(({ wait_for_response }) => wait_for_response),
     ),
     lockDeliveries(tx, results),
     updateDeliveries(tx, results, now),
+    releaseNext(tx, events, now),
   ]);
   const wakes: Wake[] = [];
   const unlocked: Wake[] = [];
-  for (const result of ended) {
+  for (const result of ended.filter(isOfRun)) {
     const awaiting = counted.get(result.event_id);
-    if (awaiting?.wait_for_response !== true) continue;
+    if (awaiting?.wait_for_response !== true || awaiting.seq === null) continue;
     const wake = wakeOf(result, awaiting.seq);
     wakes.push(wake);
     if (!result.wait_for_response || result.seq !== awaiting.seq) unlocked.push(wake);
@@ -60,8 +67,15 @@ export async function writeResults(tx: Tx, results: readonly AttemptResult[], no
   await wakeRuns(tx, wakes, now);
 }
 
+type OfRun = AttemptResult & { run_id: string; seq: number };
+
+const isOfRun = (result: AttemptResult): result is OfRun => result.run_id !== null && result.seq !== null;
+
+const isOfSubscription = (result: AttemptResult): result is AttemptResult & { subscription_id: string } =>
+  result.subscription_id !== null;
+
 function wakeOf(
-  { tenant_id, project_id, run_id, save_as, saved, status, last_error }: AttemptResult,
+  { tenant_id, project_id, run_id, save_as, saved, status, last_error }: OfRun,
   seq: number,
 ): Wake {
   const kept =
@@ -127,8 +141,10 @@ async function updateDeliveries(
 }
 
 async function lockDeliveries(tx: Tx, results: readonly AttemptResult[]): Promise<void> {
+  // In the order in which those that add events of the same players lock them.
+  const in_order = results.toSorted((one, other) => (one.event_id < other.event_id ? -1 : 1));
   await tx`
-    select from ${rowsOf(tx, 'r', results, { tenant_id: 'uuid', event_id: 'uuid' })}
+    select from ${rowsOf(tx, 'r', in_order, { tenant_id: 'uuid', event_id: 'uuid' })}
     cross join lateral (
       select from webhook_deliveries o
       where o.tenant_id = r.tenant_id and o.event_id = r.event_id and o.status = 'pending'

@@ -24,7 +24,7 @@ const BEHIND_PAUSE_MS = 1_000;
  * deliveries which failed together do not come back together.
  */
 export function resultOf(delivery: ClaimedDelivery, outcome: AttemptOutcome, now_ms: number): AttemptResult {
-  const { tenant_id, project_id, event_id, attempts, run_id, seq, wait_for_response, save_as } = delivery;
+  const { tenant_id, project_id, event_id, attempts, wait_for_response, save_as } = delivery;
   // If this one has failed.
   const failed = attempts - delivery.attempts_before;
   const is_void = outcome.kind === 'stopped';
@@ -38,7 +38,17 @@ export function resultOf(delivery: ClaimedDelivery, outcome: AttemptOutcome, now
       : is_behind
         ? BEHIND_PAUSE_MS
         : deliveryPauseMs({ backoff_ms, failed, retry_after_ms: outcome.retry_after_ms }, jitter);
-  const of_run = { tenant_id, project_id, run_id, seq, wait_for_response, save_as };
+  const { player_id, subscription_id, run_id, seq } = delivery;
+  const of_run = {
+    tenant_id,
+    project_id,
+    player_id,
+    subscription_id,
+    run_id,
+    seq,
+    wait_for_response,
+    save_as,
+  };
   return {
     ...of_run,
     event_id,

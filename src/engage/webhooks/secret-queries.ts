@@ -30,22 +30,26 @@ export async function lockProjectSecrets(tx: Tx, { project_id }: ProjectRef): Pr
 export async function countSecrets(tx: Tx, { tenant_id, project_id }: ProjectRef): Promise<number> {
   const [row] = await tx<{ secrets: number }[]>`
     select count(*)::integer as secrets from webhook_secrets
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null`;
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null and subscription_id is null`;
   return row?.secrets ?? 0;
 }
 
-/** Adds the secret. */
-export async function insertSecret(tx: Tx, row: SecretRow): Promise<void> {
+/** Adds the secret: of the project, or of a subscription. */
+export async function insertSecret(
+  tx: Tx,
+  row: Pick<SecretRow, keyof SecretRef | 'secret' | 'created_at'>,
+  subscription_id: string | null = null,
+): Promise<void> {
   await tx`
-    insert into webhook_secrets (tenant_id, project_id, secret_id, secret, created_at)
-    values (${row.tenant_id}, ${row.project_id}, ${row.secret_id}, ${row.secret}, ${row.created_at})`;
+    insert into webhook_secrets (tenant_id, project_id, secret_id, secret, created_at, subscription_id)
+    values (${row.tenant_id}, ${row.project_id}, ${row.secret_id}, ${row.secret}, ${row.created_at}, ${subscription_id})`;
 }
 
-/** The secret, deleted or not. */
+/** The secret of the project, deleted or not. */
 export function selectSecret(tx: Tx, ref: SecretRef): PendingQuery<SecretRow[]> {
   return tx<SecretRow[]>`
     select tenant_id, project_id, secret_id, secret, created_at, deleted_at from webhook_secrets
-    where ${itself(tx, ref)}`;
+    where ${itself(tx, ref)} and subscription_id is null`;
 }
 
 /** Deletes the secret: the row stays, its text does not. */
@@ -63,7 +67,7 @@ export function listSecrets(
   return tx<Listed<SecretRow>[]>`
     select tenant_id, project_id, secret_id, secret, created_at, deleted_at, ${microseconds(tx, 'created_at')} as created_us
     from webhook_secrets
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null and subscription_id is null
       ${beyond(tx, 'created_at', 'secret_id', after)}
     order by created_at desc, secret_id desc limit ${limit}`;
 }
@@ -78,7 +82,41 @@ export async function selectSigningSecrets(
     cross join lateral (
       select * from webhook_secrets s
       where s.tenant_id = p.tenant_id and s.project_id = p.project_id and s.deleted_at is null
+        and s.subscription_id is null
       order by s.created_at desc, s.secret_id desc limit 1) s`;
+}
+
+/** A subscription, as its secrets name it. */
+export interface SecretOwner extends ProjectRef {
+  subscription_id: string;
+}
+
+/** The secret of each of these subscriptions. */
+export async function selectSubscriptionSecrets(
+  sql: Tx,
+  subscriptions: readonly SecretOwner[],
+): Promise<(SecretRef & SecretOwner & { secret: Buffer })[]> {
+  if (subscriptions.length === 0) return [];
+  return sql<(SecretRef & SecretOwner & { secret: Buffer })[]>`
+    select s.tenant_id, s.project_id, s.subscription_id, s.secret_id, s.secret
+    from ${rowsOf(sql, 'e', subscriptions, { ...PROJECT_KEY, subscription_id: 'uuid' })}
+    cross join lateral (
+      select * from webhook_secrets s
+      where s.subscription_id = e.subscription_id and s.tenant_id = e.tenant_id and s.project_id = e.project_id
+        and s.deleted_at is null
+      order by s.created_at desc, s.secret_id desc limit 1) s`;
+}
+
+/** Deletes the secrets of a subscription: the rows stay, their texts do not. */
+export async function eraseSubscriptionSecrets(
+  tx: Tx,
+  { tenant_id, project_id, subscription_id }: SecretOwner,
+  now: Date,
+): Promise<void> {
+  await tx`
+    update webhook_secrets set secret = null, deleted_at = ${now}
+    where subscription_id = ${subscription_id} and tenant_id = ${tenant_id} and project_id = ${project_id}
+      and deleted_at is null`;
 }
 
 /** Secrets after `after` that do not begin with `head`, locked against change until the transaction ends. */

@@ -16,9 +16,11 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 import {
   countSecrets,
   eraseSecret,
+  eraseSubscriptionSecrets,
   insertSecret,
   lockProjectSecrets,
   selectSecret,
+  type SecretOwner,
   type SecretRef,
   type SecretRow,
 } from './secret-queries.ts';
@@ -79,6 +81,24 @@ export async function addSecret(
   const row = { ...ref, secret: encrypted, created_at: now, deleted_at: null };
   await Promise.all([insertSecret(tx, row), auditSecret(audit, tx, ref, null, row)]);
   return { id: row.secret_id, secret, created_at: now };
+}
+
+/**
+ * Writes a secret that signs what is sent to a subscription from now on, in place of those before; returns its text, which
+ * is known only now, and its id.
+ */
+export async function addSubscriptionSecret(
+  tx: Tx,
+  owner: SecretOwner,
+  { credentials_keys, now }: { credentials_keys: EncryptionKeys; now: Date },
+): Promise<{ secret: string; secret_id: string }> {
+  const secret = newWebhookSecret();
+  const { tenant_id, project_id, subscription_id } = owner;
+  const ref = { tenant_id, project_id, secret_id: newId() };
+  const row = { ...ref, secret: encryptText(credentials_keys, ownerOf(ref), secret), created_at: now };
+  await eraseSubscriptionSecrets(tx, owner, now);
+  await insertSecret(tx, row, subscription_id);
+  return { secret, secret_id: ref.secret_id };
 }
 
 /** Deletes a secret; its text is erased. Idempotent. Rejects with NOT_FOUND. */

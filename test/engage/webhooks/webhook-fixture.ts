@@ -5,11 +5,8 @@ import { readConfig } from '../../../src/config.ts';
 import type { CallWebhookNode } from '../../../src/engage/journeys/graph/shapes.ts';
 import { sealHeaders } from '../../../src/engage/journeys/graph/webhook-headers.ts';
 import { loadCredentialsKeys } from '../../../src/engage/providers/credentials.ts';
-import {
-  DELIVERIES_CHANNEL,
-  insertDeliveries,
-  type NewDelivery,
-} from '../../../src/engage/webhooks/delivery-queries.ts';
+import { insertDeliveries, type NewDelivery } from '../../../src/engage/webhooks/delivery-queries.ts';
+import { DELIVERIES_CHANNEL } from '../../../src/engage/webhooks/wake-queries.ts';
 import type { TestService, TestTenant } from '../../engines/service.ts';
 import { until } from '../../engines/until.ts';
 import { messagingClient } from '../messaging/messaging-client.ts';

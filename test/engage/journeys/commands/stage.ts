@@ -258,8 +258,11 @@ export class Stage {
 
   /** Has the result of a webhook's last attempt written; without an error it was delivered. */
   async answer(run_id: string, node_id: string, error: string | undefined): Promise<void> {
-    const [row] = await this.sql<{ event_id: string; seq: number; attempts: number }[]>`
-      select event_id, seq, attempts from webhook_deliveries where run_id = ${run_id} and node_id = ${node_id}`;
+    const [row] = await this.sql<
+      Pick<AttemptResult, 'event_id' | 'player_id' | 'subscription_id' | 'seq' | 'attempts'>[]
+    >`
+      select event_id, player_id, subscription_id, seq, attempts from webhook_deliveries
+      where run_id = ${run_id} and node_id = ${node_id}`;
     if (row === undefined) throw new Error(`run ${run_id} has not called ${node_id}`);
     const { tenant_id, project_id } = this.service;
     const result: AttemptResult = {

@@ -343,6 +343,8 @@ class Meeting {
       ...project,
       event_id: uuidv5('c', run_id),
       attempts: 0,
+      player_id: run_id,
+      subscription_id: null,
       run_id,
       seq: 1,
       wait_for_response: true,
