@@ -58,7 +58,7 @@ create table subscription_break_ends (
   project_id uuid not null,
   exclusion_id uuid not null,
   ends_at timestamptz not null,
-  primary key (exclusion_id, tenant_id, project_id)
+  primary key (tenant_id, project_id, exclusion_id)
 );
 create index subscription_break_ends_in_order on subscription_break_ends (ends_at);
 call protect_tenant_table('subscription_break_ends');

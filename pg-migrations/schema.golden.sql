@@ -102,6 +102,12 @@ CREATE OR REPLACE FUNCTION public.is_erased_side(anew jsonb, old jsonb)
  IMMUTABLE PARALLEL SAFE
 RETURN ((old IS NOT NULL) AND COALESCE(((anew = jsonb_build_object('erased', (anew ->> 'erased'::text))) AND ((anew ->> 'erased'::text) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text)), false));
 
+CREATE OR REPLACE FUNCTION public.is_subscribed(of_tenant uuid, of_project uuid, of_event text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (EXISTS (SELECT FROM event_subscriptions s WHERE ((s.tenant_id = is_subscribed.of_tenant) AND (s.project_id = is_subscribed.of_project) AND (s.deleted_at IS NULL) AND (s.events @> ARRAY[is_subscribed.of_event]))));
+
 CREATE OR REPLACE FUNCTION public.jobs_given_up(most integer)
  RETURNS TABLE(task text, attempts integer, last_error text, created_at timestamp with time zone, given_up_at timestamp with time zone)
  LANGUAGE plpgsql
@@ -123,6 +129,28 @@ CREATE OR REPLACE FUNCTION public.new_id()
  PARALLEL SAFE
 RETURN uuidv7();
 
+CREATE OR REPLACE FUNCTION public.note_exclusion_facts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into subscription_facts (tenant_id, project_id, event, fact_key, player_ids, data, occurred_at)
+  select new.tenant_id, new.project_id, e.event, 'exclusion ' || new.exclusion_id || ' ' || e.event, array[new.player_id],
+    jsonb_build_object('exclusion_id', new.exclusion_id, 'kind', new.kind, 'since', new.since, 'ends_at', new.ends_at,
+      'source', case e.event when 'exclusion.set' then new.source else new.end_source end),
+    e.at
+  from (select case tg_op when 'INSERT' then 'exclusion.set' else 'exclusion.ended' end as event,
+    case tg_op when 'INSERT' then new.accepted_at else new.ended_at end as at) e
+  where is_subscribed(new.tenant_id, new.project_id, e.event);
+  if tg_op = 'INSERT' and new.ends_at is not null then
+    insert into subscription_break_ends (tenant_id, project_id, exclusion_id, ends_at)
+    select new.tenant_id, new.project_id, new.exclusion_id, new.ends_at
+    where is_subscribed(new.tenant_id, new.project_id, 'exclusion.ended')
+    on conflict do nothing;
+  end if;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.note_fx_rate_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -141,6 +169,74 @@ begin
     insert into fx_rate_changes (tenant_id, base, quote, ts) values (new.tenant_id, new.base, new.quote, new.ts);
   end if;
   perform pg_notify('fx_rates', '');
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.note_grant_facts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into subscription_facts (tenant_id, project_id, event, fact_key, player_ids, data, occurred_at)
+  select new.tenant_id, new.project_id, 'grant.' || new.to_status, 'grant ' || new.grant_id || ' ' || new.seq,
+    array[g.player_id],
+    jsonb_build_object('grant_id', new.grant_id, 'template_id', g.template_id, 'campaign_id', g.campaign_id,
+      'from_status', new.from_status, 'to_status', new.to_status, 'source', new.source),
+    new.occurred_at
+  from bonus_grants g
+  where g.grant_id = new.grant_id and g.tenant_id = new.tenant_id and g.project_id = new.project_id
+    and is_subscribed(new.tenant_id, new.project_id, 'grant.' || new.to_status);
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.note_message_facts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into subscription_facts (tenant_id, project_id, event, fact_key, player_ids, data, occurred_at)
+  select new.tenant_id, new.project_id, 'message.' || s.stage,
+    'message ' || new.send_id || ' ' || s.stage || case when s.place > 5 then ' ' || new.attempts else '' end,
+    array[new.player_id],
+    jsonb_build_object('message_id', new.send_id, 'channel', new.channel, 'campaign_id', new.campaign_id,
+      'variant_id', new.variant_id, 'journey_id', new.journey_id, 'journey_run_id', new.journey_run_id,
+      'template_id', new.template_id, 'error_code', case when s.place > 4 then new.error_code end),
+    s.reached_at
+  from (values
+    (1, 'sent', old.sent_at, new.sent_at), (2, 'delivered', old.delivered_at, new.delivered_at),
+    (3, 'opened', old.opened_at, new.opened_at), (4, 'clicked', old.clicked_at, new.clicked_at),
+    (5, 'bounced', old.bounced_at, new.bounced_at),
+    (6, 'failed', null, case when new.status = 'failed' and old.status is distinct from 'failed' then now() end),
+    (7, 'capped', null, case when new.status = 'capped' and old.status is distinct from 'capped' then now() end)
+  ) as s (place, stage, known_at, reached_at)
+  where s.known_at is null and s.reached_at is not null
+    and is_subscribed(new.tenant_id, new.project_id, 'message.' || s.stage)
+  order by s.place;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.note_segment_facts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into subscription_facts (tenant_id, project_id, event, fact_key, player_ids, data, occurred_at)
+  select new.tenant_id, new.project_id, e.event, 'segment ' || new.change_id, new.player_ids,
+    jsonb_build_object('segment_id', new.segment_id), new.changed_at
+  from (select case when new.has_entered then 'segment.entered' else 'segment.left' end as event) e
+  where is_subscribed(new.tenant_id, new.project_id, e.event);
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.note_tier_facts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into subscription_facts (tenant_id, project_id, event, fact_key, player_ids, data, occurred_at)
+  select new.tenant_id, new.project_id, 'tier.changed', 'tier ' || new.entry_id, array[new.player_id],
+    jsonb_build_object('from_code', new.from_code, 'to_code', new.to_code, 'trigger', new.trigger), new.occurred_at
+  where is_subscribed(new.tenant_id, new.project_id, 'tier.changed');
   return null;
 end $function$;
 
@@ -1095,6 +1191,38 @@ create policy every_tenant on event_ids for all to engagement_service using (tru
 create policy own_tenant on event_ids for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.event_ids to engagement_api;
 grant delete, insert, select, update on public.event_ids to engagement_service;
+
+create table public.event_subscriptions (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  subscription_id uuid not null,
+  name text not null,
+  url text not null,
+  events text[] not null,
+  segment_ids uuid[],
+  status text not null,
+  last_sequence bigint not null default 0,
+  counted_at_sequence bigint not null default 0,
+  dropped bigint not null default 0,
+  last_dropped_at timestamp with time zone,
+  replay_from timestamp with time zone,
+  replay_until bigint,
+  replay_position bigint,
+  replayed bigint,
+  replay_ended_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint event_subscriptions_pkey PRIMARY KEY (tenant_id, project_id, subscription_id),
+  constraint event_subscriptions_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text]))),
+  constraint event_subscriptions_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX event_subscriptions_listed ON public.event_subscriptions USING btree (tenant_id, project_id, created_at DESC, subscription_id DESC) WHERE ((created_at > '-infinity'::timestamp with time zone) AND (deleted_at IS NULL));
+-- row-level security of public.event_subscriptions: enabled, forced
+create policy every_tenant on event_subscriptions for all to engagement_service using (true);
+create policy own_tenant on event_subscriptions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.event_subscriptions to engagement_api;
+grant delete, insert, select, update on public.event_subscriptions to engagement_service;
 
 create table public.fold_positions (
   topic text not null,
@@ -2250,6 +2378,37 @@ create policy own_tenant on sms_replies for all to engagement_api using ((tenant
 grant delete, insert, select, update on public.sms_replies to engagement_api;
 grant delete, insert, select, update on public.sms_replies to engagement_service;
 
+create table public.subscription_break_ends (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  exclusion_id uuid not null,
+  ends_at timestamp with time zone not null,
+  constraint subscription_break_ends_pkey PRIMARY KEY (tenant_id, project_id, exclusion_id)
+);
+CREATE INDEX subscription_break_ends_in_order ON public.subscription_break_ends USING btree (ends_at);
+-- row-level security of public.subscription_break_ends: enabled, forced
+create policy every_tenant on subscription_break_ends for all to engagement_service using (true);
+create policy own_tenant on subscription_break_ends for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.subscription_break_ends to engagement_api;
+grant delete, insert, select, update on public.subscription_break_ends to engagement_service;
+
+create table public.subscription_facts (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  fact_id bigint not null generated as identity,
+  event text not null,
+  fact_key text not null,
+  player_ids uuid[] not null,
+  data jsonb not null,
+  occurred_at timestamp with time zone not null,
+  constraint subscription_facts_pkey PRIMARY KEY (tenant_id, fact_id)
+) with (autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_cost_delay=0);
+-- row-level security of public.subscription_facts: enabled, forced
+create policy every_tenant on subscription_facts for all to engagement_service using (true);
+create policy own_tenant on subscription_facts for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.subscription_facts to engagement_api;
+grant delete, insert, select, update on public.subscription_facts to engagement_service;
+
 create table public.suppressions (
   tenant_id uuid not null,
   channel text not null,
@@ -2473,11 +2632,11 @@ create table public.webhook_deliveries (
   tenant_id uuid not null,
   project_id uuid not null,
   event_id uuid not null,
-  journey_id uuid not null,
-  journey_version integer not null,
-  run_id uuid not null,
-  node_id text not null,
-  seq integer not null,
+  journey_id uuid,
+  journey_version integer,
+  run_id uuid,
+  node_id text,
+  seq integer,
   player_id uuid not null,
   url text not null,
   host text not null,
@@ -2501,19 +2660,29 @@ create table public.webhook_deliveries (
   created_at timestamp with time zone not null,
   expires_at timestamp with time zone not null,
   completed_at timestamp with time zone,
+  subscription_id uuid,
+  sequence bigint,
+  event text,
   constraint webhook_deliveries_check CHECK (((status = 'pending'::text) = (completed_at IS NULL))),
   constraint webhook_deliveries_check1 CHECK (((source IS NOT NULL) OR (payload IS NOT NULL) OR (status <> 'pending'::text))),
+  constraint webhook_deliveries_of_one CHECK (
+CASE
+    WHEN (subscription_id IS NULL) THEN ((num_nulls(journey_id, journey_version, run_id, node_id, seq) = 0) AND (num_nonnulls(sequence, event) = 0))
+    ELSE ((num_nonnulls(journey_id, journey_version, run_id, node_id, seq) = 0) AND (num_nulls(sequence, event) = 0))
+END),
   constraint webhook_deliveries_pkey PRIMARY KEY (tenant_id, event_id),
   constraint webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
 );
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (tenant_id, host, next_at) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_ended ON public.webhook_deliveries USING btree (completed_at) WHERE (status <> 'pending'::text);
 CREATE INDEX webhook_deliveries_in_clear ON public.webhook_deliveries USING btree (tenant_id, event_id) WHERE jsonb_path_exists(headers, '$.*?(@.type() == "string")'::jsonpath);
-CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree (journey_id, created_at DESC, event_id DESC, tenant_id, project_id) WHERE (created_at > '-infinity'::timestamp with time zone);
+CREATE INDEX webhook_deliveries_in_turn ON public.webhook_deliveries USING btree (subscription_id, player_id, next_at, sequence) WHERE ((status = 'pending'::text) AND (subscription_id IS NOT NULL));
+CREATE INDEX webhook_deliveries_listed ON public.webhook_deliveries USING btree (journey_id, created_at DESC, event_id DESC, tenant_id, project_id) WHERE ((created_at > '-infinity'::timestamp with time zone) AND (journey_id IS NOT NULL));
 CREATE INDEX webhook_deliveries_next ON public.webhook_deliveries USING btree (next_at) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_of_player ON public.webhook_deliveries USING btree (player_id, tenant_id, project_id);
-CREATE INDEX webhook_deliveries_of_project ON public.webhook_deliveries USING btree (project_id, status, created_at DESC, event_id DESC, tenant_id) WHERE (created_at > '-infinity'::timestamp with time zone);
+CREATE INDEX webhook_deliveries_of_project ON public.webhook_deliveries USING btree (project_id, status, created_at DESC, event_id DESC, tenant_id) WHERE ((created_at > '-infinity'::timestamp with time zone) AND (journey_id IS NOT NULL));
 CREATE INDEX webhook_deliveries_of_run ON public.webhook_deliveries USING btree (run_id, tenant_id, project_id) WHERE (status = 'pending'::text);
+CREATE INDEX webhook_deliveries_of_subscription ON public.webhook_deliveries USING btree (subscription_id, status, sequence, tenant_id, project_id) WHERE (subscription_id IS NOT NULL);
 -- row-level security of public.webhook_deliveries: enabled, forced
 create policy every_tenant on webhook_deliveries for all to engagement_service using (true);
 create policy own_tenant on webhook_deliveries for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
@@ -2527,10 +2696,12 @@ create table public.webhook_secrets (
   secret bytea,
   created_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
+  subscription_id uuid,
   constraint webhook_secrets_check CHECK (((secret IS NULL) = (deleted_at IS NOT NULL))),
   constraint webhook_secrets_pkey PRIMARY KEY (tenant_id, project_id, secret_id),
   constraint webhook_secrets_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
 );
+CREATE INDEX webhook_secrets_of_subscription ON public.webhook_secrets USING btree (subscription_id) WHERE (subscription_id IS NOT NULL);
 -- row-level security of public.webhook_secrets: enabled, forced
 create policy every_tenant on webhook_secrets for all to engagement_service using (true);
 create policy own_tenant on webhook_secrets for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));

@@ -82,6 +82,7 @@ it('every role reports its own queues', async () => {
       'player-mirror',
       'segment-changes',
       'send-mirror',
+      'subscription-facts',
       'vip-tiers',
       'webhooks',
       'bonus-calls',

@@ -48,6 +48,7 @@ export interface FilledProject {
   adapter_id: string;
   adapter_slug: string;
   webhook_secret_id: string;
+  event_subscription_id: string;
   /** A journey whose webhook of this event has failed. */
   webhook_journey_id: string;
   webhook_event_id: string;
@@ -236,19 +237,32 @@ async function fillAdapters(
   return id;
 }
 
-/** Creates a secret, and a journey with a webhook that has failed. */
+/** Creates a secret, a subscription, and a journey with a webhook that has failed. */
 async function fillWebhooks(
   { base_url, platform }: TestService,
   owner: { session_token: string; tenant_id: string; project_id: string },
   player_id: string,
-): Promise<{ webhook_secret_id: string; journey_id: string; webhook_event_id: string }> {
+): Promise<{
+  webhook_secret_id: string;
+  event_subscription_id: string;
+  journey_id: string;
+  webhook_event_id: string;
+}> {
   const { session_token, project_id } = owner;
   const headers = { 'x-project-id': project_id };
   const { id = '' } = await made(
     call(`${base_url}/v1/webhook-secrets`, session_token, { method: 'POST', headers }),
   );
+  const subscription = { name: 'data', url: 'https://example.com/', events: ['segment.entered'] };
+  const { id: event_subscription_id = '' } = await made(
+    call(`${base_url}/v1/event-subscriptions`, session_token, {
+      method: 'POST',
+      body: subscription,
+      headers,
+    }),
+  );
   const { journey_id, event_id } = await failedWebhook(platform.postgres.service, owner, player_id);
-  return { webhook_secret_id: id, journey_id, webhook_event_id: event_id };
+  return { webhook_secret_id: id, event_subscription_id, journey_id, webhook_event_id: event_id };
 }
 
 /** Creates two tiers. They belong to the tenant, so their codes name the project by two letters only. */

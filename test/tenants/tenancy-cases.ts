@@ -35,6 +35,7 @@ const template = { path: { id: 'template_id' } } as const;
 const bonus_template = { path: { id: 'bonus_template_id' } } as const;
 const provider = { path: { id: 'provider_id' } } as const;
 const adapter = { path: { id: 'adapter_id' } } as const;
+const subscription = { path: { id: 'event_subscription_id' } } as const;
 const key = { path: { projectId: 'project_id', id: 'key_id' } } as const;
 /** The cases by method and path. */
 export const CASES: Record<string, Case> = {
@@ -315,6 +316,30 @@ export const CASES: Record<string, Case> = {
   'GET /v1/webhook-secrets': {},
   'POST /v1/webhook-secrets': {},
   'DELETE /v1/webhook-secrets/:id': { path: { id: 'webhook_secret_id' } },
+  'GET /v1/event-subscriptions': {},
+  'POST /v1/event-subscriptions': {
+    body: ({ segment_id }) => ({
+      name: 'stolen',
+      url: 'https://example.com/',
+      events: ['segment.entered'],
+      segment_ids: [segment_id],
+    }),
+  },
+  'GET /v1/event-subscriptions/:id': subscription,
+  'PATCH /v1/event-subscriptions/:id': {
+    ...subscription,
+    body: ({ segment_id }) => ({ segment_ids: [segment_id] }),
+  },
+  'DELETE /v1/event-subscriptions/:id': subscription,
+  'GET /v1/event-subscriptions/:id/deliveries': subscription,
+  'POST /v1/event-subscriptions/:id/pause': subscription,
+  'POST /v1/event-subscriptions/:id/enable': subscription,
+  'POST /v1/event-subscriptions/:id/rotate-secret': subscription,
+  'POST /v1/event-subscriptions/:id/test': subscription,
+  'POST /v1/event-subscriptions/:id/replay': {
+    ...subscription,
+    body: () => ({ from: new Date().toISOString() }),
+  },
   'GET /v1/journeys/:id/deliveries': { path: { id: 'webhook_journey_id' } },
   'POST /v1/journeys/:id/deliveries/:eventId/retry': {
     path: { id: 'webhook_journey_id', eventId: 'webhook_event_id' },

@@ -149,10 +149,11 @@ export async function rotateSecret(
   const now = new Date(clock.now_ms());
   return postgres.asTenant(ref.tenant_id, async (tx) => {
     const before = requireRow(SUBSCRIPTION, ref, await lockSubscription(tx, ref));
-    const { secret, secret_id } = await addSubscriptionSecret(tx, ref, { credentials_keys, now });
+    const { secret, secret_id, before_id } = await addSubscriptionSecret(tx, ref, { credentials_keys, now });
     const after = { ...before, updated_at: now };
     await updateSubscription(tx, after);
-    await auditSubscription(audit, tx, ref, before, { ...after, secret_id });
+    const audited_before = before_id === undefined ? before : { ...before, secret_id: before_id };
+    await auditSubscription(audit, tx, ref, audited_before, { ...after, secret_id });
     return { row: await shown(tx, ref), secret };
   });
 }

@@ -5,7 +5,7 @@ import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
 import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import type { Fact } from './events.ts';
-import type { SubscriptionRow } from './queries.ts';
+import { columns, type SubscriptionRow } from './queries.ts';
 
 /** One process at a time queues the events of a tenant, until its transaction ends; false: another does. */
 export async function lockFacts(tx: Tx, tenant_id: string): Promise<boolean> {
@@ -17,7 +17,7 @@ export async function lockFacts(tx: Tx, tenant_id: string): Promise<boolean> {
 /** The oldest facts of a tenant. */
 export async function selectFacts(tx: Tx, tenant_id: string, limit: number): Promise<Fact[]> {
   return tx<Fact[]>`
-    select tenant_id, project_id, fact_id, event, fact_key, player_ids, data, occurred_at from subscription_facts
+    select tenant_id, project_id, fact_id, event, fact_key, player_ids::text[] as player_ids, data, occurred_at from subscription_facts
     where tenant_id = ${tenant_id} order by fact_id limit ${limit}`;
 }
 
@@ -34,7 +34,7 @@ export async function lockSubscriptions(tx: Tx, projects: readonly ProjectRef[])
   return tx<SubscriptionRow[]>`
     select s.* from (select * from ${rowsOf(tx, 'p', projects, PROJECT_KEY)} order by project_id) p
     cross join lateral (
-      select * from event_subscriptions s
+      select ${columns(tx)} from event_subscriptions s
       where s.tenant_id = p.tenant_id and s.project_id = p.project_id and s.deleted_at is null
       order by s.subscription_id for no key update) s`;
 }

@@ -60,8 +60,10 @@ export interface DeliveryState {
 
 export const MAX_COUNTED = 10_000;
 
-function columns(tx: Tx) {
-  return tx`tenant_id, project_id, subscription_id, name, url, events, segment_ids, status, last_sequence,
+/** Every column. */
+export function columns(tx: Tx) {
+  return tx`tenant_id, project_id, subscription_id, name, url, events,
+    segment_ids::text[] as segment_ids, status, last_sequence,
     counted_at_sequence, dropped, last_dropped_at, replay_from, replay_until, replay_position, replayed, replay_ended_at,
     created_at, updated_at, deleted_at`;
 }

@@ -107,16 +107,18 @@ export async function selectSubscriptionSecrets(
       order by s.created_at desc, s.secret_id desc limit 1) s`;
 }
 
-/** Deletes the secrets of a subscription: the rows stay, their texts do not. */
+/** Deletes the secrets of a subscription: the rows stay, their texts do not. Returns the id of one; undefined: it had none. */
 export async function eraseSubscriptionSecrets(
   tx: Tx,
   { tenant_id, project_id, subscription_id }: SecretOwner,
   now: Date,
-): Promise<void> {
-  await tx`
+): Promise<string | undefined> {
+  const [row] = await tx<{ secret_id: string }[]>`
     update webhook_secrets set secret = null, deleted_at = ${now}
     where subscription_id = ${subscription_id} and tenant_id = ${tenant_id} and project_id = ${project_id}
-      and deleted_at is null`;
+      and deleted_at is null
+    returning secret_id`;
+  return row?.secret_id;
 }
 
 /** Secrets after `after` that do not begin with `head`, locked against change until the transaction ends. */

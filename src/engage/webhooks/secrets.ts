@@ -85,20 +85,20 @@ export async function addSecret(
 
 /**
  * Writes a secret that signs what is sent to a subscription from now on, in place of those before; returns its text, which
- * is known only now, and its id.
+ * is known only now, its id, and that of the one before.
  */
 export async function addSubscriptionSecret(
   tx: Tx,
   owner: SecretOwner,
   { credentials_keys, now }: { credentials_keys: EncryptionKeys; now: Date },
-): Promise<{ secret: string; secret_id: string }> {
+): Promise<{ secret: string; secret_id: string; before_id: string | undefined }> {
   const secret = newWebhookSecret();
   const { tenant_id, project_id, subscription_id } = owner;
   const ref = { tenant_id, project_id, secret_id: newId() };
   const row = { ...ref, secret: encryptText(credentials_keys, ownerOf(ref), secret), created_at: now };
-  await eraseSubscriptionSecrets(tx, owner, now);
+  const before_id = await eraseSubscriptionSecrets(tx, owner, now);
   await insertSecret(tx, row, subscription_id);
-  return { secret, secret_id: ref.secret_id };
+  return { secret, secret_id: ref.secret_id, before_id };
 }
 
 /** Deletes a secret; its text is erased. Idempotent. Rejects with NOT_FOUND. */

@@ -71,6 +71,7 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   dirty_players: KEYS,
   erasures: 'the proof; its texts are by admins, who are told to name nobody',
   event_corrections: 'references, as in the ledger; a row lives for seconds',
+  event_subscriptions: OPERATOR,
   fold_positions: KEYS,
   fx_rate_changes: OPERATOR,
   fx_rates: OPERATOR,
@@ -115,6 +116,8 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   segments: OPERATOR,
   sink_positions: KEYS,
   sms_replies: 'ids of the provider: no number and no text',
+  subscription_break_ends: KEYS,
+  subscription_facts: `${CODES}; a row lives for seconds`,
   suppressions: CODES,
   templates: OPERATOR,
   tenant_configs: OPERATOR,
@@ -191,7 +194,8 @@ export const STAYING_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   sandbox_messages: ['channel'],
   suppressions: ['channel'],
   trigger_events: ['listener_kind', 'outcome'],
-  webhook_deliveries: ['node_id', 'url', 'host', 'headers', 'save_as', 'status'],
+  subscription_facts: ['event', 'fact_key', 'data'],
+  webhook_deliveries: ['node_id', 'event', 'url', 'host', 'headers', 'save_as', 'status'],
 };
 
 /** Columns of ClickHouse that an erasure empties. */

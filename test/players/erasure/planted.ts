@@ -54,8 +54,11 @@ export async function plantRows(sql: Tx, planted: Planted): Promise<void> {
       'webhook_deliveries',
       {
         ...own,
+        journey_id: listener_id,
+        journey_version: 1,
         run_id,
         node_id: 'w',
+        seq: 1,
         url: 'https://example.com/',
         host: 'example.com',
         headers: {},
