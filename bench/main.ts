@@ -31,6 +31,7 @@ import { benchReads } from './reads.ts';
 import { benchSegmentLatency } from './segment-latency.ts';
 import { benchSegments } from './segments.ts';
 import { benchSink } from './sink.ts';
+import { benchSubscriptions } from './subscriptions.ts';
 import { benchTenancy } from './tenancy.ts';
 import { benchWhole } from './whole.ts';
 import { benchFoldWithTiers, benchTiers } from './tiers.ts';
@@ -77,6 +78,7 @@ const BENCHES: Record<string, Bench> = {
   'journey-parked': () => withIdleService(benchParked),
   'journey-webhooks': () => withIdleService(benchWebhooks),
   'journey-fold-sink': () => withIdleService(benchFoldAndSinkWithJourneys),
+  subscriptions: benchSubscriptions,
   tiers: benchTiers,
   'tiers-fold': () => withIdleService(benchFoldWithTiers),
   'bonus-fold': () => withIdleService(benchBonusFold),
@@ -111,6 +113,7 @@ const NAMED_ONLY = new Set([
   'journey-parked',
   'journey-webhooks',
   'journey-fold-sink',
+  'subscriptions',
   'tiers',
   'tiers-fold',
   'bonus-fold',

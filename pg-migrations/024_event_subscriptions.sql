@@ -70,6 +70,11 @@ create function is_subscribed(of_tenant uuid, of_project uuid, of_event text) re
     select from event_subscriptions s
     where s.tenant_id = of_tenant and s.project_id = of_project and s.deleted_at is null and s.events @> array[of_event]);
 
+-- A time as the API writes it.
+create function iso_time(moment timestamptz) returns text
+  language sql stable
+  return to_char(moment at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+
 create function note_segment_facts() returns trigger language plpgsql as $$
 begin
   insert into subscription_facts (tenant_id, project_id, event, fact_key, player_ids, data, occurred_at)
@@ -149,7 +154,8 @@ create function note_exclusion_facts() returns trigger language plpgsql as $$
 begin
   insert into subscription_facts (tenant_id, project_id, event, fact_key, player_ids, data, occurred_at)
   select new.tenant_id, new.project_id, e.event, 'exclusion ' || new.exclusion_id || ' ' || e.event, array[new.player_id],
-    jsonb_build_object('exclusion_id', new.exclusion_id, 'kind', new.kind, 'since', new.since, 'ends_at', new.ends_at,
+    jsonb_build_object('exclusion_id', new.exclusion_id, 'kind', new.kind, 'since', iso_time(new.since),
+      'ends_at', iso_time(new.ends_at),
       'source', case e.event when 'exclusion.set' then new.source else new.end_source end),
     e.at
   from (select case tg_op when 'INSERT' then 'exclusion.set' else 'exclusion.ended' end as event,

@@ -108,6 +108,12 @@ CREATE OR REPLACE FUNCTION public.is_subscribed(of_tenant uuid, of_project uuid,
  STABLE
 RETURN (EXISTS (SELECT FROM event_subscriptions s WHERE ((s.tenant_id = is_subscribed.of_tenant) AND (s.project_id = is_subscribed.of_project) AND (s.deleted_at IS NULL) AND (s.events @> ARRAY[is_subscribed.of_event]))));
 
+CREATE OR REPLACE FUNCTION public.iso_time(moment timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+RETURN to_char((moment AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'::text);
+
 CREATE OR REPLACE FUNCTION public.jobs_given_up(most integer)
  RETURNS TABLE(task text, attempts integer, last_error text, created_at timestamp with time zone, given_up_at timestamp with time zone)
  LANGUAGE plpgsql
@@ -136,7 +142,8 @@ AS $function$
 begin
   insert into subscription_facts (tenant_id, project_id, event, fact_key, player_ids, data, occurred_at)
   select new.tenant_id, new.project_id, e.event, 'exclusion ' || new.exclusion_id || ' ' || e.event, array[new.player_id],
-    jsonb_build_object('exclusion_id', new.exclusion_id, 'kind', new.kind, 'since', new.since, 'ends_at', new.ends_at,
+    jsonb_build_object('exclusion_id', new.exclusion_id, 'kind', new.kind, 'since', iso_time(new.since),
+      'ends_at', iso_time(new.ends_at),
       'source', case e.event when 'exclusion.set' then new.source else new.end_source end),
     e.at
   from (select case tg_op when 'INSERT' then 'exclusion.set' else 'exclusion.ended' end as event,

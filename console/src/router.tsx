@@ -216,7 +216,7 @@ const complianceProof = createRoute({
 const developers = createRoute({
   getParentRoute: () => root,
   path: '/developers',
-  validateSearch: texts('tab', 'q', 'op', 'status', 'adapter'),
+  validateSearch: texts('tab', 'q', 'op', 'status', 'adapter', 'subscription'),
   component: screen(() => import('./screens/developers/view.tsx'), 'Developers'),
 });
 

@@ -50,61 +50,51 @@ function subscriptionCases(send: Send): Record<string, () => Promise<Expected>> 
   const path = '/v1/event-subscriptions';
   const body = { name: 'audited', url: 'https://example.com/', events: ['tier.changed'] };
   const create = () => send('POST', path, body);
-  const idOf = async () => String((await create()).body.data['id']);
-  const command = async (id: string, name: string, given?: unknown) => {
-    const answer = await send('POST', `${path}/${id}/${name}`, given);
-    return { answer, resource_id: id };
+  let made: Promise<string> | undefined;
+  const idOf = () => (made ??= create().then((answer) => String(answer.body.data['id'])));
+  const command = async (name: string, given?: unknown) => {
+    const id = await idOf();
+    return { answer: await send('POST', `${path}/${id}/${name}`, given), resource_id: id };
   };
-  const remove = (id: string) => send('DELETE', `${path}/${id}`);
-  // A project may have ten.
-  const once =
-    (run: (id: string) => Promise<Expected>): (() => Promise<Expected>) =>
-    async () => {
-      const id = await idOf();
-      const expected = await run(id);
-      await remove(id);
-      return expected;
-    };
+  const [active, paused] = [{ status: 'active' }, { status: 'paused' }];
   const secret_id = expect.any(String) as string;
   return {
     [`POST ${path}`]: async () => {
       const answer = await create();
       const { secret: _secret, delivery: _delivery, replay: _replay, ...after } = answer.body.data;
-      await remove(String(after['id']));
       return { answer, resource_id: String(after['id']), after };
     },
-    [`PATCH ${path}/:id`]: once(async (id) => {
+    [`PATCH ${path}/:id`]: async () => {
+      const id = await idOf();
       const answer = await send('PATCH', `${path}/${id}`, { name: 'other' });
       return { answer, resource_id: id, before: { name: 'audited' }, after: { name: 'other' } };
-    }),
+    },
     [`DELETE ${path}/:id`]: async () => {
-      const id = await idOf();
-      const answer = await remove(id);
+      const id = String((await create()).body.data['id']);
+      const answer = await send('DELETE', `${path}/${id}`);
       const after = { deleted_at: answer.body.data['deleted_at'] };
       return { answer, resource_id: id, before: { deleted_at: null }, after };
     },
-    [`POST ${path}/:id/pause`]: once(async (id) => ({
-      ...(await command(id, 'pause')),
-      before: { status: 'active' },
-      after: { status: 'paused' },
-    })),
-    [`POST ${path}/:id/enable`]: once(async (id) => {
-      await command(id, 'pause');
-      return { ...(await command(id, 'enable')), before: { status: 'paused' }, after: { status: 'active' } };
-    }),
-    [`POST ${path}/:id/rotate-secret`]: once(async (id) => ({
-      ...(await command(id, 'rotate-secret')),
-      before: { secret_id },
-      after: { secret_id },
-    })),
-    [`POST ${path}/:id/test`]: once(async (id) => {
-      const made = await command(id, 'test');
-      return { ...made, after: { event_id: made.answer.body.data['event_id'] } };
-    }),
-    [`POST ${path}/:id/replay`]: once(async (id) => {
+    [`POST ${path}/:id/pause`]: async () => {
+      await command('enable');
+      return { ...(await command('pause')), before: active, after: paused };
+    },
+    [`POST ${path}/:id/enable`]: async () => {
+      await command('pause');
+      return { ...(await command('enable')), before: paused, after: active };
+    },
+    [`POST ${path}/:id/rotate-secret`]: async () => {
+      return { ...(await command('rotate-secret')), before: { secret_id }, after: { secret_id } };
+    },
+    [`POST ${path}/:id/test`]: async () => {
+      await command('enable');
+      const sent = await command('test');
+      return { ...sent, after: { event_id: sent.answer.body.data['event_id'] } };
+    },
+    [`POST ${path}/:id/replay`]: async () => {
       const from = new Date().toISOString();
-      return { ...(await command(id, 'replay', { from })), after: { from } };
-    }),
+      return { ...(await command('replay', { from })), after: { from } };
+    },
   };
 }
 

@@ -29,7 +29,8 @@ export async function boundQueue(
         if (row === undefined || row.last_sequence < row.counted_at_sequence) return false;
         const excess = (await countPending(tx, row, max_pending + step)) - max_pending;
         if (excess > 0) await dropOldest(tx, row, Math.min(excess, MAX_DROPPED), new Date(clock.now_ms()));
-        if (excess > MAX_DROPPED) return true;
+        // Beyond `step` they are not counted.
+        if (excess > MAX_DROPPED || excess === step) return true;
         await noteCounted(tx, row, row.last_sequence + BigInt(Math.max(step, -excess)));
         return false;
       }),

@@ -81,8 +81,8 @@ export async function noteBreakEnds(sql: Tx, now: Date, limit: number): Promise<
     noted as (
       insert into subscription_facts (tenant_id, project_id, event, fact_key, player_ids, data, occurred_at)
       select x.tenant_id, x.project_id, 'exclusion.ended', 'exclusion ' || x.exclusion_id || ' exclusion.ended',
-        array[x.player_id], jsonb_build_object('exclusion_id', x.exclusion_id, 'kind', x.kind, 'since', x.since,
-          'ends_at', x.ends_at, 'source', 'clock'), x.ends_at
+        array[x.player_id], jsonb_build_object('exclusion_id', x.exclusion_id, 'kind', x.kind, 'since', iso_time(x.since),
+          'ends_at', iso_time(x.ends_at), 'source', 'clock'), x.ends_at
       from over o
       cross join lateral (
         select * from player_exclusions x

@@ -4,7 +4,7 @@ import { NIL_ID } from '../../platform/ids.ts';
 import type { NewJob } from '../../platform/jobs/port.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import { LIMITS } from './bound.ts';
+import { LIMITS, type QueueLimits } from './bound.ts';
 import { removeAll, removeOld, selectSubscriptionsAfter } from './bound-queries.ts';
 import { lockSubscription, type SubscriptionRef } from './queries.ts';
 import { noteOpenBreaks, replayNext, REPLAYED_MS } from './replay-queries.ts';
@@ -79,7 +79,7 @@ export async function runBreaksJob({ postgres, clock }: Deps, payload: unknown):
 export async function cleanUpSubscriptions(
   { postgres, clock }: Deps,
   stop: AbortSignal,
-  { max_pending } = LIMITS,
+  { max_pending }: Pick<QueueLimits, 'max_pending'> = LIMITS,
 ): Promise<void> {
   const before = new Date(clock.now_ms() - REPLAYED_MS);
   let after: SubscriptionRef = { tenant_id: NIL_ID, project_id: NIL_ID, subscription_id: NIL_ID };

@@ -8,12 +8,13 @@ import { SUBSCRIPTION_STATUSES } from './queries.ts';
 const MAX_URL = 2_000;
 const MAX_SEGMENTS = 50;
 
+const subscribedEvent = z.enum(SUBSCRIBED_EVENTS);
 const distinct = (values: readonly string[]) => new Set(values).size === values.length;
 const fields = {
   name: trimmedText(1, 200),
   url: trimmedText(1, MAX_URL).meta({ description: 'Begins with https://; private addresses are refused' }),
   events: z
-    .array(z.enum(SUBSCRIBED_EVENTS))
+    .array(subscribedEvent)
     .min(1)
     .max(SUBSCRIBED_EVENTS.length)
     .refine(distinct, { error: 'must name each event once' }),
@@ -96,7 +97,7 @@ const shown = {
   project_id: z.uuid(),
   name: z.string(),
   url: z.string(),
-  events: z.array(z.enum(SUBSCRIBED_EVENTS)),
+  events: z.array(subscribedEvent),
   segment_ids: z.array(z.uuid()).nullable(),
   status: z.enum(SUBSCRIPTION_STATUSES),
   delivery: deliveryState,
@@ -125,6 +126,10 @@ export const eventDeliveryResource = z.object({
   completed_at: timestamp.nullable(),
 });
 nameSchemas({
+  SubscribedEvent: subscribedEvent,
+  CreateEventSubscriptionBody: createSubscriptionBody,
+  PatchEventSubscriptionBody: patchSubscriptionBody,
+  ReplayEventsBody: replayBody,
   EventSubscription: subscriptionResource,
   EventSubscriptionWithSecret: subscriptionWithSecret,
   EventDelivery: eventDeliveryResource,

@@ -40,14 +40,14 @@ it('facts of every kind arrive, signed, through the front door', async () => {
     'segment.left',
     'tier.changed',
     'message.sent',
-    'message.capped',
+    'message.failed',
     'grant.pending',
     'grant.active',
     'exclusion.set',
     'exclusion.ended',
   ];
   const { id, secret } = await on.subscribe(there.url, events);
-  const [first = '', second = ''] = await on.players(2);
+  const [first = '', second = '', third = ''] = await on.players(3);
   const had = (event: string, player_id = first) =>
     until(`${event} of ${player_id}`, (saw) =>
       saw(eventsOf(there.received)).find((one) => one.event === event && one.player?.id === player_id),
@@ -114,7 +114,10 @@ it('facts of every kind arrive, signed, through the front door', async () => {
   });
   await on.send(campaign_id);
   expect((await had('message.sent')).data).toMatchObject({ channel: 'email', campaign_id, error_code: null });
-  expect((await had('message.capped', second)).data).toMatchObject({ error_code: 'SKIPPED_SELF_EXCLUDED' });
+  expect((await had('message.failed', second)).data).toMatchObject({ error_code: 'SKIPPED_SELF_EXCLUDED' });
+  await on.event(third, 'cooldown_entered', { until: new Date(Date.now() + 1_000).toISOString() });
+  expect((await had('exclusion.set', third)).data).toMatchObject({ kind: 'cooldown', source: 'event' });
+  expect((await had('exclusion.ended', third)).data).toMatchObject({ kind: 'cooldown', source: 'clock' });
   await on.event(second, 'self_exclusion_lifted');
   expect((await had('exclusion.ended', second)).data).toMatchObject({ source: 'event' });
 

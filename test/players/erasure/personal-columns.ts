@@ -116,7 +116,6 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   segments: OPERATOR,
   sink_positions: KEYS,
   sms_replies: 'ids of the provider: no number and no text',
-  subscription_break_ends: KEYS,
   subscription_facts: `${CODES}; a row lives for seconds`,
   suppressions: CODES,
   templates: OPERATOR,

@@ -31,7 +31,7 @@ export function Deliveries() {
   const [opened, setOpened] = useState<Delivery>();
   const shown = DELIVERY_STATUSES.find((one) => one === status);
   const columns: Column<Delivery>[] = [
-    { key: 'status', title: m.status, width: '130px', cell: (row) => <State of={row} /> },
+    { key: 'status', title: m.status, width: '130px', cell: (row) => <StatusBadge of={row} /> },
     { key: 'url', title: m.endpoint, width: 'minmax(260px, 3fr)', cell: ({ url }) => <bdi>{url}</bdi> },
     {
       key: 'attempts',
@@ -84,7 +84,8 @@ export function Deliveries() {
   );
 }
 
-function State({ of: { status } }: { of: Delivery }) {
+/** What became of a delivery. */
+export function StatusBadge({ of: { status } }: { of: { status: DeliveryStatus } }) {
   return <Badge tone={TONES[status]}>{m.deliveryStatuses[status]}</Badge>;
 }
 
@@ -94,7 +95,7 @@ function Details({ of, onClose }: { of: Delivery; onClose: () => void }) {
       <Facts
         label={m.delivery}
         facts={[
-          [m.status, <State key="status" of={of} />],
+          [m.status, <StatusBadge key="status" of={of} />],
           [m.endpoint, <bdi key="url">{of.url}</bdi>],
           [m.attempts, formatInt(of.attempts)],
           [m.lastAttempt, <Time key="last" at={of.last_attempt_at} />],

@@ -1,6 +1,7 @@
 import type {
   Adapter as AdapterRecord,
   ApiKeyKind,
+  EventSubscription,
   ProjectWebhookDelivery,
 } from '@player-engagement/client/admin';
 import { everyOf } from '../../api/choices.ts';
@@ -11,6 +12,8 @@ export type {
   Adapter,
   AdapterWithSecret,
   ApiKey as ApiKeyRecord,
+  EventDelivery,
+  EventSubscription as Subscription,
   ProjectWebhookDelivery as Delivery,
   SandboxBonus,
 } from '@player-engagement/client/admin';
@@ -32,6 +35,43 @@ const REFRESH_MS = 10_000;
 export function useDeliveries(status: DeliveryStatus | undefined) {
   return useList('webhookDeliveries.list', [{ status }], { refresh_ms: REFRESH_MS });
 }
+
+/** The subscriptions; those that are sent events change by themselves. */
+export function useSubscriptions() {
+  return useList('eventSubscriptions.list', [], { refresh_ms: REFRESH_MS });
+}
+
+export function useSubscription(id: string) {
+  return useRead('eventSubscriptions.get', [id], { refresh_ms: REFRESH_MS });
+}
+
+export function useEventDeliveries(id: string, status: DeliveryStatus | undefined) {
+  return useList('eventSubscriptions.deliveries', [id, { status }], { refresh_ms: REFRESH_MS });
+}
+
+export type SubscribedEvent = EventSubscription['events'][number];
+export const SUBSCRIBED_EVENTS = everyOf<SubscribedEvent>()([
+  'segment.entered',
+  'segment.left',
+  'tier.changed',
+  'message.sent',
+  'message.delivered',
+  'message.opened',
+  'message.clicked',
+  'message.bounced',
+  'message.failed',
+  'message.capped',
+  'grant.pending',
+  'grant.active',
+  'grant.completed',
+  'grant.forfeited',
+  'grant.expired',
+  'grant.lost',
+  'grant.cancelled',
+  'grant.failed',
+  'exclusion.set',
+  'exclusion.ended',
+]);
 
 export const ADAPTER_KINDS = everyOf<AdapterRecord['kind']>()(['http', 'sandbox']);
 export type AdapterKind = AdapterRecord['kind'];

@@ -9,18 +9,26 @@ import { Catalogue } from './catalogue.tsx';
 import { Deliveries } from './deliveries.tsx';
 import { Keys } from './keys.tsx';
 import { Reference } from './reference.tsx';
+import { Subscriptions } from './subscriptions.tsx';
 import { Snippets } from './snippets.tsx';
 
 const route = getRouteApi('/developers');
 const m = t.developers;
 const OPEN = { snippets: Snippets, events: Catalogue, reference: Reference } as const;
-const FOR_ADMINS = { keys: Keys, adapters: Adapters, webhooks: Deliveries } as const;
+const FOR_ADMINS = {
+  keys: Keys,
+  adapters: Adapters,
+  subscriptions: Subscriptions,
+  webhooks: Deliveries,
+} as const;
 
-/** What developers need: keys, snippets, the catalogue of events, the reference of the API, adapters to casino platforms, and the webhooks' ledger. */
+/** What developers need: keys, snippets, the catalogue of events, the reference of the API, adapters to casino platforms, subscriptions to events, and the webhooks' ledger. */
 export function Developers() {
   const { tab } = route.useSearch();
   const is_admin = roleAllows(usePlace().role, 'admin');
-  const contents = is_admin ? { keys: Keys, ...OPEN, adapters: Adapters, webhooks: Deliveries } : { ...OPEN };
+  const contents = is_admin
+    ? { keys: Keys, ...OPEN, adapters: Adapters, subscriptions: Subscriptions, webhooks: Deliveries }
+    : { ...OPEN };
   const names = Object.keys(contents) as (keyof typeof m.tabs)[];
   const shown = names.find((one) => one === tab) ?? names[0] ?? 'snippets';
   const Content = { ...OPEN, ...FOR_ADMINS }[shown];
