@@ -133,7 +133,7 @@ export async function claimDeliveries(
       d.source, d.payload, d.attempts, d.attempts_before - 1 as attempts_before, d.created_at`;
 }
 
-/** Those of these deliveries whose player is deleted or erased, by event_id. */
+/** Those of these deliveries whose player, or the one that it was merged into, is deleted or erased, by event_id. */
 export async function selectWithheld(
   sql: Tx,
   deliveries: readonly (PlayerRef & { event_id: string })[],
@@ -142,9 +142,12 @@ export async function selectWithheld(
   const rows = await sql<{ event_id: string }[]>`
     select r.event_id
     from ${rowsOf(sql, 'r', deliveries, { ...PROJECT_KEY, player_id: 'uuid', event_id: 'uuid' })}
+    left join lateral (
+      select m.into_player_id from player_merges m
+      where m.tenant_id = r.tenant_id and m.project_id = r.project_id and m.player_id = r.player_id offset 0) m on true
     cross join lateral (
       select p.deleted_at, p.erased_at from players p
-      where p.player_id = r.player_id and p.tenant_id = r.tenant_id and p.project_id = r.project_id offset 0) p
+      where p.player_id = coalesce(m.into_player_id, r.player_id) and p.tenant_id = r.tenant_id and p.project_id = r.project_id offset 0) p
     where p.deleted_at is not null or p.erased_at is not null`;
   return new Set(rows.map(({ event_id }) => event_id));
 }

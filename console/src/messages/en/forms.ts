@@ -72,7 +72,7 @@ export const forms = {
       journey: 'Journey',
       journey_run: 'Journey run',
       webhook_secret: 'Webhook secret',
-    event_subscription: 'Event subscription',
+      event_subscription: 'Event subscription',
       webhook_delivery: 'Webhook',
       bonus_template: 'Bonus template',
       bonus_grant: 'Bonus',

@@ -23,7 +23,7 @@ import {
   type Subscription,
 } from './queries.ts';
 import { DeleteSubscription, ReplayEvents, RotateSubscriptionSecret } from './subscription-dialogs.tsx';
-import { DeliveryState, lastErrorOf } from './subscriptions.tsx';
+import { DeliveryState, lastErrorOf } from './subscription-state.tsx';
 
 const route = getRouteApi('/developers');
 const m = t.developers.subscription;

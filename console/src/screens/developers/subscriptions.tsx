@@ -1,10 +1,8 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { wordsOf } from '../../format/code-words.ts';
 import { formatInt } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
-import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
@@ -12,15 +10,10 @@ import { Empty } from '../../ui/states.tsx';
 import { useSubscriptions, type Subscription } from './queries.ts';
 import { NewSubscription } from './subscription-dialogs.tsx';
 import { SubscriptionPage } from './subscription-page.tsx';
+import { DeliveryState, lastErrorOf } from './subscription-state.tsx';
 
 const route = getRouteApi('/developers');
 const m = t.developers.subscription;
-const TONES: Readonly<Record<Subscription['delivery']['state'], Tone>> = {
-  idle: 'good',
-  delivering: 'accent',
-  failing: 'bad',
-  paused: 'neutral',
-};
 
 /** The subscriptions that are sent events, or the one that the address names; for admins. */
 export function Subscriptions() {
@@ -90,15 +83,4 @@ function List({ onOpen }: { onOpen: (id: string) => void }) {
       {is_open ? <NewSubscription onClose={() => setOpen(false)} /> : null}
     </>
   );
-}
-
-/** Whether its events arrive. */
-export function DeliveryState({ of: { delivery } }: { of: Subscription }) {
-  return <Badge tone={TONES[delivery.state]}>{m.states[delivery.state]}</Badge>;
-}
-
-/** What went wrong last, in words. */
-export function lastErrorOf({ last_error }: Subscription['delivery']): string {
-  if (last_error === null) return '—';
-  return `${wordsOf(last_error.code)}${last_error.status === null ? '' : ` (${last_error.status})`}`;
 }
