@@ -166,6 +166,35 @@ test('the reference has every operation of the document, is searched, and shows 
   await page.getByRole('dialog', { name: 'deposit_confirmed' }).getByText('payment_method').waitFor();
 });
 
+test('a subscription is created, its secret shown once, and its state, events and acts on its page', async () => {
+  const page = await console_.open('developers?tab=subscriptions');
+  await page.getByText('No subscriptions yet').waitFor();
+  await page.getByRole('button', { name: 'New subscription' }).click();
+  await page.getByLabel('Name').fill(HOSTILE.script);
+  await page.getByLabel('Endpoint').fill('https://data.example.test/events');
+  await page.getByLabel('tier.changed').check();
+  expect(await accessibilityFaults(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Create subscription' }).click();
+  const made = page.getByRole('dialog', { name: /is created$/ });
+  expect(await made.locator('code').textContent()).toMatch(/^[\w-]{43}$/);
+  await made.getByRole('button', { name: 'I have copied it' }).click();
+  await page.getByText('https://data.example.test/events').click();
+  await page.getByText('Up to date').waitFor();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('button', { name: 'Enable' }).waitFor();
+  await page.getByRole('button', { name: 'Replay' }).click();
+  await page.getByRole('button', { name: 'Send again' }).click();
+  await page.getByText(/^0 events/).waitFor();
+  expect(await accessibilityFaults(page)).toEqual([]);
+  for (const width of [1280, 390]) {
+    await page.setViewportSize({ width, height: 800 });
+    expect(await misplacement(page)).toBeLessThan(1);
+  }
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByRole('button', { name: 'Delete the subscription' }).click();
+  await page.getByText('No subscriptions yet').waitFor();
+});
+
 test('the ledger of webhooks shows what failed and why', async () => {
   const on = webhookFixture(console_.service);
   const page = await console_.open('developers?tab=webhooks');

@@ -346,7 +346,12 @@ describe.each(Object.entries(CASES))('%s', (name, run) => {
 });
 
 describe('no row', () => {
-  const count = async () => (await log()).length;
+  // More than a page has.
+  const count = async () => {
+    const [row] = await fixture.platform.postgres.service<{ rows: number }[]>`
+      select count(*)::integer as rows from audit_log where tenant_id = ${tenant.tenant_id}`;
+    return row?.rows;
+  };
 
   test('is left by what is repeated, refused or rolled back', async () => {
     const id = await newTemplate();
@@ -383,7 +388,7 @@ describe('no row', () => {
     expect((await Promise.all(sent)).some(({ status }) => status === 200)).toBe(true);
     const again = await fixture.as(tenant.session, path, { method: 'POST', headers });
     expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
-    expect(await count()).toBe(before + 1);
+    expect(await count()).toBe((before ?? 0) + 1);
   });
 });
 
