@@ -92,6 +92,7 @@ export const names = {
     'fan-out': 'Parts of campaigns to send',
     messages: 'Messages to send',
     'message-events': 'Events about messages to publish',
+    'subscription-facts': 'Events to queue for subscriptions',
     webhooks: 'Webhooks to call',
     'kyc-calls': 'KYC calls',
     'kyc-calls-late': 'KYC calls that are late',
