@@ -346,12 +346,9 @@ describe.each(Object.entries(CASES))('%s', (name, run) => {
 });
 
 describe('no row', () => {
-  // More than a page has.
-  const count = async () => {
-    const [row] = await fixture.platform.postgres.service<{ rows: number }[]>`
-      select count(*)::integer as rows from audit_log where tenant_id = ${tenant.tenant_id}`;
-    return row?.rows;
-  };
+  const count = async () =>
+    (await fixture.platform.postgres.service`select from audit_log where tenant_id = ${tenant.tenant_id}`)
+      .length;
 
   test('is left by what is repeated, refused or rolled back', async () => {
     const id = await newTemplate();
@@ -388,7 +385,7 @@ describe('no row', () => {
     expect((await Promise.all(sent)).some(({ status }) => status === 200)).toBe(true);
     const again = await fixture.as(tenant.session, path, { method: 'POST', headers });
     expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
-    expect(await count()).toBe((before ?? 0) + 1);
+    expect(await count()).toBe(before + 1);
   });
 });
 
