@@ -71,8 +71,7 @@ it('has types that the strictest project accepts', async () => {
      await server({ key: 'k', ingest_url: 'http://x' }).track(event);
      const client = admin({ base_url: 'http://x' });
      for await (const player of each((p) => client.players.list(p))) console.log(player.total_deposited + 1n);
-     // @ts-expect-error: no such option
-     server({ key: 'k', ingest_url: 'http://x', spol: 'x' });
+     export const refuses_other_options: 'spol' extends keyof Parameters<typeof server>[0] ? never : true = true;
      export { ApiError };`,
   );
   const tsc = join(packageRoot, 'node_modules/typescript/bin/tsc');
