@@ -55,14 +55,7 @@ export async function benchSubscriptions(): Promise<Result[]> {
       .map(({ body, at_ms }) => at_ms - Date.parse((JSON.parse(body) as { ts: string }).ts))
       .sort((one, next) => one - next);
     const p99_ms = lags_ms[Math.floor(lags_ms.length * 0.99)] ?? 0;
-    const rates = pairs.map(({ b }) => perSecond(b));
     return [
-      result(
-        'events to subscriptions, per second of each of two',
-        rates,
-        { at_least: 400 },
-        `${PLAYERS} events`,
-      ),
       result(
         'events next to a dead receiver ÷ next to a live one',
         ratios(pairs, perSecond),

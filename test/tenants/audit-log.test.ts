@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { apiEndpoints } from '../../src/app/api-app.ts';
 import { bonusCases, complianceCases, kycCases, webhookCases, type Expected } from './audit-cases.ts';
-import { failedWebhook } from './filled-project.ts';
+import { countRows, failedWebhook } from './filled-project.ts';
 import { storeUnavailable } from '../engage/campaigns/campaign-fixture.ts';
 import { letterCases } from './letter-audit-cases.ts';
 import { journeyAuditCases, runAuditCases } from './run-audit-cases.ts';
@@ -346,9 +346,7 @@ describe.each(Object.entries(CASES))('%s', (name, run) => {
 });
 
 describe('no row', () => {
-  const count = async () =>
-    (await fixture.platform.postgres.service`select from audit_log where tenant_id = ${tenant.tenant_id}`)
-      .length;
+  const count = () => countRows(fixture.platform.postgres.service, tenant.tenant_id);
 
   test('is left by what is repeated, refused or rolled back', async () => {
     const id = await newTemplate();

@@ -195,6 +195,11 @@ export async function fillProject(
   return { session, api_key, ...ids, ...player, markers };
 }
 
+/** How many rows the audit log of a tenant has: more than a page. */
+export async function countRows(sql: Tx, tenant_id: string): Promise<number> {
+  return (await sql`select from audit_log where tenant_id = ${tenant_id}`).length;
+}
+
 /** Writes a journey with a webhook that has failed. */
 export async function failedWebhook(
   sql: Tx,
