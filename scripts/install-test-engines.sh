@@ -1,21 +1,26 @@
 #!/bin/sh
-# Installs what the suites need besides packages of npm, and prints the versions in use: Chromium for the console, and
-# where Docker does not answer also Redis, Java and Kafka. With `--check` it only looks, and fails when something is
-# missing that it could not install.
+# Installs what the suites need besides `npm ci`, and prints the versions in use: Chromium for the console, the clients
+# that test/conformance drives with the Java and Python that run them, and where Docker does not answer also Redis and
+# Kafka. With `--check` it only looks, and fails when something is missing that it could not install.
 #
-# Kafka is pinned: Maven Central keeps every version. Redis and Chromium come from the packages of the system, which keep
-# only the newest version, so for them this script checks that the version is one that the suites passed with. A newer
-# Chromium is accepted: it comes every four weeks, and the console must work in it. The builds of Chromium in packages of
-# npm run on one platform only and want a newer Node than package.json promises.
+# Kafka and the clients are pinned: their registries keep every version. Redis and Chromium come from the packages of the
+# system, which keep only the newest version, so for them this script checks that the version is one that the suites
+# passed with. A newer Chromium is accepted: it comes every four weeks, and the console must work in it. The builds of
+# Chromium in packages of npm run on one platform only and want a newer Node than package.json promises.
 set -eu
 cd "$(dirname "$0")/.."
 
 kafka_version=4.1.1
 chromium_lowest=156
 java_lowest=17
+# Of Python 3.
+python_lowest=10
 redis_lowest=7
 redis_highest=8
 escape=$(printf '\033')
+clients=test/conformance/clients
+# Names everything that is installed of the clients.
+clients_version=$(cat "$clients"/* | cksum)
 
 # The first of the commands that exists.
 first_of() {
@@ -55,13 +60,48 @@ check_all() {
   chromium=${CHROMIUM:-$(first_of chromium-headless-shell chromium chromium-browser google-chrome)}
   check Chromium "$chromium_lowest" 999 "$browser" 'or name another Chromium in the variable CHROMIUM' \
     "${chromium:-chromium}" --version
-  if docker version > /dev/null 2>&1; then return; fi
-  check Redis "$redis_lowest" "$redis_highest" redis-server 'or start Docker' redis-server --version
-  check Java "$java_lowest" 999 default-jre-headless 'or take it from https://adoptium.net, or start Docker' \
-    java -version
-  if [ "$(cat .cache/kafka/version 2> /dev/null || true)" != "$kafka_version" ]; then
-    check Maven 3 999 maven 'or take it from https://maven.apache.org, or start Docker' mvn --version
+  # With the compiler, so that `java` runs a source file.
+  check Java "$java_lowest" 999 default-jdk-headless 'or take a JDK from https://adoptium.net' javac --version
+  check 'Python 3 with venv, its minor version' "$python_lowest" 999 python3-venv 'or take it from https://www.python.org' \
+    python3 -c 'import ensurepip, sys; print(sys.version_info.minor)'
+  if ! has_clients || needs_kafka; then
+    check Maven 3 999 maven 'or take it from https://maven.apache.org' mvn --version
   fi
+  if has_docker; then return; fi
+  check Redis "$redis_lowest" "$redis_highest" redis-server 'or start Docker' redis-server --version
+}
+
+has_docker() {
+  docker version > /dev/null 2>&1
+}
+
+has_clients() {
+  [ "$(cat .cache/conformance/version 2> /dev/null || true)" = "$clients_version" ]
+}
+
+needs_kafka() {
+  ! has_docker && [ "$(cat .cache/kafka/version 2> /dev/null || true)" != "$kafka_version" ]
+}
+
+# Copies the jars of a pom.xml and of what they need to the folder `libs`.
+copy_jars() {
+  mvn -q -B -f "$1/pom.xml" \
+    org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DoutputDirectory=libs
+}
+
+# Each of the registries' clients tries again, and ends after its own time-outs. What comes is compared with the checksums
+# of package-lock.json, requirements.txt and jars.sha256. Not below test/, where the tests of packages would be found.
+install_clients() {
+  rm -rf .cache/conformance
+  mkdir -p .cache/conformance
+  cp "$clients"/* .cache/conformance
+  npm ci --prefix .cache/conformance --ignore-scripts --no-audit --no-fund --silent
+  python3 -m venv .cache/conformance/python
+  .cache/conformance/python/bin/pip install -q --disable-pip-version-check --require-hashes --only-binary :all: \
+    -r .cache/conformance/requirements.txt
+  copy_jars .cache/conformance
+  (cd .cache/conformance/libs && sha256sum --check --quiet --strict ../jars.sha256)
+  echo "$clients_version" > .cache/conformance/version
 }
 
 fail() {
@@ -86,9 +126,10 @@ if [ -n "$faults" ]; then
   [ -z "$faults" ] || fail
 fi
 printf '%s' "$versions"
-if docker version > /dev/null 2>&1; then exit; fi
+has_clients || install_clients
+if has_docker; then exit; fi
 
-if [ "$(cat .cache/kafka/version 2> /dev/null || true)" != "$kafka_version" ]; then
+if needs_kafka; then
   rm -rf .cache/kafka
   mkdir -p .cache/kafka
   cat > .cache/kafka/pom.xml << POM
@@ -107,8 +148,7 @@ if [ "$(cat .cache/kafka/version 2> /dev/null || true)" != "$kafka_version" ]; t
   </dependencies>
 </project>
 POM
-  mvn -q -B -f .cache/kafka/pom.xml \
-    org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies -DoutputDirectory=libs
+  copy_jars .cache/kafka
   echo "$kafka_version" > .cache/kafka/version
 fi
 echo "Kafka: $kafka_version"
