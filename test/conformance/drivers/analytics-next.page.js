@@ -1,0 +1,28 @@
+/* global AnalyticsNext */
+
+/**
+ * Drives analytics.js in its page, which has loaded the client as AnalyticsNext: gives it the events of a task. Player by
+ * player, as they come to the page: a new anonymous visitor begins with `reset`.
+ *
+ * @param {{ writeKey: string, apiHost: string, sequences: { delayMs: number, events: object[] }[], config: object }} task
+ */
+globalThis.drive = async ({ writeKey, apiHost, sequences, config }) => {
+  const [analytics] = await AnalyticsNext.AnalyticsBrowser.load({ writeKey, cdnURL: apiHost }, config);
+  const give = ({ type, userId, anonymousId, event, name, groupId, properties, traits, context }) => {
+    if (anonymousId !== undefined && analytics.user().anonymousId() !== anonymousId) {
+      analytics.reset();
+      analytics.setAnonymousId(anonymousId);
+    }
+    const options = { context };
+    if (type === 'identify') return analytics.identify(userId, traits, options);
+    if (type === 'group') return analytics.group(groupId, traits, options);
+    if (type === 'track') return analytics.track(event, properties, options);
+    return analytics[type](name, properties, options);
+  };
+  const given = [];
+  for (const { delayMs, events } of sequences) {
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    for (const event of events) given.push(give(event));
+  }
+  await Promise.all(given);
+};

@@ -1,0 +1,176 @@
+import { once } from 'node:events';
+import { Agent, createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { messageIdsOf } from './message-ids.ts';
+
+/** What happens to a request: `cut_before` the service gets it, or `cut_after` it has answered. */
+export type Fault = '429' | '503' | 'cut_before' | 'cut_after';
+export const FAULTS: readonly Fault[] = ['429', 'cut_after', '503', 'cut_before'];
+
+export interface FaultProxyOptions {
+  /** The service; a restart keeps its address. */
+  target: { host: string; port: number };
+  /** The first fault comes to this request with events, and one to each so many further ones. */
+  first: number;
+  every: number;
+  /** So many faults in all, which take turns. */
+  most: number;
+  /** Answers are withheld once so many events were answered, until {@link FaultProxy.cut}. */
+  withhold_from: number;
+  /**
+   * While the service is down requests wait, as at a load balancer. Otherwise they are cut.
+   */
+  is_patient: boolean;
+}
+
+interface Answer {
+  status: number;
+  headers: IncomingMessage['headers'];
+  body: Buffer;
+}
+
+/**
+ * The service as one client sees it: with faults on the way. A batch meets at most one, so that they never add up to more
+ * than the client endures.
+ */
+export class FaultProxy {
+  /** Faults that were made, by kind. */
+  readonly made: Record<Fault, number> = { '429': 0, '503': 0, cut_before: 0, cut_after: 0 };
+  /** How often each message reached the service or was refused on the way to it, by its messageId. */
+  readonly sent = new Map<string, number>();
+  /** Answers of the service other than 200 to requests with events. */
+  readonly refusals: { status: number; body: string }[] = [];
+  /** Requests with events. */
+  requests = 0;
+  #options: FaultProxyOptions;
+  #server: Server;
+  #agent = new Agent({ keepAlive: true });
+  #answered = 0;
+  #hit = new Set<string>();
+  #state: 'open' | 'withholding' | 'down' | 'restored' = 'open';
+  #withheld = new Set<ServerResponse>();
+  #waiting: (() => void)[] = [];
+
+  private constructor(options: FaultProxyOptions) {
+    this.#options = options;
+    this.#server = createServer((incoming, response) => {
+      this.#handle(incoming, response).catch(() => response.destroy());
+    });
+  }
+
+  /** Listens on a free port of the loopback address. */
+  static async start(options: FaultProxyOptions): Promise<FaultProxy> {
+    const proxy = new FaultProxy(options);
+    proxy.#server.listen(0, '127.0.0.1');
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Whether the service has answered a request and the client does not know it. */
+  get is_withholding(): boolean {
+    return this.#withheld.size > 0;
+  }
+
+  /** Messages that the client sent more than once. */
+  get repeated(): number {
+    return [...this.sent.values()].filter((times) => times > 1).length;
+  }
+
+  /** Cuts every connection: the service is down from now on. */
+  cut(): void {
+    this.#state = 'down';
+    for (const response of this.#withheld) response.destroy();
+    this.#withheld.clear();
+  }
+
+  /** Passes on again: the service is up. */
+  restore(): void {
+    this.#state = 'restored';
+    for (const go_on of this.#waiting.splice(0)) go_on();
+  }
+
+  async close(): Promise<void> {
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await once(this.#server, 'close');
+    this.#agent.destroy();
+  }
+
+  async #handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await readAll(incoming);
+    const ids = incoming.method === 'POST' ? messageIdsOf(body) : [];
+    for (const id of ids) this.sent.set(id, (this.sent.get(id) ?? 0) + 1);
+    const fault = ids.length === 0 ? undefined : this.#nextFault(ids[0] ?? '');
+    if (fault !== undefined) this.made[fault] += 1;
+    if (fault === 'cut_before') return void response.destroy();
+    if (fault === '429' || fault === '503') return refuse(fault, incoming, response);
+    if (this.#state === 'down') {
+      if (!this.#options.is_patient) return void response.destroy();
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    const answer = await this.#forward(incoming, body);
+    if (fault === 'cut_after') return void response.destroy();
+    if (ids.length > 0) {
+      if (answer.status !== 200) {
+        this.refusals.push({ status: answer.status, body: answer.body.toString('utf8') });
+      }
+      if (this.#state === 'down') return void response.destroy();
+      if (this.#state === 'open' && this.#answered >= this.#options.withhold_from) this.#state = 'withholding';
+      if (this.#state === 'withholding') {
+        this.#withheld.add(response);
+        response.once('close', () => this.#withheld.delete(response));
+        return undefined;
+      }
+      this.#answered += ids.length;
+    }
+    response.writeHead(answer.status, answer.headers).end(answer.body);
+    return undefined;
+  }
+
+  #nextFault(first_id: string): Fault | undefined {
+    const { first, every, most } = this.#options;
+    this.requests += 1;
+    const made = this.#hit.size;
+    if (made >= most || this.#hit.has(first_id) || this.requests < first + made * every) return undefined;
+    this.#hit.add(first_id);
+    return FAULTS[made % FAULTS.length];
+  }
+
+  #forward({ method, url, headers }: IncomingMessage, body: Buffer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      // With the Host of the client: settings name the host that the client asked.
+      const sent = request({ ...this.#options.target, method, path: url, headers, agent: this.#agent });
+      sent.once('error', reject);
+      sent.once('response', (received) => {
+        const { statusCode: status = 0 } = received;
+        readAll(received).then((text) => resolve({ status, headers: received.headers, body: text }), reject);
+      });
+      sent.end(body);
+    });
+  }
+}
+
+/** Answers as the service does, also to a page of another origin. */
+function refuse(status: '429' | '503', { headers }: IncomingMessage, response: ServerResponse): void {
+  const code = status === '429' ? 'RATE_LIMITED' : 'UNAVAILABLE';
+  const message = 'refused on the way';
+  response
+    .writeHead(Number(status), {
+      'content-type': 'application/json',
+      ...(status === '429' ? { 'retry-after': '1' } : {}),
+      ...(headers.origin === undefined
+        ? {}
+        : { 'access-control-allow-origin': headers.origin, 'access-control-expose-headers': 'Retry-After' }),
+    })
+    .end(JSON.stringify({ error: { code, message }, code, message }));
+}
+
+async function readAll(stream: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
