@@ -190,5 +190,5 @@ export const NEVER_ON_SERVERS = {
   ],
 } satisfies Record<string, string[]>;
 
-/** Suites that drive a real browser, which scripts/install-test-engines.sh installs. */
-export const IN_A_BROWSER = 'test/{clients,console}/**/*.browser.test.ts';
+/** Suites that drive a real browser and clients of others, which scripts/install-test-engines.sh installs. */
+export const IN_A_BROWSER = 'test/{clients,conformance,console}/**/*.browser.test.ts';
