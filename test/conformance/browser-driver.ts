@@ -53,18 +53,16 @@ export function browserDriver(browser: Browser, { origin }: ClientPage): Driver 
       let sent_batches = 0;
       const errors: string[] = [];
       page.on('pageerror', (error) => errors.push(error.message));
-      const settle = async (request: Request) => {
+      const settle = (request: Request, status: number) => {
         if (request.method() !== 'POST') return;
-        const status = (await request.response())?.status() ?? 0;
         const is_sent = status >= 200 && status < 300;
         if (!is_sent && (status < 400 || status >= 500 || SENT_AGAIN.has(status))) return;
         if (is_sent) sent_batches += 1;
         else errors.push(`${status}`);
         for (const id of messageIdsOf(request.postDataBuffer() ?? Buffer.alloc(0))) done.add(id);
       };
-      page.on('requestfinished', (request) => {
-        settle(request).catch((error: unknown) => errors.push(String(error)));
-      });
+      // Not `requestfinished`: the client reads no body, so a request may never be finished.
+      page.on('response', (response) => settle(response.request(), response.status()));
       await page.goto(`${origin}/`);
       await page.evaluate(`drive(${JSON.stringify(task)})`);
       const given = task.sequences.reduce((sum, { events }) => sum + events.length, 0);
