@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Browser, Request } from 'playwright-core';
 import { until } from '../engines/until.ts';
 import { CLIENTS, type Driver } from './driver.ts';
-import { messageIdsOf } from './message-ids.ts';
+import { messagesOf } from './messages.ts';
 
 const PAGE = '<!doctype html><title>A casino</title><script src="client.js"></script><script src="drive.js"></script>';
 /** As analytics.js itself decides: it sends again after these, and after every 5xx but 501, 505 and 511. */
@@ -59,7 +59,7 @@ export function browserDriver(browser: Browser, { origin }: ClientPage): Driver 
         if (!is_sent && (status < 400 || status >= 500 || SENT_AGAIN.has(status))) return;
         if (is_sent) sent_batches += 1;
         else errors.push(`${status}`);
-        for (const id of messageIdsOf(request.postDataBuffer() ?? Buffer.alloc(0))) done.add(id);
+        for (const { messageId } of messagesOf(request.postDataBuffer() ?? Buffer.alloc(0))) done.add(messageId);
       };
       // Not `requestfinished`: the client reads no body, so a request may never be finished.
       page.on('response', (response) => settle(response.request(), response.status()));

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { messageIdsOf } from './message-ids.ts';
+import { messagesOf } from './messages.ts';
 
 /** What happens to a request: `cut_before` the service gets it, or `cut_after` it has answered. */
 export type Fault = '429' | '503' | 'cut_before' | 'cut_after';
@@ -10,17 +11,14 @@ export const FAULTS: readonly Fault[] = ['429', 'cut_after', '503', 'cut_before'
 export interface FaultProxyOptions {
   /** The service; a restart keeps its address. */
   target: { host: string; port: number };
-  /** The first fault comes to this request with events, and one to each so many further ones. */
-  first: number;
-  every: number;
-  /** So many faults in all, which take turns. */
-  most: number;
+  /** So many faults, which take turns: the first comes to request `first` with events, and then one each `every` requests. */
+  faults?: { first: number; every: number; most: number };
   /** Answers are withheld once so many events were answered, until {@link FaultProxy.cut}. */
-  withhold_from: number;
-  /**
-   * While the service is down requests wait, as at a load balancer. Otherwise they are cut.
-   */
-  is_patient: boolean;
+  withhold_from?: number;
+  /** While the service is down requests wait, as at a load balancer. Otherwise they are cut. */
+  is_patient?: boolean;
+  /** Each visitor of the page has an address of its own, as behind a load balancer. */
+  has_visitors?: boolean;
 }
 
 interface Answer {
@@ -42,10 +40,11 @@ export class FaultProxy {
   readonly refusals: { status: number; body: string }[] = [];
   /** Requests with events. */
   requests = 0;
+  /** Events that were answered with 200. */
+  answered = 0;
   #options: FaultProxyOptions;
   #server: Server;
   #agent = new Agent({ keepAlive: true });
-  #answered = 0;
   #hit = new Set<string>();
   #state: 'open' | 'withholding' | 'down' | 'restored' = 'open';
   #withheld = new Set<ServerResponse>();
@@ -102,9 +101,10 @@ export class FaultProxy {
 
   async #handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readAll(incoming);
-    const ids = incoming.method === 'POST' ? messageIdsOf(body) : [];
-    for (const id of ids) this.sent.set(id, (this.sent.get(id) ?? 0) + 1);
-    const fault = ids.length === 0 ? undefined : this.#nextFault(ids[0] ?? '');
+    const messages = incoming.method === 'POST' ? messagesOf(body) : [];
+    for (const { messageId } of messages) this.sent.set(messageId, (this.sent.get(messageId) ?? 0) + 1);
+    const [first] = messages;
+    const fault = first === undefined ? undefined : this.#nextFault(first.messageId);
     if (fault !== undefined) this.made[fault] += 1;
     if (fault === 'cut_before') return void response.destroy();
     if (fault === '429' || fault === '503') return refuse(fault, incoming, response);
@@ -112,28 +112,28 @@ export class FaultProxy {
       if (!this.#options.is_patient) return void response.destroy();
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
+    if (this.#options.has_visitors) incoming.headers['x-forwarded-for'] = addressOf(first?.anonymousId ?? '');
     const answer = await this.#forward(incoming, body);
     if (fault === 'cut_after') return void response.destroy();
-    if (ids.length > 0) {
-      if (answer.status !== 200) {
-        this.refusals.push({ status: answer.status, body: answer.body.toString('utf8') });
-      }
+    if (first !== undefined) {
+      if (answer.status !== 200) this.refusals.push({ status: answer.status, body: answer.body.toString('utf8') });
       if (this.#state === 'down') return void response.destroy();
-      if (this.#state === 'open' && this.#answered >= this.#options.withhold_from) this.#state = 'withholding';
+      const { withhold_from = Infinity } = this.#options;
+      if (this.#state === 'open' && this.answered >= withhold_from) this.#state = 'withholding';
       if (this.#state === 'withholding') {
         this.#withheld.add(response);
         response.once('close', () => this.#withheld.delete(response));
         return undefined;
       }
-      this.#answered += ids.length;
+      if (answer.status === 200) this.answered += messages.length;
     }
     response.writeHead(answer.status, answer.headers).end(answer.body);
     return undefined;
   }
 
   #nextFault(first_id: string): Fault | undefined {
-    const { first, every, most } = this.#options;
     this.requests += 1;
+    const { first, every, most } = this.#options.faults ?? { first: 0, every: 0, most: 0 };
     const made = this.#hit.size;
     if (made >= most || this.#hit.has(first_id) || this.requests < first + made * every) return undefined;
     this.#hit.add(first_id);
@@ -152,6 +152,12 @@ export class FaultProxy {
       sent.end(body);
     });
   }
+}
+
+/** An address for each visitor. */
+function addressOf(anonymous_id: string): string {
+  const [a, b, c] = createHash('sha256').update(anonymous_id).digest();
+  return `10.${a}.${b}.${c}`;
 }
 
 /** Answers as the service does, also to a page of another origin. */

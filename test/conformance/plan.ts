@@ -33,9 +33,10 @@ export const DEPOSIT_NAME = 'deposit_confirmed';
 export const DEPOSIT_EVENT = 'deposit_confirmed';
 
 const SEQUENCE = 100;
-const PAUSE_MS = 100;
 const USERS = 8;
 const VISITORS = 2;
+/** Fewer than the 400 events that an address may send at once. */
+const EVENTS_OF_A_VISIT = 60;
 
 class PlannedPlayer implements ExpectedPlayer {
   events: ExpectedPlayer['events'] = [];
@@ -55,9 +56,9 @@ class PlannedPlayer implements ExpectedPlayer {
 
 /**
  * What a backend sends of several players in turn: `count` events of all types, some of visitors who are not known. One
- * visitor becomes a player by alias, with the events that it had sent.
+ * visitor becomes a player by alias, with the events that it had sent. A pause lies after each {@link SEQUENCE} events.
  */
-export function serverPlan(count: number): Plan {
+export function serverPlan(count: number, pause_ms: number): Plan {
   const users = Array.from({ length: USERS }, (_, i) => new PlannedPlayer({ external_id: `player-${i}` }));
   const visitors = Array.from({ length: VISITORS }, (_, i) => new PlannedPlayer({ anonymous_id: `visitor-${i}` }));
   const [newcomer] = users as [PlannedPlayer];
@@ -77,21 +78,21 @@ export function serverPlan(count: number): Plan {
       events.push({ ...numbered(user, n, kind), ...user.sender } as GivenEvent);
     }
   }
-  return planOf(events, [...users, ...visitors]);
+  return planOf(events, [...users, ...visitors], pause_ms);
 }
 
 /**
  * What a page sends of players who come one after the other: first as visitors, then signed in. `client_secret` proves who
  * they are. All events are among those that a client key may send.
  */
-export function pagePlan(count: number, client_secret: string): Plan {
-  const users = Array.from({ length: USERS }, (_, i) => new PlannedPlayer({ external_id: `player-${i}` }));
+export function pagePlan(count: number, pause_ms: number, client_secret: string): Plan {
+  const users: PlannedPlayer[] = [];
   const events: GivenEvent[] = [];
-  const each = Math.ceil(count / USERS);
   for (let n = 0; n < count; n++) {
-    const user = users[Math.floor(n / each)] as PlannedPlayer;
-    const external_id = 'external_id' in user.ids ? user.ids.external_id : '';
-    const place = n % each;
+    const place = n % EVENTS_OF_A_VISIT;
+    const external_id = `player-${Math.floor(n / EVENTS_OF_A_VISIT)}`;
+    if (place === 0) users.push(new PlannedPlayer({ external_id }));
+    const user = users.at(-1) as PlannedPlayer;
     const user_hash = createHmac('sha256', client_secret).update(external_id).digest('hex');
     // No money.
     const kind = place === 3 ? 0 : ([1, 2, 5, 6, 7] as const)[place % 5];
@@ -99,7 +100,7 @@ export function pagePlan(count: number, client_secret: string): Plan {
     const event = numbered(user, n, place < 3 ? 6 : kind === 7 ? 0 : (kind ?? 6));
     events.push({ ...event, ...sender, anonymousId: `visitor-${external_id}`, context: { user_hash } });
   }
-  return planOf(events, users);
+  return planOf(events, users, pause_ms);
 }
 
 /** The event of a number, and what follows from it for the player. */
@@ -147,10 +148,10 @@ function numbered(player: PlannedPlayer, n: number, kind: number): GivenEvent {
   }
 }
 
-function planOf(events: readonly GivenEvent[], players: ExpectedPlayer[]): Plan {
+function planOf(events: readonly GivenEvent[], players: ExpectedPlayer[], pause_ms: number): Plan {
   const sequences: Task['sequences'] = [];
   for (let start = 0; start < events.length; start += SEQUENCE) {
-    sequences.push({ delayMs: start === 0 ? 0 : PAUSE_MS, events: events.slice(start, start + SEQUENCE) });
+    sequences.push({ delayMs: start === 0 ? 0 : pause_ms, events: events.slice(start, start + SEQUENCE) });
   }
   return { sequences, players, given: events.length };
 }

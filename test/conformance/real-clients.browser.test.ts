@@ -1,39 +1,34 @@
-import { randomUUID } from 'node:crypto';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { call, callInternal, provisionTenant, type InternalApi } from '../../scripts/service-api.ts';
-import { ServiceProcess } from '../../scripts/service-process.ts';
 import { launchBrowser } from '../console/chromium.ts';
 import { runs } from '../engines/effort.ts';
-import { freePort } from '../engines/free-port.ts';
-import { NO_PROVIDERS } from '../engines/no-providers.ts';
 import { until } from '../engines/until.ts';
 import { browserDriver, serveClientPage, type ClientPage } from './browser-driver.ts';
-import { processDrivers, type Driver, type Result } from './driver.ts';
-import { FAULTS, FaultProxy } from './fault-proxy.ts';
+import { processDrivers, type Driver, type GivenEvent, type Result } from './driver.ts';
+import { FAULTS, type FaultProxy } from './fault-proxy.ts';
+import { Host } from './host.ts';
 import { DEPOSIT_EVENT, DEPOSIT_NAME, pagePlan, serverPlan, type Plan } from './plan.ts';
 import { differencesOf, type ReadSide } from './read-side.ts';
 
-// Six clients of others, unchanged, send to the real service, with faults on the way and a SIGKILL of the service.
+// Six clients of others, unchanged, send to the real service.
 
 const EVENTS = runs(500, { nightly: 10_000 });
 const FAULTS_EACH = runs(4, { nightly: 40 });
-/** The restart comes when so many of the events have been answered. */
+/** The service is killed when this part of a client's events has been answered. */
 const KILL_AFTER = 0.4;
-const RUN_MS = 110_000 + EVENTS * 100;
-const CATCH_UP_MS = 120_000;
+const RUN_MS = 160_000 + EVENTS * 100;
+const PAUSE_MS = 100;
 
 /** A client and how it is run. */
 interface Client {
   name: string;
   /** Settings of the client; none is about retries. */
   config: Record<string, unknown>;
-  /** The first request that meets a fault, and how many lie between two faults. */
+  /** The first request that meets a fault, and the distance of the next ones. */
   first: number;
   every: number;
-  /** Why its requests wait while the service restarts; the others are cut, again and again. */
+  pause_ms?: number;
+  /** Why its requests wait while the service restarts; those of other clients are cut, again and again. */
   why_patient?: string;
   is_page?: true;
 }
@@ -45,7 +40,7 @@ const CLIENTS: readonly Client[] = [
     config: {},
     first: 2,
     every: 3,
-    why_patient: 'it tries three times in about two seconds and then loses the batch, so the outage must be shorter',
+    why_patient: 'it tries three times in about two seconds and then loses the batch, so an outage must be shorter',
   },
   { name: 'segment-python', config: { gzip: true, max_queue_size: 100_000, upload_size: 40 }, first: 1, every: 1 },
   { name: 'rudder-python', config: { max_queue_size: 100_000, upload_size: 40 }, first: 1, every: 1 },
@@ -54,152 +49,223 @@ const CLIENTS: readonly Client[] = [
     config: { flushQueueSize: 40 },
     first: 1,
     every: 1,
-    why_patient: 'it tries three times, and pauses up to 30, 60 and 120 s before them',
+    why_patient: 'it tries three times, and pauses for up to 30, 60 and 120 s before them',
   },
   { name: 'analytics-next', config: {}, first: 10, every: 20, is_page: true },
   {
     name: 'analytics-next, batching',
-    config: { integrations: { 'Segment.io': { deliveryStrategy: { strategy: 'batching', config: { size: 20, timeout: 500 } } } } },
+    config: {
+      integrations: {
+        'Segment.io': { deliveryStrategy: { strategy: 'batching', config: { size: 20, timeout: 500 } } },
+      },
+    },
     first: 1,
-    every: 2,
+    every: 1,
+    // After a fault everything that came meanwhile is one batch.
+    pause_ms: 1_500,
     is_page: true,
   },
 ];
 
-/** One client's run: its tenant, its way to the service, its events and what it reported. */
-interface Run {
-  read: ReadSide;
-  proxy: FaultProxy;
-  plan: Plan;
-  result: Result;
-}
-
-const stops: (() => Promise<unknown>)[] = [];
-const done = new Map<string, Run>();
-let api: InternalApi;
-
-async function startService(dir: string): Promise<ServiceProcess> {
-  const internal_secret = randomUUID() + randomUUID();
-  const service = new ServiceProcess({
-    data_dir: join(dir, 'data'),
-    port: await freePort(),
-    ingest_port: await freePort(),
-    environment: {
-      INTERNAL_SECRET: internal_secret,
-      LOG_LEVEL: 'warn',
-      RATE_INGEST_PER_SECOND: '1000000',
-      RATE_INGEST_BURST: '1000000',
-      RATE_IDENTIFY_PER_SECOND: '100000',
-      RATE_ADMIN_PER_SECOND: '100000',
-      ...NO_PROVIDERS,
-    },
-  });
-  api = { base_url: service.base_url, internal_secret };
-  stops.unshift(() => service.signal('SIGKILL'));
-  await service.start();
-  return service;
-}
-
-/** Prepares the run of a client in a tenant of its own. */
-async function prepare(service: ServiceProcess, page: ClientPage, client: Client) {
-  const tenant = await provisionTenant(api, {
-    name: client.name,
-    base_currency: 'EUR',
-    project_name: client.name,
-    admin_user_id: client.name.replaceAll(/\W+/g, '-'),
-  });
-  const read = { base_url: service.base_url, tenant };
-  const headers = { authorization: `Bearer ${tenant.session_token}` };
-  await call(`${service.base_url}/v1/tenant/config`, {
-    method: 'PATCH',
-    headers,
-    body: { config: {} },
-  });
-  let write_key = tenant.api_key;
-  let plan = serverPlan(EVENTS);
-  if (client.is_page) {
-    const { data: key } = await call<{ data: { key: string; client_secret: string } }>(
-      `${service.base_url}/v1/projects/${tenant.project_id}/api-keys`,
-      { method: 'POST', headers, body: { name: 'page', kind: 'client', allowed_origins: [page.origin] } },
-    );
-    write_key = key.key;
-    plan = pagePlan(EVENTS, key.client_secret);
-  }
-  const proxy = await FaultProxy.start({
-    target: { host: '127.0.0.1', port: Number(new URL(service.ingest_url).port) },
-    first: client.first,
-    every: client.every,
-    most: FAULTS_EACH,
-    withhold_from: EVENTS * KILL_AFTER,
-    is_patient: client.why_patient !== undefined,
-  });
-  stops.unshift(() => proxy.close());
-  return { read, proxy, plan, write_key };
-}
-
-/** Kills the service while it has taken events of every client whose answers no client has, and starts it again. */
-async function killUnderLoad(service: ServiceProcess, proxies: readonly FaultProxy[]): Promise<void> {
-  await until(
-    'every client waits for an answer',
-    (saw) => saw(proxies.map((proxy) => proxy.is_withholding)).every(Boolean),
-    RUN_MS,
-  );
-  for (const proxy of proxies) proxy.cut();
-  await service.signal('SIGKILL');
-  await service.start();
-  for (const proxy of proxies) proxy.restore();
-}
+let host: Host;
+let browser: Browser;
+let page: ClientPage;
+let drivers: Map<string, Driver>;
 
 beforeAll(async () => {
-  const dir = await mkdtemp(join(tmpdir(), 'engagement-conformance-'));
-  // The user that Postgres runs as passes through it.
-  await chmod(dir, 0o711);
-  stops.unshift(() => rm(dir, { recursive: true, force: true }));
-  const [service, browser, page] = await Promise.all([startService(dir), launchBrowser(), serveClientPage()]);
-  stops.unshift(() => page.close(), () => browser.close());
-  const drivers = new Map<string, Driver>(Object.entries(processDrivers(dir)));
-  const prepared = await Promise.all(
-    CLIENTS.map(async (client) => ({ client, ...(await prepare(service, page, client)) })),
-  );
-  const running = prepared.map(async ({ client, read, proxy, plan, write_key }) => {
-    const drive = drivers.get(client.name) ?? browserDriver(browser, page);
-    const { sequences } = plan;
-    const result = await drive({ writeKey: write_key, apiHost: proxy.url, sequences, config: client.config });
-    done.set(client.name, { read, proxy, plan, result });
-  });
-  await Promise.all([...running, killUnderLoad(service, prepared.map(({ proxy }) => proxy))]);
-  // Waits until every accepted event is folded, in ClickHouse and mirrored.
-  await callInternal(api, 'reconcile', { method: 'POST', body: { wait_ms: CATCH_UP_MS } });
-}, RUN_MS);
-
-afterAll(async () => {
-  for (const stop of stops) await stop();
+  [host, browser, page] = await Promise.all([Host.start(), launchBrowser(), serveClientPage()]);
+  drivers = new Map<string, Driver>(Object.entries(processDrivers(host.dir)));
 });
 
-describe.each(CLIENTS)('$name', ({ name }) => {
-  const run = (): Run => done.get(name) as Run;
+afterAll(async () => {
+  await browser.close();
+  await page.close();
+  await host.close();
+});
 
-  it('delivers every event', () => {
-    expect(run().result).toMatchObject({ success: true });
-    expect(run().result.sentBatches).toBeGreaterThan(0);
-    expect(run().proxy.sent.size).toBe(run().plan.given);
+function driverOf(name: string): Driver {
+  return drivers.get(name) ?? browserDriver(browser, page);
+}
+
+/** Makes a tenant and the key of the client; its plan is made for the key. */
+async function keyFor(client: Pick<Client, 'is_page'>) {
+  const read = await host.newTenant();
+  if (!client.is_page) return { read, write_key: read.tenant.api_key, client_secret: '' };
+  const allowed_origins = [page.origin];
+  const { key, client_secret } = await host.newKey(read, { name: 'page', kind: 'client', allowed_origins });
+  return { read, write_key: key, client_secret };
+}
+
+/** The differences of all players of a plan, once there are none. */
+async function expectExact(read: ReadSide, plan: Plan): Promise<void> {
+  await until('no player differs from the plan', async (saw) => {
+    const differences = await Promise.all(plan.players.map((player) => differencesOf(read, player)));
+    return saw(differences.flat()).length === 0;
   });
+}
 
-  it('met every fault and the kill, and sent again', () => {
-    const { proxy } = run();
-    for (const fault of FAULTS) expect(proxy.made[fault], fault).toBeGreaterThan(0);
-    expect(proxy.repeated).toBeGreaterThan(0);
-  });
+describe('with faults on the way and a SIGKILL of the service', () => {
+  interface Run {
+    read: ReadSide;
+    proxy: FaultProxy;
+    plan: Plan;
+    result: Result;
+  }
+  const done = new Map<string, Run>();
+  const runOf = (name: string): Run => done.get(name) as Run;
 
-  it('got no other answer than 200 from the service', () => {
-    expect(run().proxy.refusals).toEqual([]);
-  });
+  async function prepare(client: Client) {
+    const { read, write_key, client_secret } = await keyFor(client);
+    await host.configure(read, { segment_events: { [DEPOSIT_NAME]: DEPOSIT_EVENT } });
+    const { first, every, why_patient, is_page = false, pause_ms = PAUSE_MS } = client;
+    const proxy = await host.newProxy({
+      faults: { first, every, most: FAULTS_EACH },
+      withhold_from: EVENTS * KILL_AFTER,
+      is_patient: why_patient !== undefined,
+      has_visitors: is_page,
+    });
+    const plan = is_page ? pagePlan(EVENTS, pause_ms, client_secret) : serverPlan(EVENTS, pause_ms);
+    return { client, read, proxy, plan, write_key };
+  }
 
-  it('has each event once, in its own order by time, with exact totals', async () => {
-    const { read, plan } = run();
-    await until('no player differs', async (saw) => {
-      const differences = await Promise.all(plan.players.map((player) => differencesOf(read, player)));
-      return saw(differences.flat()).length === 0;
+  /** Kills the service while it has taken events of every client whose answers no client has, and starts it again. */
+  async function killUnderLoad(proxies: readonly FaultProxy[]): Promise<void> {
+    await until(
+      'every client waits for an answer',
+      (saw) => {
+        if (done.size > 0) throw new Error(`${[...done.keys()].join()} ended before the kill`);
+        return saw(proxies.map((proxy) => proxy.is_withholding)).every(Boolean);
+      },
+      RUN_MS,
+    );
+    for (const proxy of proxies) proxy.cut();
+    await host.service.signal('SIGKILL');
+    await host.service.start();
+    for (const proxy of proxies) proxy.restore();
+  }
+
+  beforeAll(async () => {
+    const prepared = await Promise.all(CLIENTS.map(prepare));
+    const running = prepared.map(async ({ client: { name, config }, read, proxy, plan, write_key }) => {
+      const task = { writeKey: write_key, apiHost: proxy.url, sequences: plan.sequences, config };
+      done.set(name, { read, proxy, plan, result: await driverOf(name)(task) });
+    });
+    await Promise.all([...running, killUnderLoad(prepared.map(({ proxy }) => proxy))]);
+    await host.catchUp();
+  }, RUN_MS);
+
+  describe.each(CLIENTS)('$name', ({ name }) => {
+    it('delivers every event, by the answer 200 alone', () => {
+      const { result, proxy, plan } = runOf(name);
+      expect(result).toMatchObject({ success: true });
+      expect(result.sentBatches).toBeGreaterThan(0);
+      expect(proxy.sent.size).toBe(plan.given);
+      expect(proxy.refusals).toEqual([]);
+    });
+
+    it('met every fault and the kill, and sent again', () => {
+      const { proxy } = runOf(name);
+      for (const fault of FAULTS) expect(proxy.made[fault], fault).toBeGreaterThan(0);
+      expect(proxy.repeated).toBeGreaterThan(0);
+    });
+
+    it('has each event once, in its own order by time, with exact totals', async () => {
+      const { read, plan } = runOf(name);
+      await expectExact(read, plan);
     });
   });
+});
+
+describe('what our answers make a client do', () => {
+  const SERVERS = ['analytics-node', 'rudder-node', 'segment-python', 'rudder-python', 'analytics-java'];
+  const config = (name: string) => CLIENTS.find((client) => client.name === name)?.config ?? {};
+
+  async function drive(name: string, write_key: string, events: GivenEvent[]) {
+    const proxy = await host.newProxy({ has_visitors: true });
+    const sequences = [{ delayMs: 0, events }];
+    const result = await driverOf(name)({ writeKey: write_key, apiHost: proxy.url, sequences, config: config(name) });
+    return { proxy, result };
+  }
+
+  const opened = (n: number): GivenEvent => ({ type: 'track', userId: 'player-1', event: 'Game Opened', properties: { n } });
+  /** Money without an integer amount. */
+  const decimal: GivenEvent = {
+    type: 'track',
+    userId: 'player-1',
+    event: DEPOSIT_EVENT,
+    properties: { revenue: 25.5, currency: 'EUR', transaction_id: 't-1', payment_method: 'card' },
+  };
+
+  it.each(SERVERS)('%s gives up after 401, and says so', async (name) => {
+    const { proxy, result } = await drive(name, 'no-key', [opened(1)]);
+    expect(proxy.refusals.map(({ status }) => status)).toEqual([401]);
+    expect(result.success).toBe(false);
+  });
+
+  it.each(SERVERS)('%s gives up a batch of which nothing is accepted, and says so', async (name) => {
+    const { write_key } = await keyFor({});
+    const { proxy, result } = await drive(name, write_key, [decimal]);
+    expect(proxy.refusals.map(({ status }) => status)).toEqual([400]);
+    expect(result.success).toBe(false);
+  });
+
+  it.each(SERVERS)('%s has delivered a batch of which a part is accepted', async (name) => {
+    const { read, write_key } = await keyFor({});
+    const { proxy, result } = await drive(name, write_key, [opened(0), decimal, opened(2)]);
+    expect(proxy.refusals).toEqual([]);
+    expect(proxy.repeated).toBe(0);
+    expect(result.success).toBe(true);
+    await host.catchUp();
+    expect(await differencesOf(read, playerWith([0, 2]))).toEqual([]);
+  });
+
+  it('analytics-next gives up what a client key may not send', async () => {
+    const { read, write_key } = await keyFor({ is_page: true });
+    const money: GivenEvent = { type: 'track', anonymousId: 'visitor-1', event: DEPOSIT_EVENT, properties: { amount: 1 } };
+    const { proxy, result } = await drive('analytics-next', write_key, [money, { ...opened(1), anonymousId: 'visitor-1' }]);
+    expect(proxy.refusals.map(({ status }) => status)).toEqual([403]);
+    expect(proxy.repeated).toBe(0);
+    expect(result).toMatchObject({ success: false, error: '403' });
+    await host.catchUp();
+    const expected = { ...playerWith([1]), ids: { anonymous_id: 'visitor-1' } };
+    expect(await differencesOf(read, expected)).toEqual([]);
+  });
+
+  // Not analytics-java, which pauses for up to 30 s.
+  it.each(SERVERS.slice(0, 4))('%s waits for its rate after 429, and loses nothing', async (name) => {
+    const read = await host.newTenant();
+    const ingest_rate = { per_minute: 1_200, burst: 20 };
+    const { key } = await host.newKey(read, { name: 'slow', kind: 'server', ingest_rate });
+    const plan = serverPlan(100, 0);
+    const { proxy, result } = await drive(name, key, plan.sequences.flatMap(({ events }) => events));
+    expect(result).toMatchObject({ success: true });
+    expect(new Set(proxy.refusals.map(({ status }) => status))).toEqual(new Set([429]));
+    await host.catchUp();
+    await expectExact(read, plan);
+  });
+
+  function playerWith(numbers: readonly number[]) {
+    return {
+      ids: { external_id: 'player-1' },
+      events: numbers.map((n) => ({ n, event: 'custom_game_opened' })),
+      totals: { total_deposited: 0, total_wagered: 0, bet_count: 0, session_count: 0 },
+      last_identify: undefined,
+    };
+  }
+});
+
+it('a program that stops after 1,000 requests has lost none, while the service restarts', async () => {
+  const { read, write_key } = await keyFor({});
+  const proxy = await host.newProxy({});
+  const plan = serverPlan(1_000, 0);
+  const task = { writeKey: write_key, apiHost: proxy.url, sequences: plan.sequences, config: { flushAt: 1 } };
+  const stopped = until(() => proxy.answered > 100).then(async () => {
+    await host.service.stop();
+    await host.service.start();
+  });
+  const [result] = await Promise.all([driverOf('analytics-node')(task), stopped]);
+  expect(result).toMatchObject({ success: true });
+  expect(proxy.requests).toBeGreaterThan(1_000);
+  await host.catchUp();
+  await expectExact(read, plan);
 });
