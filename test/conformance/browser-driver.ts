@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { Browser, Request } from 'playwright-core';
+import type { Browser, BrowserContext, Request } from 'playwright-core';
 import { until } from '../engines/until.ts';
-import { CLIENTS, type Driver } from './driver.ts';
+import { CLIENTS, type Driver, type Task } from './driver.ts';
 import { messagesOf } from './messages.ts';
 
 const PAGE = '<!doctype html><title>A casino</title><script src="client.js"></script><script src="drive.js"></script>';
@@ -43,35 +43,46 @@ export async function serveClientPage(): Promise<ClientPage> {
   };
 }
 
-/** Of analytics.js in a page of its own, which ends when every event was delivered or refused for good. */
+/** Of analytics.js: each visitor has a page. It ends when every event was delivered or refused for good. */
 export function browserDriver(browser: Browser, { origin }: ClientPage): Driver {
   return async (task) => {
-    const context = await browser.newContext();
-    try {
+    const done = new Set<string>();
+    let sent_batches = 0;
+    const errors: string[] = [];
+    const settle = (request: Request, status: number) => {
+      if (request.method() !== 'POST') return;
+      const is_sent = status >= 200 && status < 300;
+      if (!is_sent && (status < 400 || status >= 500 || SENT_AGAIN.has(status))) return;
+      if (is_sent) sent_batches += 1;
+      else errors.push(String(status));
+      for (const { messageId } of messagesOf(request.postDataBuffer() ?? Buffer.alloc(0))) done.add(messageId);
+    };
+    const visit = async (sequences: Task['sequences'], context: BrowserContext) => {
       const page = await context.newPage();
-      const done = new Set<string>();
-      let sent_batches = 0;
-      const errors: string[] = [];
       page.on('pageerror', (error) => errors.push(error.message));
-      const settle = (request: Request, status: number) => {
-        if (request.method() !== 'POST') return;
-        const is_sent = status >= 200 && status < 300;
-        if (!is_sent && (status < 400 || status >= 500 || SENT_AGAIN.has(status))) return;
-        if (is_sent) sent_batches += 1;
-        else errors.push(`${status}`);
-        for (const { messageId } of messagesOf(request.postDataBuffer() ?? Buffer.alloc(0))) done.add(messageId);
-      };
       // Not `requestfinished`: the client reads no body, so a request may never be finished.
       page.on('response', (response) => settle(response.request(), response.status()));
       await page.goto(`${origin}/`);
-      await page.evaluate(`drive(${JSON.stringify(task)})`);
+      await page.evaluate(`drive(${JSON.stringify({ ...task, sequences })})`);
+    };
+    const visitors = new Set(task.sequences.flatMap(({ events }) => events.map(({ anonymousId }) => anonymousId)));
+    const contexts = await Promise.all([...visitors].map(() => browser.newContext()));
+    try {
+      await Promise.all(
+        [...visitors].map((visitor, i) => {
+          const sequences = task.sequences.map(({ delayMs, events }) => {
+            return { delayMs, events: events.filter(({ anonymousId }) => anonymousId === visitor) };
+          });
+          return visit(sequences, contexts[i] as BrowserContext);
+        }),
+      );
       const given = task.sequences.reduce((sum, { events }) => sum + events.length, 0);
       await until('every event was delivered or refused', (saw) => saw(done.size) === given, PATIENCE_MS);
-      const [error] = errors;
-      return { success: error === undefined, sentBatches: sent_batches, ...(error === undefined ? {} : { error }) };
     } finally {
-      await context.close();
+      for (const context of contexts) await context.close();
     }
+    const [error] = errors;
+    return { success: error === undefined, sentBatches: sent_batches, ...(error === undefined ? {} : { error }) };
   };
 }
 

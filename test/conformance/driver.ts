@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { packageRoot } from '../../src/package-root.ts';
@@ -45,9 +46,9 @@ const DRIVERS = join(import.meta.dirname, 'drivers');
 const MAX_OUTPUT = 10_000_000;
 
 /** Of a driver that is a process; `dir` gets a file with the task, which is longer than an argument may be. */
-export function processDriver(dir: string, command: string, ...args: string[]): Driver {
+function processDriver(dir: string, command: string, ...args: string[]): Driver {
   return async (task) => {
-    const input = join(dir, `${task.writeKey}.json`);
+    const input = join(dir, `${randomUUID()}.json`);
     await writeFile(input, JSON.stringify(task));
     const output = await new Promise<string>((resolve, reject) => {
       execFile(

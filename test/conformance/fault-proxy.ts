@@ -17,7 +17,7 @@ export interface FaultProxyOptions {
   withhold_from?: number;
   /** While the service is down requests wait, as at a load balancer. Otherwise they are cut. */
   is_patient?: boolean;
-  /** Each visitor of the page has an address of its own, as behind a load balancer. */
+  /** Each request comes from an address of its own, as if each were of another visitor. */
   has_visitors?: boolean;
 }
 
@@ -112,7 +112,7 @@ export class FaultProxy {
       if (!this.#options.is_patient) return void response.destroy();
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
-    if (this.#options.has_visitors) incoming.headers['x-forwarded-for'] = addressOf(first?.anonymousId ?? '');
+    if (this.#options.has_visitors) incoming.headers['x-forwarded-for'] = addressOf(first?.messageId ?? '');
     const answer = await this.#forward(incoming, body);
     if (fault === 'cut_after') return void response.destroy();
     if (first !== undefined) {
@@ -154,9 +154,9 @@ export class FaultProxy {
   }
 }
 
-/** An address for each visitor. */
-function addressOf(anonymous_id: string): string {
-  const [a, b, c] = createHash('sha256').update(anonymous_id).digest();
+/** An address for each message. */
+function addressOf(message_id: string): string {
+  const [a, b, c] = createHash('sha256').update(message_id).digest();
   return `10.${a}.${b}.${c}`;
 }
 

@@ -5,7 +5,6 @@ const GZIP_MAGIC = 0x1f;
 /** What the tests read of a message of a client. */
 export interface Message {
   messageId: string;
-  anonymousId?: string | null;
 }
 
 /** The messages of a request of a client, in their order; the body may be compressed by gzip. */

@@ -35,9 +35,7 @@ export const DEPOSIT_EVENT = 'deposit_confirmed';
 const SEQUENCE = 100;
 const USERS = 8;
 const VISITORS = 2;
-/** Fewer than the 400 events that an address may send at once. */
-const EVENTS_OF_A_VISIT = 60;
-
+const PERSONS = 4;
 class PlannedPlayer implements ExpectedPlayer {
   events: ExpectedPlayer['events'] = [];
   totals: Totals = { total_deposited: 0, total_wagered: 0, bet_count: 0, session_count: 0 };
@@ -82,25 +80,32 @@ export function serverPlan(count: number, pause_ms: number): Plan {
 }
 
 /**
- * What a page sends of players who come one after the other: first as visitors, then signed in. `client_secret` proves who
- * they are. All events are among those that a client key may send.
+ * What a page sends of several persons in turn: first as visitors, then signed in. `client_secret` proves who they are. All
+ * events are among those that a client key may send.
  */
 export function pagePlan(count: number, pause_ms: number, client_secret: string): Plan {
-  const users: PlannedPlayer[] = [];
+  const ids = Array.from({ length: PERSONS }, (_, i) => `player-${i}`);
+  const persons = ids.map((external_id) => ({
+    player: new PlannedPlayer({ external_id }),
+    anonymousId: `visitor-${external_id}`,
+    user_hash: createHmac('sha256', client_secret).update(external_id).digest('hex'),
+    external_id,
+  }));
   const events: GivenEvent[] = [];
   for (let n = 0; n < count; n++) {
-    const place = n % EVENTS_OF_A_VISIT;
-    const external_id = `player-${Math.floor(n / EVENTS_OF_A_VISIT)}`;
-    if (place === 0) users.push(new PlannedPlayer({ external_id }));
-    const user = users.at(-1) as PlannedPlayer;
-    const user_hash = createHmac('sha256', client_secret).update(external_id).digest('hex');
-    // No money.
-    const kind = place === 3 ? 0 : ([1, 2, 5, 6, 7] as const)[place % 5];
-    const sender = place < 3 ? {} : { userId: external_id };
-    const event = numbered(user, n, place < 3 ? 6 : kind === 7 ? 0 : (kind ?? 6));
-    events.push({ ...event, ...sender, anonymousId: `visitor-${external_id}`, context: { user_hash } });
+    const { player, anonymousId, user_hash, external_id } = persons[n % PERSONS] as (typeof persons)[0];
+    const place = Math.floor(n / PERSONS);
+    const is_signed_in = place >= 3;
+    // Neither deposits nor bets.
+    const kind = is_signed_in ? ([0, 1, 2, 5, 6][(place - 3) % 5] ?? 6) : 6;
+    const sender = is_signed_in ? { userId: external_id } : {};
+    events.push({ ...numbered(player, n, kind), ...sender, anonymousId, context: { user_hash } });
   }
-  return planOf(events, users, pause_ms);
+  return planOf(
+    events,
+    persons.map(({ player }) => player),
+    pause_ms,
+  );
 }
 
 /** The event of a number, and what follows from it for the player. */

@@ -1,18 +1,15 @@
 /* global AnalyticsNext */
 
 /**
- * Drives analytics.js in its page, which has loaded the client as AnalyticsNext: gives it the events of a task. Player by
- * player, as they come to the page: a new anonymous visitor begins with `reset`.
+ * Drives analytics.js in its page, which has loaded the client as AnalyticsNext: gives it the events of a task, which are all
+ * of one visitor.
  *
  * @param {{ writeKey: string, apiHost: string, sequences: { delayMs: number, events: object[] }[], config: object }} task
  */
 globalThis.drive = async ({ writeKey, apiHost, sequences, config }) => {
   const [analytics] = await AnalyticsNext.AnalyticsBrowser.load({ writeKey, cdnURL: apiHost }, config);
-  const give = ({ type, userId, anonymousId, event, name, groupId, properties, traits, context }) => {
-    if (anonymousId !== undefined && analytics.user().anonymousId() !== anonymousId) {
-      analytics.reset();
-      analytics.setAnonymousId(anonymousId);
-    }
+  analytics.setAnonymousId(sequences.find(({ events }) => events.length > 0).events[0].anonymousId);
+  const give = ({ type, userId, event, name, groupId, properties, traits, context }) => {
     const options = { context };
     if (type === 'identify') return analytics.identify(userId, traits, options);
     if (type === 'group') return analytics.group(groupId, traits, options);
