@@ -8,7 +8,8 @@ import { until } from '../engines/until.ts';
 import { CLIENTS, type Driver, type Task } from './driver.ts';
 import { messagesOf } from './messages.ts';
 
-const PAGE = '<!doctype html><title>A casino</title><script src="client.js"></script><script src="drive.js"></script>';
+const PAGE =
+  '<!doctype html><title>A casino</title><script src="client.js"></script><script src="drive.js"></script>';
 /** As analytics.js itself decides: it sends again after these, and after every 5xx but 501, 505 and 511. */
 const SENT_AGAIN = new Set([408, 410, 429, 460]);
 const PATIENCE_MS = 600_000;
@@ -24,12 +25,23 @@ export interface ClientPage {
 export async function serveClientPage(): Promise<ClientPage> {
   const files = new Map([
     ['/', ['text/html', PAGE]],
-    ['/client.js', ['text/javascript', await text(join(CLIENTS, 'node_modules/@segment/analytics-next/dist/umd/index.js'))]],
-    ['/drive.js', ['text/javascript', await text(join(import.meta.dirname, 'drivers/analytics-next.page.js'))]],
+    [
+      '/client.js',
+      [
+        'text/javascript',
+        await text(join(CLIENTS, 'node_modules/@segment/analytics-next/dist/umd/index.js')),
+      ],
+    ],
+    [
+      '/drive.js',
+      ['text/javascript', await text(join(import.meta.dirname, 'drivers/analytics-next.page.js'))],
+    ],
   ]);
   const server = createServer((request, response) => {
     const [type, body] = files.get(request.url ?? '') ?? [];
-    response.writeHead(body === undefined ? 404 : 200, { 'content-type': `${type}; charset=utf-8` }).end(body);
+    response
+      .writeHead(body === undefined ? 404 : 200, { 'content-type': `${type}; charset=utf-8` })
+      .end(body);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -55,7 +67,8 @@ export function browserDriver(browser: Browser, { origin }: ClientPage): Driver 
       if (!is_sent && (status < 400 || status >= 500 || SENT_AGAIN.has(status))) return;
       if (is_sent) sent_batches += 1;
       else errors.push(String(status));
-      for (const { messageId } of messagesOf(request.postDataBuffer() ?? Buffer.alloc(0))) done.add(messageId);
+      for (const { messageId } of messagesOf(request.postDataBuffer() ?? Buffer.alloc(0)))
+        done.add(messageId);
     };
     const visit = async (sequences: Task['sequences'], context: BrowserContext) => {
       const page = await context.newPage();
@@ -65,7 +78,9 @@ export function browserDriver(browser: Browser, { origin }: ClientPage): Driver 
       await page.goto(`${origin}/`);
       await page.evaluate(`drive(${JSON.stringify({ ...task, sequences })})`);
     };
-    const visitors = new Set(task.sequences.flatMap(({ events }) => events.map(({ anonymousId }) => anonymousId)));
+    const visitors = new Set(
+      task.sequences.flatMap(({ events }) => events.map(({ anonymousId }) => anonymousId)),
+    );
     const contexts = await Promise.all([...visitors].map(() => browser.newContext()));
     try {
       await Promise.all(
@@ -82,7 +97,11 @@ export function browserDriver(browser: Browser, { origin }: ClientPage): Driver 
       for (const context of contexts) await context.close();
     }
     const [error] = errors;
-    return { success: error === undefined, sentBatches: sent_batches, ...(error === undefined ? {} : { error }) };
+    return {
+      success: error === undefined,
+      sentBatches: sent_batches,
+      ...(error === undefined ? {} : { error }),
+    };
   };
 }
 

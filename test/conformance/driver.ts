@@ -55,7 +55,8 @@ function processDriver(dir: string, command: string, ...args: string[]): Driver 
         command,
         [...args, '--input', `@${input}`],
         { env: { ...process.env, CONFORMANCE_CLIENTS: CLIENTS }, maxBuffer: MAX_OUTPUT },
-        (error, stdout, stderr) => (error === null ? resolve(stdout) : reject(new Error(`${stderr}\n${stdout}`))),
+        (error, stdout, stderr) =>
+          error === null ? resolve(stdout) : reject(new Error(`${stderr}\n${stdout}`)),
       );
     });
     return JSON.parse(output.trimEnd().split('\n').at(-1) ?? '') as Result;
@@ -72,6 +73,12 @@ export function processDrivers(dir: string) {
     'rudder-node': node('rudder-node.mjs'),
     'segment-python': python('segment.analytics'),
     'rudder-python': python('rudderstack.analytics'),
-    'analytics-java': processDriver(dir, 'java', '-cp', join(CLIENTS, 'libs/*'), join(DRIVERS, 'AnalyticsJava.java')),
+    'analytics-java': processDriver(
+      dir,
+      'java',
+      '-cp',
+      join(CLIENTS, 'libs/*'),
+      join(DRIVERS, 'AnalyticsJava.java'),
+    ),
   };
 }

@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { Agent, createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  Agent,
+  createServer,
+  request,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { messagesOf } from './messages.ts';
 
@@ -116,7 +123,8 @@ export class FaultProxy {
     const answer = await this.#forward(incoming, body);
     if (fault === 'cut_after') return void response.destroy();
     if (first !== undefined) {
-      if (answer.status !== 200) this.refusals.push({ status: answer.status, body: answer.body.toString('utf8') });
+      if (answer.status !== 200)
+        this.refusals.push({ status: answer.status, body: answer.body.toString('utf8') });
       if (this.#state === 'down') return void response.destroy();
       const { withhold_from = Infinity } = this.#options;
       if (this.#state === 'open' && this.answered >= withhold_from) this.#state = 'withholding';

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { call, callInternal, provisionTenant, type InternalApi, type ProvisionedTenant } from '../../scripts/service-api.ts';
+import {
+  call,
+  callInternal,
+  provisionTenant,
+  type InternalApi,
+  type ProvisionedTenant,
+} from '../../scripts/service-api.ts';
 import { ServiceProcess } from '../../scripts/service-process.ts';
 import { freePort } from '../engines/free-port.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
@@ -55,7 +61,12 @@ export class Host {
   async newTenant(): Promise<ReadSide> {
     const name = `Tenant ${++this.#tenants}`;
     const admin_user_id = `admin-${this.#tenants}`;
-    const tenant = await provisionTenant(this.#api, { name, base_currency: 'EUR', project_name: name, admin_user_id });
+    const tenant = await provisionTenant(this.#api, {
+      name,
+      base_currency: 'EUR',
+      project_name: name,
+      admin_user_id,
+    });
     return { base_url: this.service.base_url, tenant };
   }
 
@@ -89,7 +100,12 @@ export class Host {
     await rm(this.dir, { recursive: true, force: true });
   }
 
-  #change<Data>({ session_token }: ProvisionedTenant, method: 'POST' | 'PATCH', path: string, body: object): Promise<{ data: Data }> {
+  #change<Data>(
+    { session_token }: ProvisionedTenant,
+    method: 'POST' | 'PATCH',
+    path: string,
+    body: object,
+  ): Promise<{ data: Data }> {
     const headers = { authorization: `Bearer ${session_token}` };
     return call<{ data: Data }>(`${this.service.base_url}/v1/${path}`, { method, headers, body });
   }

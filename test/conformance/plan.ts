@@ -48,7 +48,9 @@ class PlannedPlayer implements ExpectedPlayer {
 
   /** Who sends an event: its external_id if it has one. */
   get sender(): GivenEvent | object {
-    return 'external_id' in this.ids ? { userId: this.ids.external_id } : { anonymousId: this.ids.anonymous_id };
+    return 'external_id' in this.ids
+      ? { userId: this.ids.external_id }
+      : { anonymousId: this.ids.anonymous_id };
   }
 }
 
@@ -58,7 +60,10 @@ class PlannedPlayer implements ExpectedPlayer {
  */
 export function serverPlan(count: number, pause_ms: number): Plan {
   const users = Array.from({ length: USERS }, (_, i) => new PlannedPlayer({ external_id: `player-${i}` }));
-  const visitors = Array.from({ length: VISITORS }, (_, i) => new PlannedPlayer({ anonymous_id: `visitor-${i}` }));
+  const visitors = Array.from(
+    { length: VISITORS },
+    (_, i) => new PlannedPlayer({ anonymous_id: `visitor-${i}` }),
+  );
   const [newcomer] = users as [PlannedPlayer];
   const events: GivenEvent[] = [];
   for (let n = 0; n < count; n++) {
@@ -137,7 +142,14 @@ function numbered(player: PlannedPlayer, n: number, kind: number): GivenEvent {
       return {
         type: 'track',
         event: 'bet_placed',
-        properties: { n, amount: 10 + n, currency: 'EUR', bet_id: `b-${n}`, game_id: 'g-1', game_category: 'slots' },
+        properties: {
+          n,
+          amount: 10 + n,
+          currency: 'EUR',
+          bet_id: `b-${n}`,
+          game_id: 'g-1',
+          game_category: 'slots',
+        },
       };
     case 5:
       add('session_start');

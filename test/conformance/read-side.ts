@@ -22,7 +22,10 @@ export async function differencesOf(read: ReadSide, expected: ExpectedPlayer): P
   const name = Object.values(ids).join();
   const player_id = await playerIdOf(read, ids);
   const found = await timelineOf(read, player_id);
-  const { data: player } = await get<{ data: Totals & { custom_attributes: { n?: number } } }>(read, `players/${player_id}`);
+  const { data: player } = await get<{ data: Totals & { custom_attributes: { n?: number } } }>(
+    read,
+    `players/${player_id}`,
+  );
   const wrong: string[] = [];
   const times = new Map<string, number>();
   for (const { event, properties } of found) {
@@ -90,5 +93,7 @@ async function playerIdOf({ base_url, tenant }: ReadSide, ids: ExpectedPlayer['i
 }
 
 function get<Answer>({ base_url, tenant }: ReadSide, path: string): Promise<Answer> {
-  return call<Answer>(`${base_url}/v1/${path}`, { headers: { authorization: `Bearer ${tenant.session_token}` } });
+  return call<Answer>(`${base_url}/v1/${path}`, {
+    headers: { authorization: `Bearer ${tenant.session_token}` },
+  });
 }
