@@ -1,13 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import {
-  call,
-  callInternal,
-  provisionTenant,
-  type InternalApi,
-  type ProvisionedTenant,
-} from '../../scripts/service-api.ts';
+import { call, callInternal, provisionTenant, type InternalApi } from '../../scripts/service-api.ts';
 import { ServiceProcess } from '../../scripts/service-process.ts';
 import { freePort } from '../engines/free-port.ts';
 import { NO_PROVIDERS } from '../engines/no-providers.ts';
@@ -72,13 +66,21 @@ export class Host {
 
   /** Makes a key of the tenant. */
   async newKey({ tenant }: ReadSide, body: object): Promise<{ key: string; client_secret: string }> {
-    const path = `projects/${tenant.project_id}/api-keys`;
-    return (await this.#change<{ key: string; client_secret: string }>(tenant, 'POST', path, body)).data;
+    const headers = { authorization: `Bearer ${tenant.session_token}` };
+    const url = `${this.service.base_url}/v1/projects/${tenant.project_id}/api-keys`;
+    const { data } = await call<{ data: { key: string; client_secret: string } }>(url, {
+      method: 'POST',
+      headers,
+      body,
+    });
+    return data;
   }
 
   /** Changes the configuration of the tenant. */
   async configure({ tenant }: ReadSide, config: object): Promise<void> {
-    await this.#change(tenant, 'PATCH', 'tenant/config', { config });
+    const headers = { authorization: `Bearer ${tenant.session_token}` };
+    const url = `${this.service.base_url}/v1/tenant/config`;
+    await call(url, { method: 'PATCH', headers, body: { config } });
   }
 
   /** Puts a proxy before the ingestion host. It is closed with this host. */
@@ -98,15 +100,5 @@ export class Host {
     for (const proxy of this.#proxies) await proxy.close();
     await this.service.stop();
     await rm(this.dir, { recursive: true, force: true });
-  }
-
-  #change<Data>(
-    { session_token }: ProvisionedTenant,
-    method: 'POST' | 'PATCH',
-    path: string,
-    body: object,
-  ): Promise<{ data: Data }> {
-    const headers = { authorization: `Bearer ${session_token}` };
-    return call<{ data: Data }>(`${this.service.base_url}/v1/${path}`, { method, headers, body });
   }
 }

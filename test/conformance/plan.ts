@@ -47,7 +47,7 @@ class PlannedPlayer implements ExpectedPlayer {
   }
 
   /** Who sends an event: its external_id if it has one. */
-  get sender(): GivenEvent | object {
+  get sender(): Pick<GivenEvent, 'userId' | 'anonymousId'> {
     return 'external_id' in this.ids
       ? { userId: this.ids.external_id }
       : { anonymousId: this.ids.anonymous_id };
@@ -76,9 +76,9 @@ export function serverPlan(count: number, pause_ms: number): Plan {
       events.push({ ...numbered(user, n, kind), anonymousId: 'newcomer' });
     } else if (kind === 7) {
       const visitor = visitors[n % VISITORS] as PlannedPlayer;
-      events.push({ ...numbered(visitor, n, 6), ...visitor.sender } as GivenEvent);
+      events.push({ ...numbered(visitor, n, 6), ...visitor.sender });
     } else {
-      events.push({ ...numbered(user, n, kind), ...user.sender } as GivenEvent);
+      events.push({ ...numbered(user, n, kind), ...user.sender });
     }
   }
   return planOf(events, [...users, ...visitors], pause_ms);

@@ -5,6 +5,7 @@
  * and would start some of them last.
  */
 export const LONG = [
+  'test/conformance/real-clients.browser.test.ts',
   'test/reconcile/rebuild.test.ts',
   'test/crash/engines-kill.distributed.test.ts',
   'test/platform/postgres/statement-plans.test.ts',
