@@ -261,7 +261,7 @@ describe.concurrent('what our answers make a client do', () => {
       const read = await host.newTenant();
       const ingest_rate = { per_minute: 120, burst: 1 };
       const { key } = await host.newKey(read, { name: 'slow', kind: 'server', ingest_rate });
-      const plan = serverPlan(100, 0);
+      const plan = serverPlan(64, 0);
       const { proxy, result } = await drive(
         name,
         key,
@@ -287,7 +287,7 @@ describe.concurrent('what our answers make a client do', () => {
 it('a program that stops after 1,000 requests has lost none, while the service restarts', async () => {
   const { read, write_key } = await keyFor({});
   const proxy = await host.newProxy({});
-  const plan = serverPlan(1_000, 0);
+  const plan = serverPlan(1_000, 5);
   const task = { writeKey: write_key, apiHost: proxy.url, sequences: plan.sequences, config: { flushAt: 1 } };
   const stopped = until(() => proxy.answered > 100).then(async () => {
     await host.service.stop();
