@@ -224,6 +224,7 @@ export class Deliverer {
       if (typeof rendered === 'string') bodies.set(event_id, { fault: rendered });
       else made.push({ tenant_id, event_id, payload: rendered.payload });
     }
+    if (made.length === 0) return bodies;
     // Cancelling locks deliveries in another order.
     const { service } = this.#deps.postgres;
     const kept = await retryConflicts(() => service.begin((tx) => keepPayloads(tx, made)));
