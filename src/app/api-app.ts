@@ -90,6 +90,7 @@ import { PLAYER_DEPENDENTS } from './player-dependents.ts';
 import { INGESTION_DOCS } from './ingestion-docs.ts';
 import { installJsonBody } from '../http/json-body.ts';
 import { openApiDocument } from '../http/openapi.ts';
+import { PreparedAnswer } from '../http/prepared-answer.ts';
 import type { Readiness } from '../http/readiness.ts';
 import { registerEndpoints } from '../http/register.ts';
 
@@ -234,7 +235,7 @@ function settingsEndpoints(platform: Platform, { auth, notifications }: ApiDeps)
 
 /** The document is made at its first request: that takes as long as a quarter of a start, and few processes are asked. */
 function documentEndpoint(documented: () => readonly DocumentedEndpoint[], ingest_url: string): AnyEndpoint {
-  let text: string | undefined;
+  let prepared: PreparedAnswer | undefined;
   return endpoint({
     method: 'GET',
     path: '/openapi.json',
@@ -242,7 +243,7 @@ function documentEndpoint(documented: () => readonly DocumentedEndpoint[], inges
     access: { mode: 'public' },
     response: z.record(z.string(), z.unknown()),
     shape: 'raw',
-    handle: () => (text ??= JSON.stringify(openApiDocument(documented(), ingest_url))),
+    handle: () => (prepared ??= new PreparedAnswer(JSON.stringify(openApiDocument(documented(), ingest_url)))),
   });
 }
 

@@ -9,6 +9,7 @@ import type { ApiError, ErrorCode } from '../errors.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import type { RecordImage, AuditDeclaration, AuditChange, AuditedCall } from './audit.ts';
 import type { EventStream } from './event-stream.ts';
+import type { PreparedAnswer } from './prepared-answer.ts';
 
 /**
  * Who may call an endpoint (spec part 5). `scope: 'project'` resolves the X-Project-Id header; `named_in: 'query'`: the
@@ -220,11 +221,12 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   /**
    * Returns the whole response body as text; an idempotent endpoint returns the result of `call.once`, `runSaga` or `replay`.
    * An endpoint whose `content_type` is `EVENT_STREAM` returns what writes the events, from then on. One that answers with a
-   * file returns what the file is read from.
+   * file returns what the file is read from. One whose answer is the same for everybody returns it prepared, not as a
+   * promise.
    */
   handle(
     call: Idempotent extends true ? IdempotentCall<CallerOf<A>, Query, Body> : Call<CallerOf<A>, Query, Body>,
-  ): Idempotent extends true ? Promise<StoredBody> : Maybe<string | EventStream | Readable>;
+  ): Idempotent extends true ? Promise<StoredBody> : Maybe<string | EventStream | Readable> | PreparedAnswer;
 }
 
 /** An endpoint of any access and inputs; only its own handler knows their types. */

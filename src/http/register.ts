@@ -33,6 +33,7 @@ import {
 } from './idempotency.ts';
 import { refuseUnstorable } from './json-body.ts';
 import { LIMITS, EndpointBulkhead, SLOW_LIMITS, UNBOUNDED } from './endpoint-bulkhead.ts';
+import { PreparedAnswer } from './prepared-answer.ts';
 import { BODY_BYTES, LARGE_BODY_BYTES } from './server-options.ts';
 
 declare module 'fastify' {
@@ -138,6 +139,7 @@ function handlerOf(endpoint: AnyEndpoint, guards?: HandlerGuards, closing?: Abor
     const call = callOf(endpoint, { request, reply, guards, closing });
     const body = bulkhead.run(scopeOf(request).tenant_id, () => endpoint.handle(call));
     setHead(endpoint, endpoint.status, request, reply);
+    if (body instanceof PreparedAnswer) return body.bodyFor(request, reply);
     if (!is_stream) return body instanceof Promise ? body : reply.send(body);
     return andThen(body, (stream) => {
       if (typeof stream !== 'function') return reply.send(stream);
