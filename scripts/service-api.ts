@@ -1,7 +1,9 @@
+import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as requestSecure } from 'node:https';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { readCommandConfig } from '../src/config.ts';
 import type { DevCredentials } from '../src/app/greeting.ts';
 
@@ -40,31 +42,72 @@ export async function call<Answer>(
   url: string,
   { method = 'GET', headers = {}, body }: Call,
 ): Promise<Answer> {
+  const response = await open(url, { method, headers, body });
+  const text = await readAll(response);
+  if (!isSuccess(response)) throw failureOf(response, text);
+  return parse(text) as Answer;
+}
+
+/**
+ * Writes what `/v1/internal/<path>` answers to a new file, which only its owner may read. When it rejects, as {@link call}
+ * does or with the reason of `signal`, a part of the file may be there.
+ */
+export async function downloadInternal(
+  api: InternalApi,
+  path: string,
+  body: unknown,
+  file: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const response = await open(internalUrl(api, path), {
+    method: 'POST',
+    headers: secretOf(api),
+    body,
+    signal,
+  });
+  if (!isSuccess(response)) throw failureOf(response, await readAll(response));
+  await pipeline(response, createWriteStream(file, { flags: 'wx', mode: 0o600, flush: true }), { signal });
+}
+
+/** Sends a request; resolves when the answer begins. */
+function open(
+  url: string,
+  { method, headers, body, signal }: Call & { signal?: AbortSignal },
+): Promise<IncomingMessage> {
   const text = body === undefined ? undefined : JSON.stringify(body);
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const open = url.startsWith('https:') ? requestSecure : request;
-    const sent: ClientRequest = open(url, {
+  const send = url.startsWith('https:') ? requestSecure : request;
+  return new Promise((resolve, reject) => {
+    const sent: ClientRequest = send(url, {
       method,
+      signal,
       headers: { ...headers, ...(text === undefined ? {} : { 'content-type': 'application/json' }) },
     });
     sent.once('response', resolve);
     sent.once('error', reject);
     sent.end(text);
   });
-  const answer = parse(await readAll(response)) as Answer & { error?: { code: string; message: string } };
-  const status = response.statusCode ?? 0;
-  if (status < 200 || status > 299) {
-    throw new CallFailed(status, answer.error?.code ?? String(status), answer.error?.message ?? 'no answer');
-  }
-  return answer;
+}
+
+function isSuccess({ statusCode: status = 0 }: IncomingMessage): boolean {
+  return status >= 200 && status <= 299;
+}
+
+function failureOf({ statusCode: status = 0 }: IncomingMessage, text: string): CallFailed {
+  const { error } = parse(text) as { error?: { code: string; message: string } };
+  return new CallFailed(status, error?.code ?? String(status), error?.message ?? 'no answer');
 }
 
 /** Calls `/v1/internal/<path>` and returns the envelope. */
 export function callInternal<Answer>(api: InternalApi, path: string, options: Call = {}): Promise<Answer> {
-  return call<Answer>(`${api.ops_url ?? api.base_url}/v1/internal/${path}`, {
-    ...options,
-    headers: { 'x-internal-secret': api.internal_secret },
-  });
+  return call<Answer>(internalUrl(api, path), { ...options, headers: secretOf(api) });
+}
+
+function internalUrl(api: InternalApi, path: string): string {
+  return `${api.ops_url ?? api.base_url}/v1/internal/${path}`;
+}
+
+function secretOf({ internal_secret }: InternalApi): Record<string, string> {
+  return { 'x-internal-secret': internal_secret };
 }
 
 /** The flags that choose the service; they come before the environment and DATA_DIR/dev-credentials.json. */

@@ -1,5 +1,6 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import { tableExportEndpoints } from '../analytics/export/routes.ts';
 import { activeAdapterSecrets, reencryptAdapterSecrets } from '../adapters/secrets.ts';
 import type { Platforms } from '../adapters/platforms.ts';
 import { adapterEndpoints } from '../adapters/routes.ts';
@@ -197,6 +198,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...unsubscribeEndpoints(messaging),
     ...fxEndpoints(platform, { urls: config.fx, notifications, capabilities }),
     ...reconcileEndpoints(platform),
+    ...tableExportEndpoints({ ...platform, auth }),
     ...bonusReconcileEndpoints({ ...platform, platforms: deps.platforms }),
     ...consoleEndpoints(platform, auth),
   ];

@@ -43,6 +43,7 @@ async function openLog(): Promise<EventLog> {
 const noClickHouse = () => Promise.reject(new Error('no ClickHouse'));
 const clickhouse = {
   query: noClickHouse,
+  file: noClickHouse,
   command: noClickHouse,
   rewrite: noClickHouse,
   deleteRows: noClickHouse,

@@ -22,6 +22,7 @@ const postgres = openPostgres(MESSENGER_POSTGRES_URL);
 const noClickHouse = () => Promise.reject(new Error('no ClickHouse'));
 const clickhouse = {
   query: noClickHouse,
+  file: noClickHouse,
   command: noClickHouse,
   rewrite: noClickHouse,
   deleteRows: noClickHouse,

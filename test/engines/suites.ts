@@ -143,6 +143,7 @@ export const NEVER_ON_SERVERS = {
     'test/deploy/{compose,packages}.test.ts',
   ],
   'uses no engine': [
+    'test/analytics/export/days.test.ts',
     'test/app/scrape-limits.test.ts',
     'test/bonuses/grants/{call-order,transition}.test.ts',
     'test/http/auth/{remote-keys,sign-in,webhook-signature}.test.ts',
@@ -182,6 +183,8 @@ export const NEVER_ON_SERVERS = {
     'test/platform/postgres/{embedded-server,transactions}.test.ts',
     'test/**/*-plans.test.ts',
   ],
+  'reads files of this machine with the embedded ClickHouse; that of a server gives such files in clickhouse.distributed.test.ts':
+    ['test/analytics/export/export.test.ts'],
   'prepares the positions and records of the embedded log; files named *.distributed.test.ts do so in Kafka':
     ['test/crash/positions.test.ts', 'test/platform/event-log/missing-offsets.test.ts'],
   'compares the SQL of segments and conversions with a model on a ClickHouse without the service': [

@@ -33,6 +33,8 @@ const CASES: Record<
   'POST /v1/internal/dev-sign-ins': 'internal',
   'POST /v1/internal/reencrypt-credentials': 'internal',
   'POST /v1/internal/reconcile': 'internal',
+  'GET /v1/internal/table-export': 'internal',
+  'POST /v1/internal/table-export': 'internal',
   'POST /v1/internal/recompute-tier': 'internal',
   'POST /v1/internal/bonus-reconcile': 'internal',
   'POST /v1/internal/fx-fetch': 'internal',

@@ -56,6 +56,12 @@ export const CASES: Record<string, Case> = {
   'POST /v1/internal/dev-sessions': { body: () => ({ user_id: 'owner-2' }) },
   'POST /v1/internal/dev-sign-ins': { body: () => ({ user_id: 'owner-2' }) },
   'POST /v1/internal/reencrypt-credentials': { body: () => ({}) },
+  'GET /v1/internal/table-export': {
+    query: ({ tenant_id, project_id }) => `?tenant_id=${tenant_id}&project_id=${project_id}&table=players`,
+  },
+  'POST /v1/internal/table-export': {
+    body: ({ tenant_id, project_id }) => ({ tenant_id, project_id, table: 'segment_members' }),
+  },
   'POST /v1/internal/reconcile': { body: ({ tenant_id }) => ({ tenant_id }) },
   'POST /v1/internal/bonus-reconcile': { body: ({ tenant_id }) => ({ tenant_id }) },
   'POST /v1/internal/bonus-grant': {

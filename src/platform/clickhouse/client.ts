@@ -37,6 +37,18 @@ export function wrapClient(client: ClickHouseClient, limits?: ServerLimits): Cli
     async query<Row>(sql: string, params: Record<string, unknown> = {}): Promise<Row[]> {
       return within(limits?.statement_deadline_ms, (options) => queryRows<Row>(client, sql, params, options));
     },
+    async file(format, sql, params = {}) {
+      return within(limits?.statement_deadline_ms, async (options) => {
+        const { stream } = await client.exec({
+          query: `${sql} format ${format}`,
+          query_params: params,
+          // Otherwise a server that fails after the first bytes would write its error behind them.
+          ...(limits === undefined ? {} : { clickhouse_settings: { wait_end_of_query: 1 } }),
+          ...options,
+        });
+        return stream;
+      });
+    },
     async command(sql, params = {}) {
       await within(limits?.statement_deadline_ms, (options) =>
         client.command({ query: sql, query_params: params, ...options }),

@@ -38,6 +38,7 @@ export async function openEmbeddedClickHouse(dir: string): Promise<ClickHouse> {
   return {
     query: <Row>(sql: string, params?: Record<string, unknown>) =>
       reading.run(params, (session) => session.query<Row>(sql, params)),
+    file: (format, sql, params) => reading.run(params, (session) => session.file(format, sql, params)),
     command: (sql, params) => writing.run(params, (session) => session.command(sql, params)),
     rewrite: (name, sql, params) => writing.run(params, (session) => session.rewrite(name, sql, params)),
     deleteRows: (table, condition, params) =>

@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream';
+
 /** ClickHouse as the service uses it; a server and the embedded engine are both used through the official client. */
 export interface ClickHouse {
   /**
@@ -5,6 +7,12 @@ export interface ClickHouse {
    * exceeds its time limit on the server, it rejects with the code 159, as {@link StatementTimedOut} has.
    */
   query<Row>(sql: string, params?: Record<string, unknown>): Promise<Row[]>;
+  /**
+   * Runs a SELECT with bound parameters and resolves with its rows as the bytes of a file in ClickHouse's `format`. It
+   * resolves when the whole result is known, so the bytes are of a statement that succeeded. Destroy the stream when it
+   * is not read to its end. The embedded engine holds the whole result in memory: bound what the statement reads.
+   */
+  file(format: 'Parquet', sql: string, params?: Record<string, unknown>): Promise<Readable>;
   /** Runs a short statement that returns no rows. */
   command(sql: string, params?: Record<string, unknown>): Promise<void>;
   /**

@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { connectClickHouse } from '../../../src/platform/clickhouse/http.ts';
 import { migrateClickHouse } from '../../../src/platform/clickhouse/migrate.ts';
@@ -39,6 +40,20 @@ test('the server receives parameters that are too long for a URL unchanged', asy
   expect(await clickhouse.query('select {text:String} as text', { text: 'short' })).toEqual([
     { text: 'short' },
   ]);
+});
+
+test('a file has the whole result, also of a statement with long parameters', async () => {
+  const ids = Array.from({ length: 3_000 }, () => newId());
+  const sql = 'select number as n, has({ids:Array(UUID)}, {id:UUID}) as is_there from numbers(100000)';
+  const file = await buffer(await clickhouse.file('Parquet', sql, { ids, id: ids[1] }));
+  expect(file.subarray(0, 4).toString()).toBe('PAR1');
+  expect(file.subarray(-4).toString()).toBe('PAR1');
+});
+
+test('a statement that fails after its first rows gives no file', async () => {
+  const sql =
+    "select throwIf(number = 900000, 'too late') as n from numbers(1000000) settings max_block_size = 1000";
+  await expect(clickhouse.file('Parquet', sql)).rejects.toThrow('too late');
 });
 
 test('the schema can be applied twice', async () => {

@@ -50,6 +50,7 @@ const MAX_TURNS = 500;
 const noClickHouse = () => Promise.reject(new Error('no ClickHouse'));
 const CLICKHOUSE = {
   query: noClickHouse,
+  file: noClickHouse,
   command: noClickHouse,
   rewrite: noClickHouse,
   deleteRows: noClickHouse,

@@ -39,6 +39,7 @@ const NO_PAUSE = AbortSignal.abort();
 const NO_ENGINE = () => Promise.reject(new Error('no ClickHouse'));
 const CLICKHOUSE = {
   query: NO_ENGINE,
+  file: NO_ENGINE,
   command: NO_ENGINE,
   rewrite: NO_ENGINE,
   deleteRows: NO_ENGINE,
