@@ -237,7 +237,10 @@ function settingsEndpoints(platform: Platform, { auth, notifications }: ApiDeps)
 
 /** The document is made at its first request: that takes as long as a quarter of a start, and few processes are asked. */
 function documentEndpoint(documented: () => readonly DocumentedEndpoint[], ingest_url: string): AnyEndpoint {
-  let prepared: PreparedAnswer | undefined;
+  const prepared = new PreparedAnswer(async () => {
+    const { default: examples } = await import('./openapi-examples.json', { with: { type: 'json' } });
+    return JSON.stringify(openApiDocument(documented(), ingest_url, examples));
+  });
   return endpoint({
     method: 'GET',
     path: '/openapi.json',
@@ -245,7 +248,7 @@ function documentEndpoint(documented: () => readonly DocumentedEndpoint[], inges
     access: { mode: 'public' },
     response: z.record(z.string(), z.unknown()),
     shape: 'raw',
-    handle: () => (prepared ??= new PreparedAnswer(JSON.stringify(openApiDocument(documented(), ingest_url)))),
+    handle: () => prepared,
   });
 }
 

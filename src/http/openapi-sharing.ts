@@ -2,6 +2,7 @@ type Json = Record<string, unknown>;
 
 interface Response extends Json {
   headers?: Record<string, Json>;
+  links?: Record<string, Json>;
   content: Readonly<Record<string, { schema: Json }>>;
 }
 
@@ -23,14 +24,15 @@ interface Place {
 const COMMON = 20;
 
 /**
- * Moves the parameters, headers and responses that occur more than once to the returned `components`, and puts references
+ * Moves the parameters, headers, links and responses that occur more than once to the returned `components`, and puts references
  * into the operations.
  */
-export function shareParts(operations: readonly SharingOperation[]): Json {
-  const headers = share('headers', operations.flatMap(headerPlaces));
+export function shareParts(operations: readonly SharingOperation[]): Record<string, Json> {
+  const headers = share('headers', operations.flatMap(placesIn('headers')));
+  const links = share('links', operations.flatMap(placesIn('links')));
   const parameters = share('parameters', operations.flatMap(parameterPlaces));
   const responses = share('responses', operations.flatMap(responsePlaces));
-  return { headers, parameters, responses };
+  return { headers, links, parameters, responses };
 }
 
 function share(kind: string, places: readonly Place[]): Json {
@@ -54,11 +56,9 @@ function share(kind: string, places: readonly Place[]): Json {
   return components;
 }
 
-function headerPlaces({ responses }: SharingOperation): Place[] {
-  return Object.values(responses).flatMap((response) => {
-    const { headers = {} } = response as Response;
-    return entries(headers);
-  });
+function placesIn(kind: 'headers' | 'links'): (operation: SharingOperation) => Place[] {
+  return ({ responses }) =>
+    Object.values(responses).flatMap((response) => entries((response as Response)[kind] ?? {}));
 }
 
 function parameterPlaces({ parameters }: SharingOperation): Place[] {

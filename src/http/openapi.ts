@@ -1,6 +1,7 @@
 import { ERRORS, SIGNATURE_STATUS, type ErrorCode } from '../errors.ts';
 import { describeNeeded } from './auth/roles.ts';
 import type { Access, DocumentedEndpoint } from './endpoint.ts';
+import { addExamples, type Examples } from './openapi-examples.ts';
 import { errorHeaders, successHeaders } from './openapi-headers.ts';
 import { linksOf, type LinkedOperation } from './openapi-links.ts';
 import { DocumentSchemas } from './openapi-schemas.ts';
@@ -23,13 +24,18 @@ const SECURITY: Record<Access['mode'], Json[]> = {
  * The OpenAPI 3.1 document of the endpoints, made from the schemas that validate requests. `ingest_url` is the default
  * URL of the ingestion host; a client may replace it.
  */
-export function openApiDocument(endpoints: readonly DocumentedEndpoint[], ingest_url: string): Json {
+export function openApiDocument(
+  endpoints: readonly DocumentedEndpoint[],
+  ingest_url: string,
+  examples: Examples = {},
+): Json {
   const schemas = new DocumentSchemas();
   const linked = endpoints.map((endpoint) => linkedOperation(endpoint, schemas));
   const operations = endpoints.map((endpoint, i) =>
     operation(endpoint, schemas, linked[i] === undefined ? {} : linksOf(linked[i], linked)),
   );
   const shared = shareParts(operations);
+  addExamples(operations, shared, examples);
   const ingestion = {
     url: '{ingest_url}',
     description: 'The ingestion host',

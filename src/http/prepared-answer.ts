@@ -10,28 +10,34 @@ const compress = promisify(gzip);
  * and has an ETag, with which a caller that has it already gets 304 without a body.
  */
 export class PreparedAnswer {
-  readonly #text: string;
-  readonly #tag: string;
+  readonly #make: () => Promise<string>;
+  #made: Promise<{ text: string; tag: string }> | undefined;
   #compressed: Promise<Buffer> | undefined;
 
-  constructor(text: string) {
-    this.#text = text;
-    this.#tag = createHash('sha256').update(text).digest('base64url').slice(0, 22);
+  /** `make` gives the text, at the first request. */
+  constructor(make: () => Promise<string>) {
+    this.#make = make;
   }
 
   /** What is sent: the text or the compressed bytes, or nothing with 304. Sets the headers of the answer. */
   async bodyFor({ headers }: FastifyRequest, reply: FastifyReply): Promise<string | Buffer> {
+    const { text, tag: tag_of_text } = await (this.#made ??= this.#prepare());
     const is_compressed = acceptsGzip(headers['accept-encoding']);
     // Two representations have two tags (RFC 9110, 8.8.3).
-    const tag = `"${this.#tag}${is_compressed ? '-gzip' : ''}"`;
+    const tag = `"${tag_of_text}${is_compressed ? '-gzip' : ''}"`;
     void reply.headers({ etag: tag, vary: 'accept-encoding', 'cache-control': 'no-cache' });
     if (isKnown(headers['if-none-match'], tag)) {
       void reply.code(304).removeHeader('content-type');
       return '';
     }
-    if (!is_compressed) return this.#text;
+    if (!is_compressed) return text;
     void reply.header('content-encoding', 'gzip');
-    return (this.#compressed ??= compress(this.#text, { level: constants.Z_BEST_COMPRESSION }));
+    return (this.#compressed ??= compress(text, { level: constants.Z_BEST_COMPRESSION }));
+  }
+
+  async #prepare(): Promise<{ text: string; tag: string }> {
+    const text = await this.#make();
+    return { text, tag: createHash('sha256').update(text).digest('base64url').slice(0, 22) };
   }
 }
 

@@ -1,6 +1,11 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import EXAMPLES from '../../src/app/openapi-examples.json' with { type: 'json' };
+import type { Examples } from '../../src/http/openapi-examples.ts';
 import { acceptsGzip } from '../../src/http/prepared-answer.ts';
+import { dereferenced } from './dereferenced.ts';
+import { FORMATS } from './documented-formats.ts';
 import type { Fixture } from './api-fixture.ts';
 import { sharedFixture } from './shared-fixture.ts';
 
@@ -46,6 +51,72 @@ describe('/openapi.json', () => {
   it('has another tag in each encoding', async () => {
     const [plain, compressed] = [await get(), await get({ 'accept-encoding': 'gzip' })];
     expect(plain.headers['etag']).not.toBe(compressed.headers['etag']);
+  });
+});
+
+describe('the examples', () => {
+  interface Media {
+    schema?: Record<string, unknown>;
+    example?: unknown;
+  }
+  interface Operation {
+    operationId: string;
+    requestBody?: { required: boolean; content: Record<string, Media> };
+    responses: Record<string, { content: Record<string, Media> }>;
+  }
+  let document: { paths: Record<string, Record<string, Operation>>; components: Record<string, unknown> };
+  beforeAll(async () => {
+    document = dereferenced(JSON.parse((await get()).body) as Record<string, unknown>) as never;
+  });
+
+  /** The first medium of a body or of a success. */
+  const mediaOf = ({ requestBody, responses }: Operation) => {
+    const [, success] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? [];
+    return {
+      body: Object.values(requestBody?.content ?? {})[0],
+      answer: Object.values(success?.content ?? {})[0],
+    };
+  };
+  const operations = () => Object.values(document.paths).flatMap((path) => Object.values(path));
+
+  it('are there for every operation, but for files, streams of them and the document itself', () => {
+    const missing = operations().flatMap((operation) => {
+      const { body, answer } = mediaOf(operation);
+      const is_file = answer?.schema?.['format'] === 'binary' || operation.operationId === 'get_openapi_json';
+      return [
+        ...(body !== undefined && operation.requestBody?.required === true && body.example === undefined
+          ? [`${operation.operationId}: request`]
+          : []),
+        ...(is_file || answer?.example !== undefined ? [] : [`${operation.operationId}: answer`]),
+      ];
+    });
+    expect(missing, 'add a case to test/tenants/tenancy-cases.ts, then record: docs/developing.md').toEqual(
+      [],
+    );
+  });
+
+  it('are of operations that exist', () => {
+    const ids = new Set(operations().map(({ operationId }) => operationId));
+    expect(Object.keys(EXAMPLES).filter((id) => !ids.has(id))).toEqual([]);
+  });
+
+  it('match their schemas, bodies as well as answers', () => {
+    const ajv = new Ajv2020({ strict: false, formats: FORMATS });
+    const wrong: string[] = [];
+    const check = (what: string, schema: Record<string, unknown>, example: unknown) => {
+      if (!ajv.validate({ ...schema, components: document.components }, example))
+        wrong.push(`${what}: ${ajv.errorsText()}`);
+    };
+    for (const operation of operations()) {
+      const { body, answer } = mediaOf(operation);
+      // All recorded ones, also those that the document leaves out because the answer is shared.
+      const { request, answer: answered } = (EXAMPLES as Examples)[operation.operationId] ?? {};
+      if (body?.schema !== undefined && request !== undefined)
+        check(`${operation.operationId}: request`, body.schema, request);
+      if (answer?.schema !== undefined && answered !== undefined)
+        check(`${operation.operationId}: answer`, answer.schema, answered);
+    }
+    expect(wrong).toEqual([]);
   });
 });
 

@@ -6,6 +6,7 @@ import { findEventProblem } from '../../src/ingest/events/validate.ts';
 import { apiEndpoints } from '../../src/app/api-app.ts';
 import type { AnyEndpoint } from '../../src/http/endpoint.ts';
 import { dereferenced } from './dereferenced.ts';
+import { FORMATS } from './documented-formats.ts';
 import type { Answer } from '../engines/http-client.ts';
 import type { Fixture, Tenant } from './api-fixture.ts';
 import { sharedFixture } from './shared-fixture.ts';
@@ -224,16 +225,7 @@ test('ids in paths are UUIDs, versions and indexes numbers, and integers in answ
 const EVERYBODY = { operator: 'AND', conditions: [{ type: 'random', percent: 100, salt: 'documented' }] };
 
 describe('answers conform to the document', () => {
-  const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-  const formats = {
-    uuid,
-    'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/,
-    date: /^\d{4}-\d\d-\d\d$/,
-    uri: /^https?:/,
-    int64: true,
-    bigint: true,
-  } as const;
-  const ajv = new Ajv2020({ strict: false, formats });
+  const ajv = new Ajv2020({ strict: false, formats: FORMATS });
 
   function conforms(method: string, path: string, answer: Answer): void {
     const response = operationOf(method, path).responses[answer.status];
