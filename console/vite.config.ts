@@ -14,6 +14,9 @@ export default defineConfig({
   build: {
     outDir: fileURLToPath(new URL('../dist/console', import.meta.url)),
     emptyOutDir: true,
+    rolldownOptions: {
+      input: ['index.html', 'docs.html'].map((name) => fileURLToPath(new URL(name, import.meta.url))),
+    },
     target: 'es2023',
     // Data URLs would have to be allowed for fonts and scripts, too.
     assetsInlineLimit: 0,

@@ -65,7 +65,9 @@ function make(schema: z.ZodType, io: Io): Made {
 }
 
 function shorten(json: z.core.JSONSchema.BaseSchema, io: Io): void {
-  const { format, pattern } = json;
+  const { format, pattern, propertyNames: names } = json;
+  // What every name of a JSON object is.
+  if (JSON.stringify(names) === '{"type":"string"}') delete json.propertyNames;
   const isImplied = io === 'output' ? IMPLIED_BY_FORMAT.includes(format ?? '') : pattern === ANY_UUID;
   if (isImplied) delete json.pattern;
   // zod limits integers to 2^53 - 1; responses contain larger integers with all their digits.

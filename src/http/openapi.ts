@@ -35,7 +35,7 @@ export function openApiDocument(
     operation(endpoint, schemas, linked[i] === undefined ? {} : linksOf(linked[i], linked)),
   );
   const shared = shareParts(operations);
-  addExamples(operations, shared, examples);
+  const shared_examples = addExamples(operations, shared, examples);
   const ingestion = {
     url: '{ingest_url}',
     description: 'The ingestion host',
@@ -60,6 +60,7 @@ export function openApiDocument(
       },
       schemas: { ...OF_ENVELOPES, ...sorted(schemas.named) },
       ...shared,
+      examples: shared_examples,
     },
   };
 }

@@ -37,7 +37,7 @@ it('every operation does what its example shows; UPDATE_GOLDEN=1 records the exa
 
 /** The statuses of examples, and the fields that they have. Their values may depend on what else runs. */
 function outlineOf(examples: Examples): Record<string, unknown> {
-  const fields = (value: unknown): string[] => Object.keys((value ?? {}) as object).sort();
+  const fields = (value: unknown): string[] => Object.keys(value ?? {}).sort();
   return Object.fromEntries(
     Object.entries(examples).map(([id, { status, request, answer }]) => [
       id,

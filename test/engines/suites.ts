@@ -95,6 +95,9 @@ export const FROM_CI_ON = {
     'test/players/identity/merge-history.test.ts',
     'test/segments/failing-segments.test.ts',
   ],
+  'records an example of every operation, which quick compares with the schemas': [
+    'test/app/openapi-examples.test.ts',
+  ],
   'tests the event log, the sessions of ClickHouse and the jobs without the service': [
     'test/contract/event-log.embedded.test.ts',
     'test/platform/clickhouse/embedded-sessions.test.ts',

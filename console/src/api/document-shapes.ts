@@ -31,9 +31,16 @@ export interface Parameter {
   schema?: Schema;
 }
 
+/** A body or an answer in one format, with what a test has recorded. */
+interface Media {
+  schema?: Schema;
+  example?: unknown;
+  examples?: Readonly<Record<string, OrRef<{ value?: unknown }>>>;
+}
+
 export interface DocumentedResponse {
   description?: string;
-  content?: Readonly<Record<string, { schema?: Schema }>>;
+  content?: Readonly<Record<string, Media>>;
 }
 
 /** A part, or where it is written. */
@@ -44,7 +51,7 @@ interface DocumentedOperation {
   description?: string;
   operationId: string;
   parameters?: readonly OrRef<Parameter>[];
-  requestBody?: { content: Readonly<Record<string, { schema?: Schema }>> };
+  requestBody?: { content: Readonly<Record<string, Media>> };
   responses?: Readonly<Record<string, OrRef<DocumentedResponse>>>;
   servers?: readonly { variables?: Readonly<Record<string, { default?: string }>> }[];
 }
@@ -66,6 +73,8 @@ export interface Operation {
   parameters: readonly Parameter[];
   body: Schema | undefined;
   responses: readonly { status: string; description: string; schema: Schema | undefined }[];
+  /** A recorded body and its answer, as far as there are any. */
+  examples: { body: unknown; answer: unknown };
   /** The address of the ingestion host, for the operations that it serves. */
   ingest_url: string | undefined;
 }
@@ -100,14 +109,32 @@ export function operationsOf(document: ApiDocument): Operation[] {
           const { description = '', content } = found(response) ?? {};
           return { status, description, schema: schemaIn(content) };
         }),
+        examples: {
+          body: exampleIn(one.requestBody?.content, found),
+          answer: exampleIn(
+            Object.entries(one.responses ?? {})
+              .filter(([status]) => status.startsWith('2'))
+              .map(([, response]) => found(response))[0]?.content,
+            found,
+          ),
+        },
         ingest_url: one.servers?.[0]?.variables?.['ingest_url']?.default,
       })),
     )
     .toSorted((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0));
 }
 
-function schemaIn(content: Readonly<Record<string, { schema?: Schema }>> = {}): Schema | undefined {
+function schemaIn(content: Readonly<Record<string, Media>> = {}): Schema | undefined {
   return Object.values(content)[0]?.schema;
+}
+
+function exampleIn(
+  content: Readonly<Record<string, Media>> = {},
+  found: <T extends object>(part: OrRef<T>) => T | undefined,
+): unknown {
+  const { example, examples = {} } = Object.values(content)[0] ?? {};
+  const [shared] = Object.values(examples);
+  return example ?? (shared === undefined ? undefined : found(shared)?.value);
 }
 
 /** One name of an event, or a pattern of names, with the schema of its properties. */

@@ -177,6 +177,28 @@ fxRates(body: S.ImportRatesBody, options?: CallOptions): Promise<S.ImportRatesRe
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 reconcile(body: S.ReconcileBody, options?: CallOptions): Promise<S.ReconcileReport>;
+tableExport: {
+/**
+ * How many rows an export of a table has, and in how many files they should be read.
+ *
+ * Internal secret.
+ *
+ * `GET /v1/internal/table-export`
+ *
+ * Errors: 401 UNAUTHORIZED; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(query: { tenant_id: string; project_id: string; table: "events" | "message_sends" | "players" | "segment_members"; /** S.Rows of this time or later */ from?: string | undefined; /** S.Rows before this time, at most a day after `from` */ to?: string | undefined; }, options?: CallOptions): Promise<S.ExportSize>;
+/**
+ * Reads rows of a table of ClickHouse as a Parquet file, without players who were erased.
+ *
+ * Internal secret.
+ *
+ * `POST /v1/internal/table-export`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.ExportFileBody, options?: CallOptions): Promise<string>;
+};
 /**
  * Compares live bonus grants with their platforms, and applies the ends that no webhook has reported.
  *

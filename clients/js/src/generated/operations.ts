@@ -188,6 +188,8 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'internal.fxFetch': 'POST /v1/internal/fx-fetch b',
   'internal.fxRates': 'POST /v1/internal/fx-rates b',
   'internal.reconcile': 'POST /v1/internal/reconcile b',
+  'internal.tableExport.get': 'GET /v1/internal/table-export q rows',
+  'internal.tableExport.create': 'POST /v1/internal/table-export bt',
   'internal.bonusReconcile': 'POST /v1/internal/bonus-reconcile b',
   'internal.deadLetters.list': 'GET /v1/internal/dead-letters ql',
   'internal.deadLetters.replay': 'POST /v1/internal/dead-letters/replay b',
