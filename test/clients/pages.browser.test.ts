@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser, BrowserContext, Page, Route } from 'playwright-core';
@@ -19,27 +21,38 @@ import { installClient, type InstalledClient } from './installed.ts';
 let service: TestService;
 let browser: Browser;
 let installed: InstalledClient;
-let code: string;
-/** Of the kind `client`, for pages of the ingestion host. */
+/** Serves the pages: another origin than those of the service. */
+let pages: Server;
+let origin: string;
+/** path → what is there: HTML, but for the client. */
+const served = new Map([['/shop', '<title>Shop</title>']]);
+/** Of the kind `client`, for these pages. */
 let client_key: string;
 let client_secret: string;
 beforeAll(async () => {
   [service, browser, installed] = await Promise.all([sharedService(), launchBrowser(), installClient()]);
-  code = await readFile(installed.file('dist/browser.js'), 'utf8');
-  const { base_url, ingest_url, project_id, session_token } = service;
-  const body = { name: 'page', kind: 'client', allowed_origins: [ingest_url] };
+  served.set('/client.js', await readFile(installed.file('dist/browser.js'), 'utf8'));
+  pages = createServer(({ url = '' }, response) => {
+    const type = url.endsWith('.js') ? 'text/javascript' : 'text/html';
+    response.writeHead(served.has(url) ? 200 : 404, { 'content-type': type }).end(served.get(url));
+  });
+  await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
+  origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`;
+  const { base_url, project_id, session_token } = service;
+  const body = { name: 'page', kind: 'client', allowed_origins: [origin] };
   const made = await call(`${base_url}/v1/projects/${project_id}/api-keys`, session_token, { body });
   client_key = String(made.data['key']);
   client_secret = String(made.data['client_secret']);
 });
 afterAll(async () => {
+  pages?.close();
   await Promise.all([browser?.close(), installed?.remove()]);
   await service?.close();
 });
 
 const BATCHES = '**/v1/events/batch';
 
-/** A browser of its own, whose pages are at the ingestion host. `sent` has the Idempotency-Key of each request. */
+/** A browser of its own. `sent` has the Idempotency-Key of each request. */
 async function newVisitor(): Promise<{ context: BrowserContext; sent: string[]; open: () => Promise<Page> }> {
   const context = await browser.newContext();
   onTestFinished(() => context.close());
@@ -47,23 +60,12 @@ async function newVisitor(): Promise<{ context: BrowserContext; sent: string[]; 
   context.on('request', (request) => {
     if (request.url().endsWith('/batch')) sent.push(request.headers()['idempotency-key'] ?? '');
   });
-  const origin = service.ingest_url;
-  await context.route(`${origin}/shop`, (route) =>
-    route.fulfill({ contentType: 'text/html', body: '<title>Shop</title>' }),
-  );
-  await context.route(`${origin}/client.js`, (route) =>
-    route.fulfill({ contentType: 'text/javascript', body: code }),
-  );
-  // The API host is another origin.
-  await context.route(`${origin}/v1/players/identify`, async (route) => {
-    const { base_url } = service;
-    return route.fulfill({ response: await route.fetch({ url: `${base_url}/v1/players/identify` }) });
-  });
   const open = async () => {
     const page = await context.newPage();
     await page.goto(`${origin}/shop`);
+    const { ingest_url, base_url } = service;
     await page.evaluate(`import('/client.js').then(({ createClient }) => {
-      globalThis.client = createClient({ key: ${JSON.stringify(client_key)} });
+      globalThis.client = createClient(${JSON.stringify({ key: client_key, ingest_url, base_url })});
     })`);
     return page;
   };
@@ -219,14 +221,9 @@ test('the examples of docs/clients.md send what they say', async () => {
   const idIn = async (kind: string, storage_name: string) => {
     const module_text = `${constants}${example(kind)}\nawait client.flush();\nglobalThis.is_done = true;`;
     const body = `<script type="importmap">${JSON.stringify(imports)}</script><script type="module">${module_text}</script>`;
-    await context.route(`${ingest_url}/${kind}`, (route) =>
-      route.fulfill({ contentType: 'text/html', body }),
-    );
-    await context.route(`${base_url}/v1/players/identify`, async (route) =>
-      route.fulfill({ response: await route.fetch(), headers: { 'access-control-allow-origin': '*' } }),
-    );
+    served.set(`/${kind}`, body);
     const page = await context.newPage();
-    await page.goto(`${ingest_url}/${kind}`);
+    await page.goto(`${origin}/${kind}`);
     await page.waitForFunction('globalThis.is_done');
     return page.evaluate<string>(`localStorage.getItem('${storage_name}:anonymous_id')`);
   };
