@@ -152,7 +152,14 @@ export function admitKey(
   library?: string | null,
 ): Maybe<ApiKeyPrincipal> {
   const { apiKeys, rateLimiter, defaultPolicy } = deps;
-  const from = { ip: request.ip, headers: request.headers, library };
+  const from = {
+    headers: request.headers,
+    library,
+    // Read only where the key is not in memory. Behind a proxy each read parses a header.
+    get ip() {
+      return request.ip;
+    },
+  };
   return andThen(apiKeys.authenticate(authorization, from), (key) => {
     request.apiKey = key;
     admitOrigin(key, request, reply);
