@@ -16,7 +16,7 @@ export const ERRORS = {
   },
   KEY_KIND_FORBIDDEN: {
     status: 403,
-    when: 'the API key is a client key, which may not send this event or change this of the player',
+    when: 'the API key is a client key, which may not send this event',
   },
   NOT_FOUND: { status: 404, when: 'no such path or resource' },
   PLAYER_NOT_FOUND: { status: 404, when: 'the player does not exist in this project' },
