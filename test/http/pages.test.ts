@@ -35,7 +35,9 @@ function intakeWith(rateLimiter: ReturnType<typeof createMemoryRateLimiter>): Fa
   const defaultPolicy = { name: 'ingest', ...config.rates.ingest };
   const own = { ...platform, clock, rateLimiter, apiKeys: auth.api_keys, capabilities: deps.capabilities };
   const rejected = { note: () => undefined };
-  return buildIntakeApp({ ...own, rejected, defaultPolicy }, platform.logger, { trusted_proxies: ['127.0.0.1'] });
+  return buildIntakeApp({ ...own, rejected, defaultPolicy }, platform.logger, {
+    trusted_proxies: ['127.0.0.1'],
+  });
 }
 
 async function clientKey({ session, project_id }: Tenant, allowed_origins = [ORIGIN]): Promise<string> {

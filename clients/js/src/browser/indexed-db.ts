@@ -21,16 +21,16 @@ export function indexedDbStore(name: string, limits: Limits): Store & { clear():
     request.onupgradeneeded = () => request.result.createObjectStore(ENTRIES, { keyPath: 'seq' });
     const database = await resultOf(request);
     // Browsers close databases of pages that they have put to sleep.
-    database.onclose = () => (opened = undefined);
-    database.onversionchange = () => database.close();
+    database.addEventListener('close', () => (opened = undefined));
+    database.addEventListener('versionchange', () => database.close());
     return database;
   };
   const change = async <T>(work: (entries: IDBObjectStore) => Promise<T>): Promise<T> => {
     try {
       const transaction = (await (opened ??= open())).transaction(ENTRIES, 'readwrite');
       const ended = new Promise<void>((resolve, reject) => {
-        transaction.oncomplete = () => resolve();
-        transaction.onabort = () => reject(transaction.error);
+        transaction.addEventListener('complete', () => resolve());
+        transaction.addEventListener('abort', () => reject(transaction.error));
       });
       const [result] = await Promise.all([work(transaction.objectStore(ENTRIES)), ended]);
       return result;

@@ -152,7 +152,11 @@ class Spool implements Store {
     await file.sync();
     await rename(temporary, this.#path);
     const folder = await open(dirname(this.#path), 'r');
-    await folder.sync().finally(() => folder.close());
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
     await this.#file?.close();
     this.#file = file;
     this.#file_bytes = bytes;
