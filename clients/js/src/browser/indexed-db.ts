@@ -5,8 +5,8 @@ const ENTRIES = 'entries';
 
 function resultOf<T>(request: IDBRequest<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
+    request.addEventListener('success', () => resolve(request.result));
+    request.addEventListener('error', () => reject(request.error));
   });
 }
 
@@ -18,7 +18,9 @@ export function indexedDbStore(name: string, limits: Limits): Store & { clear():
   let opened: Promise<IDBDatabase> | undefined;
   const open = async (): Promise<IDBDatabase> => {
     const request = indexedDB.open(name, 1);
-    request.onupgradeneeded = () => request.result.createObjectStore(ENTRIES, { keyPath: 'seq' });
+    request.addEventListener('upgradeneeded', () =>
+      request.result.createObjectStore(ENTRIES, { keyPath: 'seq' }),
+    );
     const database = await resultOf(request);
     // Browsers close databases of pages that they have put to sleep.
     database.addEventListener('close', () => (opened = undefined));

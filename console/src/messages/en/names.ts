@@ -67,6 +67,18 @@ export const names = {
     AMOUNT_OUT_OF_RANGE: 'The amount is out of range',
     POISON_RECORD: 'The event failed each time',
   } as Names,
+  /** Why intake refused an event or a request. */
+  refusals: {
+    BODY_MALFORMED: 'Not JSON of the right shape',
+    VALIDATION_ERROR: 'A field of the event is wrong',
+    PROPERTIES_INVALID: 'A property is wrong',
+    IDENTITY_REQUIRED: 'It names no player',
+    KEY_KIND_FORBIDDEN: 'Not allowed with a client key',
+    FORBIDDEN: 'From a page of another origin',
+    PAYLOAD_TOO_LARGE: 'Too large',
+    UNSUPPORTED_MEDIA_TYPE: 'Of another type or encoding',
+    RATE_LIMITED: 'Above the rate',
+  } as Names,
   rateSources: {
     frankfurter: 'Frankfurter',
     'frankfurter-v2': 'Frankfurter, all banks',

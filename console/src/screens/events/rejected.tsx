@@ -33,11 +33,16 @@ const COLUMNS: readonly Column<DeadLetter>[] = [
 const REFUSALS: readonly Column<RejectedEvent>[] = [
   { key: 'at', title: m.lastAt, width: '210px', cell: ({ last_at }) => <Time at={last_at} /> },
   { key: 'count', title: m.count, width: '90px', align: 'right', cell: ({ count }) => formatInt(count) },
-  { key: 'code', title: m.code, width: '220px', cell: ({ code }) => <Badge tone="bad">{code}</Badge> },
+  {
+    key: 'code',
+    title: m.code,
+    width: '220px',
+    cell: ({ code }) => <Badge tone="bad">{wordIn(t.names.refusals, code)}</Badge>,
+  },
   { key: 'event', title: m.name, width: 'minmax(140px, 1fr)', cell: ({ event }) => event ?? m.wholeRequest },
-  { key: 'reason', title: m.message, width: 'minmax(260px, 2fr)', cell: ({ reason }) => reason },
+  { key: 'reason', title: m.message, width: 'minmax(260px, 2fr)', cell: (refusal) => refusal.reason },
   { key: 'key', title: m.apiKey, width: '180px', cell: ({ api_key }) => keyName(api_key) },
-  { key: 'client', title: m.client, width: '140px', cell: ({ client }) => client },
+  { key: 'client', title: m.client, width: '140px', cell: ({ client }) => t.developers.clients[client] },
 ];
 
 /** What intake refused, and events that could not be applied later, with the reasons. */
@@ -85,18 +90,19 @@ function Refusal({ refusal, onClose }: { refusal: RejectedEvent; onClose: () => 
       actions={<Button onClick={onClose}>{t.dialog.close}</Button>}
     >
       <p>
-        <Badge tone="bad">{code}</Badge> {reason}
+        <Badge tone="bad">{wordIn(t.names.refusals, code)}</Badge> {reason}
       </p>
       <Facts
         label={m.refusedTitle}
         facts={[
+          [m.code, <code key="code">{code}</code>],
           [m.name, event ?? m.wholeRequest],
           [m.count, formatInt(count)],
           [m.firstAt, <Time key="first" at={first_at} />],
           [m.lastAt, <Time key="last" at={last_at} />],
           [m.index, index === null ? m.noIndex : formatInt(index)],
           [m.apiKey, keyName(api_key)],
-          [m.client, client],
+          [m.client, t.developers.clients[client]],
         ]}
       />
       {shape === null ? null : (
