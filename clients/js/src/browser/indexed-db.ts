@@ -24,7 +24,10 @@ export function indexedDbStore(name: string, limits: Limits): Store & { clear():
     const database = await resultOf(request);
     // Browsers close databases of pages that they have put to sleep.
     database.addEventListener('close', () => (opened = undefined));
-    database.addEventListener('versionchange', () => database.close());
+    database.addEventListener('versionchange', () => {
+      opened = undefined;
+      database.close();
+    });
     return database;
   };
   const change = async <T>(work: (entries: IDBObjectStore) => Promise<T>): Promise<T> => {
