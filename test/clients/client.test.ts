@@ -97,6 +97,7 @@ describe('against the service', () => {
       'currencies.fx',
       'currencies.rates.list',
       'series',
+      'internal.tableExport.get',
     ];
     expect(reads.map(([name]) => name).filter((name) => !succeeded.includes(name))).toEqual(needParameters);
     expect(succeeded).toEqual(
