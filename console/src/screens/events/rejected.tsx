@@ -42,7 +42,12 @@ const REFUSALS: readonly Column<RejectedEvent>[] = [
   { key: 'event', title: m.name, width: 'minmax(140px, 1fr)', cell: ({ event }) => event ?? m.wholeRequest },
   { key: 'reason', title: m.message, width: 'minmax(260px, 2fr)', cell: (refusal) => refusal.reason },
   { key: 'key', title: m.apiKey, width: '180px', cell: ({ api_key }) => keyName(api_key) },
-  { key: 'client', title: m.client, width: '140px', cell: ({ client }) => t.developers.clients[client] },
+  {
+    key: 'client',
+    title: m.client,
+    width: '140px',
+    cell: ({ client }) => wordIn(t.developers.clients, client),
+  },
 ];
 
 /** What intake refused, and events that could not be applied later, with the reasons. */
@@ -102,7 +107,7 @@ function Refusal({ refusal, onClose }: { refusal: RejectedEvent; onClose: () => 
           [m.lastAt, <Time key="last" at={last_at} />],
           [m.index, index === null ? m.noIndex : formatInt(index)],
           [m.apiKey, keyName(api_key)],
-          [m.client, t.developers.clients[client]],
+          [m.client, wordIn(t.developers.clients, client)],
         ]}
       />
       {shape === null ? null : (
