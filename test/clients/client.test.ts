@@ -96,6 +96,7 @@ describe('against the service', () => {
       'unsubscribe.get',
       'currencies.fx',
       'currencies.rates.list',
+      'internal.tableExport.get',
       'series',
       'internal.tableExport.get',
     ];
