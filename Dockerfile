@@ -31,6 +31,7 @@ COPY --from=packages /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY pg-migrations ./pg-migrations
 COPY clickhouse ./clickhouse
+COPY openapi ./openapi
 RUN mkdir data && chown 1000:1000 data
 # By number: Kubernetes cannot tell from a name that it is not root (runAsNonRoot).
 USER 1000:1000

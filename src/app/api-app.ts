@@ -91,6 +91,7 @@ import { PLAYER_DEPENDENTS } from './player-dependents.ts';
 import { INGESTION_DOCS } from './ingestion-docs.ts';
 import { installJsonBody } from '../http/json-body.ts';
 import { openApiDocument } from '../http/openapi.ts';
+import { readExamples } from '../http/openapi-examples.ts';
 import { PreparedAnswer } from '../http/prepared-answer.ts';
 import type { Readiness } from '../http/readiness.ts';
 import { registerEndpoints } from '../http/register.ts';
@@ -238,8 +239,7 @@ function settingsEndpoints(platform: Platform, { auth, notifications }: ApiDeps)
 /** The document is made at its first request: that takes as long as a quarter of a start, and few processes are asked. */
 function documentEndpoint(documented: () => readonly DocumentedEndpoint[], ingest_url: string): AnyEndpoint {
   const prepared = new PreparedAnswer(async () => {
-    const { default: examples } = await import('./openapi-examples.json', { with: { type: 'json' } });
-    return JSON.stringify(openApiDocument(documented(), ingest_url, examples));
+    return JSON.stringify(openApiDocument(documented(), ingest_url, await readExamples()));
   });
   return endpoint({
     method: 'GET',

@@ -1,3 +1,10 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { packageRoot } from '../package-root.ts';
+
+/** Written by test/app/openapi-examples.test.ts. */
+export const EXAMPLES_FILE = join(packageRoot, 'openapi/examples.json');
+
 type Json = Record<string, unknown>;
 
 /** What a test has sent to an operation and what was answered; `answer` is absent for files. */
@@ -9,6 +16,11 @@ export interface OperationExample {
 
 /** By the ids of operations. */
 export type Examples = Readonly<Record<string, OperationExample>>;
+
+/** The examples that are recorded. */
+export async function readExamples(): Promise<Examples> {
+  return JSON.parse(await readFile(EXAMPLES_FILE, 'utf8')) as Examples;
+}
 
 interface Media {
   schema?: unknown;

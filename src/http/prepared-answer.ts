@@ -25,7 +25,7 @@ export class PreparedAnswer {
     const is_compressed = acceptsGzip(headers['accept-encoding']);
     // Two representations have two tags (RFC 9110, 8.8.3).
     const tag = `"${tag_of_text}${is_compressed ? '-gzip' : ''}"`;
-    void reply.headers({ etag: tag, vary: 'accept-encoding', 'cache-control': 'no-cache' });
+    void reply.headers({ etag: tag, vary: 'accept-encoding' });
     if (isKnown(headers['if-none-match'], tag)) {
       void reply.code(304).removeHeader('content-type');
       return '';

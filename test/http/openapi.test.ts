@@ -77,7 +77,7 @@ test('documents every endpoint and the ingestion host', () => {
 });
 
 /** What the document may be without its examples, and its examples, in bytes as served, with so many operations. */
-const BYTES_PER_OPERATION = 2_800;
+const BYTES_PER_OPERATION = 2_850;
 const EXAMPLE_BYTES_PER_OPERATION = 450;
 const MIN_NAMED = 120;
 

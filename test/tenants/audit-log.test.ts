@@ -274,12 +274,6 @@ const CASES: Record<string, () => Promise<Expected>> = {
     return { answer, resource_id: id, after: { evaluated, added: 0, removed: 0 } };
   },
   ...letterCases({ send, internal, platform: () => fixture.platform, tenant: () => tenant }),
-  'POST /v1/internal/table-export': async () => {
-    const { tenant_id, project_id } = tenant;
-    const body = { tenant_id, project_id, table: 'segment_members', file: 2, files: 3 };
-    const answer = await internal('POST', '/v1/internal/table-export', body);
-    return { answer, resource_id: project_id, after: { table: 'segment_members', file: 2, files: 3 } };
-  },
   'POST /v1/internal/fx-fetch': async () => {
     const { tenant_id } = tenant;
     const answer = await internal('POST', '/v1/internal/fx-fetch', { tenant_id });

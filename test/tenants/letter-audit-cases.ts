@@ -14,7 +14,7 @@ interface Means {
   tenant: () => Tenant;
 }
 
-/** Replays of dead letters, and what their calls have to leave in the audit log. */
+/** Replays of dead letters and exports of tables, and what their calls have to leave in the audit log. */
 export function letterCases({
   send,
   internal,
@@ -41,6 +41,13 @@ export function letterCases({
       const answer = await internal('POST', '/v1/internal/dead-letters/replay', body);
       expect(answer.body.data).toMatchObject({ replayed: 4 });
       return { answer, resource_id: tenant().tenant_id, project_id: null, after: { replayed: 2 } };
+    },
+    'POST /v1/internal/table-export': async () => {
+      const { tenant_id, project_id } = tenant();
+      const taken = { table: 'segment_members', file: 2, files: 3 };
+      const body = { tenant_id, project_id, ...taken };
+      const answer = await internal('POST', '/v1/internal/table-export', body);
+      return { answer, resource_id: project_id, after: taken };
     },
     'POST /v1/dead-letters/replay': async () => {
       const { tenant_id, project_id } = tenant();
