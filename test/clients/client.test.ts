@@ -98,7 +98,6 @@ describe('against the service', () => {
       'currencies.rates.list',
       'internal.tableExport.get',
       'series',
-      'internal.tableExport.get',
     ];
     expect(reads.map(([name]) => name).filter((name) => !succeeded.includes(name))).toEqual(needParameters);
     expect(succeeded).toEqual(
