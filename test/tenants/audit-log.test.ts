@@ -5,7 +5,7 @@ import { countRows, failedWebhook } from './filled-project.ts';
 import { storeUnavailable } from '../engage/campaigns/campaign-fixture.ts';
 import { letterCases } from './letter-audit-cases.ts';
 import { journeyAuditCases, runAuditCases } from './run-audit-cases.ts';
-import { settingsAuditCases } from './settings-audit-cases.ts';
+import { keyAuditCases, settingsAuditCases } from './settings-audit-cases.ts';
 import { tierAuditCases } from './tier-audit-cases.ts';
 import type { Answer } from '../engines/http-client.ts';
 import { INTERNAL_SECRET, type Fixture, type Tenant } from '../http/api-fixture.ts';
@@ -107,22 +107,7 @@ const CASES: Record<string, () => Promise<Expected>> = {
     const answer = await internal('DELETE', `/v1/internal/memberships${query}`);
     return { answer, resource_id: 'leaver', project_id: null, before: { user_id: 'leaver', role: 'editor' } };
   },
-  'POST /v1/projects/:projectId/api-keys': async () => {
-    const answer = await newKey();
-    const { key: _secret, ...after } = answer.body.data;
-    return { answer, resource_id: idOf(answer), after };
-  },
-  'PATCH /v1/projects/:projectId/api-keys/:id': async () => {
-    const id = idOf(await newKey());
-    const answer = await send('PATCH', `${keysPath()}/${id}`, { name: 'changed' });
-    return { answer, resource_id: id, before: { name: 'audited' }, after: { name: 'changed' } };
-  },
-  'DELETE /v1/projects/:projectId/api-keys/:id': async () => {
-    const id = idOf(await newKey());
-    const answer = await send('DELETE', `${keysPath()}/${id}`);
-    const { deleted_at } = answer.body.data;
-    return { answer, resource_id: id, before: { deleted_at: null }, after: { deleted_at } };
-  },
+  ...keyAuditCases(send, keysPath),
   'PATCH /v1/tenant/config': async () => {
     await send('PATCH', '/v1/tenant/config', { kyc_model: 'dual' });
     const answer = await send('PATCH', '/v1/tenant/config', { kyc_model: 'none' });

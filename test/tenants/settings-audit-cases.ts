@@ -61,3 +61,30 @@ export function settingsAuditCases(
     },
   };
 }
+
+/** Changes of API keys, and what their calls have to leave in the audit log. */
+export function keyAuditCases(
+  send: (method: string, path: string, body?: unknown) => Promise<Answer>,
+  keysPath: () => string,
+): Record<string, () => Promise<Expected>> {
+  const idOf = ({ body }: Answer) => String(body.data['id']);
+  const made = () => send('POST', keysPath(), { name: 'audited' });
+  return {
+    'POST /v1/projects/:projectId/api-keys': async () => {
+      const answer = await made();
+      const { key: _secret, ...after } = answer.body.data;
+      return { answer, resource_id: idOf(answer), after };
+    },
+    'PATCH /v1/projects/:projectId/api-keys/:id': async () => {
+      const id = idOf(await made());
+      const answer = await send('PATCH', `${keysPath()}/${id}`, { name: 'changed' });
+      return { answer, resource_id: id, before: { name: 'audited' }, after: { name: 'changed' } };
+    },
+    'DELETE /v1/projects/:projectId/api-keys/:id': async () => {
+      const id = idOf(await made());
+      const answer = await send('DELETE', `${keysPath()}/${id}`);
+      const { deleted_at } = answer.body.data;
+      return { answer, resource_id: id, before: { deleted_at: null }, after: { deleted_at } };
+    },
+  };
+}
