@@ -79,9 +79,9 @@ export class RejectedEvents {
   /** Notes one refusal. Never throws. */
   note(rejection: Rejection): void {
     const { key, code } = rejection;
-    const reason = rejection.reason.slice(0, MAX_REASON);
-    const name = typeof rejection.name === 'string' ? rejection.name.slice(0, MAX_NAME) : undefined;
-    const client = rejection.client.slice(0, MAX_CLIENT);
+    const reason = storable(rejection.reason, MAX_REASON);
+    const name = typeof rejection.name === 'string' ? storable(rejection.name, MAX_NAME) : undefined;
+    const client = storable(rejection.client, MAX_CLIENT);
     const exact = `${key.project_id}\n${key.key_id}\n${code}\n${name ?? ''}\n${client}\n${reason}`;
     if (this.#count(exact)) return;
     if ((this.#of_project.get(key.project_id) ?? 0) < MAX_CAUSES) {
@@ -180,6 +180,11 @@ export class RejectedEvents {
     if (left === 0) this.#of_project.delete(project_id);
     else this.#of_project.set(project_id, left);
   }
+}
+
+/** The beginning of a text as Postgres takes it: one with NUL would fail the statement, and all rows with it. */
+function storable(text: string, max: number): string {
+  return text.slice(0, max).toWellFormed().replaceAll('\0', '\ufffd');
 }
 
 function refOf({ key: { tenant_id, project_id, key_id }, code }: Rejection) {

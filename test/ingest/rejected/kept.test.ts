@@ -9,6 +9,7 @@ import {
   type RejectionRow,
 } from '../../../src/ingest/rejected/queries.ts';
 import { RejectedEvents } from '../../../src/ingest/rejected/rejected-events.ts';
+import { NIL_ID } from '../../../src/platform/ids.ts';
 import { createMemoryRateLimiter } from '../../../src/platform/rate-limit/memory.ts';
 import { openFixture, type Fixture, type Tenant } from '../../http/api-fixture.ts';
 
@@ -125,6 +126,21 @@ it('what a key is refused is shown, in batches and alone, and nothing of other k
   });
   expect(JSON.stringify(rows)).not.toContain('ann@');
   expect(await shown(await fixture.makeTenant())).toEqual([]);
+});
+
+it('a name with NUL is kept without it, and keeps nothing else from being stored', async () => {
+  const [of_nul, other] = [await fixture.makeTenant(), await fixture.makeTenant()];
+  expect(await send(of_nul.api_key, '/v1/events', { event: 'a\0b', anonymous_id: 'a' })).toBe(422);
+  const { tenant_id, project_id } = of_nul;
+  const key = { tenant_id, project_id, key_id: NIL_ID };
+  rejected.note({ key, code: 'PROPERTIES_INVALID', reason: 'a\0b', name: '\0', client: 'lib\0rary' });
+  expect(await send(other.api_key, '/v1/events', { event: 'level_up', anonymous_id: 'a' })).toBe(422);
+  await rejected.flush();
+  expect(await shown(other)).toMatchObject([{ event: 'level_up' }]);
+  expect((await shown(of_nul)).map(({ event, client }) => [event, client]).toSorted()).toEqual([
+    ['a\ufffdb', 'sdk'],
+    ['\ufffd', 'lib\ufffdrary'],
+  ]);
 });
 
 it('the list is read in pages, the latest first, and repeated refusals are added', async () => {
