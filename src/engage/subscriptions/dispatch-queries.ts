@@ -63,6 +63,23 @@ export async function selectFactPlayers(tx: Tx, players: readonly PlayerRef[]): 
         and p.project_id = r.project_id offset 0) p`;
 }
 
+/** A member of a segment, or one that may be. */
+export interface Member extends PlayerRef {
+  segment_id: string;
+}
+
+/** Those of these that are members of their segments now. */
+export async function selectMembers(tx: Tx, asked: readonly Member[]): Promise<Member[]> {
+  if (asked.length === 0) return [];
+  return tx<Member[]>`
+    select r.tenant_id, r.project_id, r.player_id, r.segment_id
+    from ${rowsOf(tx, 'r', asked, { ...PROJECT_KEY, player_id: 'uuid', segment_id: 'uuid' })}
+    cross join lateral (
+      select from segment_members m
+      where m.segment_id = r.segment_id and m.player_id = r.player_id and m.tenant_id = r.tenant_id
+        and m.project_id = r.project_id offset 0) m`;
+}
+
 /** Returns a row while the end of a break is to be noted. */
 export const breakWork: WorkQuery = (sql, now) => sql`
   select from subscription_break_ends where ends_at <= ${now} order by ends_at limit 1`;

@@ -12,7 +12,9 @@ import {
   noteBreakEnds,
   selectFactPlayers,
   selectFacts,
+  selectMembers,
   type FactPlayer,
+  type Member,
 } from './dispatch-queries.ts';
 import { eventIdOf, isWanted, payloadOf, TEST_EVENT, type Fact } from './events.ts';
 import { updateSequence, type SubscriptionRow } from './queries.ts';
@@ -28,8 +30,8 @@ type Deps = Pick<Platform, 'postgres' | 'clock'>;
 /**
  * Queues the oldest facts of a tenant for its subscriptions, in one transaction that also removes the facts: each becomes one
  * event of each subscription that asks for it, for each of its players, and no crash loses or doubles one. Events of a player
- * have the order of their facts. Nothing is queued about deleted and erased players. False: there were no facts, or another
- * process has them.
+ * have the order of their facts. Nothing is queued about deleted and erased players, nor that a player who was merged
+ * away has left a segment of the survivor. False: there were no facts, or another process has them.
  */
 export async function queueFacts(
   deps: Deps,
@@ -62,11 +64,12 @@ async function queue(tx: Tx, tenant_id: string, now: Date): Promise<Subscription
   }
   const wanted = taken.filter(({ wanting }) => wanting.length > 0);
   const players = await playersOf(tx, wanted);
+  const isIn = await survivorsIn(tx, wanted, players);
   const last = new Map<SubscriptionRow, bigint>();
   const deliveries = wanted.flatMap(({ fact, wanting }) =>
     fact.player_ids.flatMap((player_id) => {
       const player = players.get(`${fact.project_id} ${player_id}`);
-      if (player === undefined || player.is_gone) return [];
+      if (player === undefined || player.is_gone || isIn(fact, player)) return [];
       return wanting.map((subscription) => {
         const sequence = (last.get(subscription) ?? subscription.last_sequence) + 1n;
         last.set(subscription, sequence);
@@ -92,6 +95,34 @@ async function playersOf(tx: Tx, wanted: readonly { fact: Fact }[]): Promise<Map
   const distinct = [...new Map(asked.map((one) => [keyOf(one), one])).values()];
   if (distinct.length === 0) return new Map();
   return new Map((await selectFactPlayers(tx, distinct)).map((one) => [keyOf(one), one]));
+}
+
+/**
+ * Whether a player that was merged away has left a segment that the survivor is in: the event would name the survivor, who has not
+ * left it.
+ */
+async function survivorsIn(
+  tx: Tx,
+  wanted: readonly { fact: Fact }[],
+  players: ReadonlyMap<string, FactPlayer>,
+): Promise<(fact: Fact, player: FactPlayer) => boolean> {
+  const memberOf = ({ tenant_id, project_id, data }: Fact, { now_player_id }: FactPlayer) => ({
+    tenant_id,
+    project_id,
+    player_id: now_player_id,
+    segment_id: String(data['segment_id']),
+  });
+  const hasLeft = ({ event }: Fact, { player_id, now_player_id }: FactPlayer) =>
+    event === 'segment.left' && player_id !== now_player_id;
+  const asked = wanted.flatMap(({ fact }) =>
+    fact.player_ids.flatMap((player_id) => {
+      const player = players.get(`${fact.project_id} ${player_id}`);
+      return player !== undefined && hasLeft(fact, player) ? [memberOf(fact, player)] : [];
+    }),
+  );
+  const keyOf = ({ segment_id, player_id }: Member) => `${segment_id} ${player_id}`;
+  const members = new Set((await selectMembers(tx, asked)).map(keyOf));
+  return (fact, player) => hasLeft(fact, player) && members.has(keyOf(memberOf(fact, player)));
 }
 
 function deliveryOf(

@@ -190,6 +190,29 @@ it('nothing is queued about deleted players, and a merged player is named by the
   expect(found[0]?.payload).toContain(`"player":{"id":"${survivor}"`);
 });
 
+it('a player that is merged away leaves no segment in which the survivor is', async () => {
+  await subscribe({ events: ['segment.entered', 'segment.left'] });
+  const [merged, survivor] = [await player(), await player()];
+  const { tenant_id, project_id } = tenant;
+  const [shared, other] = [randomUUID(), randomUUID()];
+  await sql`
+    insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
+    values (${tenant_id}, ${project_id}, ${shared}, ${survivor}, now())`;
+  for (const segment_id of [shared, other])
+    await sql`
+      insert into segment_changes (tenant_id, project_id, segment_id, has_entered, player_ids, changed_at)
+      values (${tenant_id}, ${project_id}, ${segment_id}, false, array[${merged}::uuid], now())`;
+  await sql`
+    insert into player_merges (tenant_id, project_id, player_id, into_player_id, merged_at)
+    values (${tenant_id}, ${project_id}, ${merged}, ${survivor}, now())`;
+  await sql`delete from players where player_id = ${merged}`;
+  await queue();
+  const found = await rows();
+  expect(found.map(({ sequence }) => sequence)).toEqual([1n]);
+  expect(found[0]?.payload).toContain(`"data":{"segment_id":"${other}"}`);
+  expect(await facts()).toEqual([]);
+});
+
 it('an erasure withholds what waits, and empties what was sent', async () => {
   await subscribe();
   const [erased, other] = [await player(), await player()];
