@@ -97,7 +97,8 @@ export function refusalOf(rejected: readonly RejectedRow[], is_batch: boolean): 
   if (first === undefined) throw new TypeError('no call is rejected');
   const { code, reason } = first;
   // Its own status tells the program that the key is the wrong one.
-  if (!is_batch && code === 'KEY_KIND_FORBIDDEN') return new ApiError(code, reason);
+  if (!is_batch && code === 'KEY_KIND_FORBIDDEN')
+    return new ApiError(code, reason, { details: { rejected } });
   const message = is_batch ? `no call of the batch is accepted; the first: ${reason}` : reason;
   return new ApiError(code, message, { status: 400, details: { rejected } });
 }

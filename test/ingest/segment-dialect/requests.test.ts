@@ -150,6 +150,7 @@ describe('a body', () => {
     const login = { ...track, event: 'login' };
     const single = await host.post(page.key, '/v1/track', login);
     expect([single.status, single.code]).toEqual([403, 'KEY_KIND_FORBIDDEN']);
+    expect(host.rejections).toHaveLength(1);
     const mixed = await host.post(page.key, '/v1/batch', { batch: [login, track] });
     expect(mixed.body).toMatchObject({ success: true, rejected: [{ index: 0, code: 'KEY_KIND_FORBIDDEN' }] });
     const all = await host.post(page.key, '/v1/batch', { batch: [login] });
