@@ -122,6 +122,7 @@ test('without consent nothing is kept or sent, and a revoked consent removes eve
   });
   expect(await idOf(page)).toBe('');
   expect(await page.evaluate('localStorage.length')).toBe(0);
+  expect(await page.evaluate('indexedDB.databases()')).toEqual([]);
   expect(sent).toEqual([]);
   const other = await open();
   await context.route(BATCHES, (route) => route.abort());
@@ -138,6 +139,25 @@ test('without consent nothing is kept or sent, and a revoked consent removes eve
   await ask(other, (client) => client.track('page_view'));
   await until('nothing waits', async (saw) => saw(await waiting(page)) === 0);
   expect(await page.evaluate('localStorage.length')).toBe(0);
+});
+
+test('a revoked consent removes what waits in a browser that keeps nothing, too', async () => {
+  const { sent, open, context } = await newVisitor();
+  await context.addInitScript(`indexedDB.open = () => { throw new DOMException('no', 'SecurityError'); }`);
+  await context.route(BATCHES, (route) => route.abort());
+  const page = await open();
+  await ask(page, async (client) => {
+    await client.consent(true);
+    await client.track('page_view');
+  });
+  await ask(page, (client) => client.consent(false));
+  await context.unroute(BATCHES);
+  sent.length = 0;
+  await ask(page, async (client) => {
+    await client.consent(true);
+    await client.flush();
+  });
+  expect(sent).toEqual([]);
 });
 
 test('what a killed tab left is sent once by the next, after the times without a network', async () => {

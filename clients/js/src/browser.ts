@@ -27,21 +27,21 @@ export function createClient(options: ClientOptions): BrowserClient {
   const visitor = visitorOf(`${name}:anonymous_id`);
   const counts: Counts = { accepted: 0, rejected: 0, dropped: 0 };
   const kept = indexedDbStore(name, LIMITS);
-  // A browser may keep nothing: then what waits ends with the page.
-  const chosen = kept
-    .update(() => undefined)
-    .then(
-      () => kept,
-      () => memoryStore(LIMITS),
-    );
   let sender: Sender | undefined;
   /** The visitor has an id, which two pages that begin at once share. */
   let named: Promise<void> | undefined;
   const newId = () => crypto.randomUUID();
   const now_ms = () => Date.now();
 
-  const newSender = () =>
-    new Sender(
+  const newSender = () => {
+    // A browser may keep nothing: then what waits ends with the page, or with the consent.
+    const chosen = kept
+      .update(() => undefined)
+      .then(
+        () => kept,
+        () => memoryStore(LIMITS),
+      );
+    return new Sender(
       { ...options, flush_entries: 20, flush_ms: 1_000 },
       {
         store: { update: async (work) => (await chosen).update(work) },
@@ -54,6 +54,7 @@ export function createClient(options: ClientOptions): BrowserClient {
       },
       counts,
     );
+  };
   const revoke = async () => {
     sender?.close();
     sender = undefined;
