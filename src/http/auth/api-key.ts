@@ -200,8 +200,10 @@ export class ApiKeyAuthenticator {
       return passed !== undefined && passed.key === key
         ? this.#used(key, from)
         : this.#admit(header, key, given, from);
+    // Now: a connection that has ended meanwhile has no address.
+    const { ip } = from;
     return key.then(async (found) => {
-      if (found === undefined) await this.#refuse(header, public_id, from);
+      if (found === undefined) await this.#refuse(header, public_id, ip);
       return this.#admit(header, found, given, from);
     }, throwUnchecked);
   }
@@ -261,9 +263,9 @@ export class ApiKeyAuthenticator {
     return principal;
   }
 
-  async #refuse(header: string | undefined, public_id: string, from: Caller): Promise<void> {
+  async #refuse(header: string | undefined, public_id: string, ip: string): Promise<void> {
     if (header !== undefined) this.#headers.delete(header);
-    await this.#unknown.add(public_id, from.ip);
+    await this.#unknown.add(public_id, ip);
   }
 
   #parse(header: string | undefined): ParsedApiKey {

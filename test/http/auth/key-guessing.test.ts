@@ -44,6 +44,23 @@ test('guesses beyond what waits for the next look-up are refused; other addresse
   expect(await ask(keys, service.api_key, '2001:db8:1:2::7')).toBe(service.tenant_id);
 });
 
+test('guesses of connections that end before the answer count, too', async () => {
+  const keys = await openKeys();
+  const ip = '2001:db8:1:6::9';
+  const codes = await Promise.all(
+    Array.from({ length: 40 }, async () => {
+      // The address of a closed connection is undefined.
+      const from = { ip };
+      const asked = Promise.resolve(keys.authenticate(`Bearer ${guess()}`, from));
+      Reflect.deleteProperty(from, 'ip');
+      return asked.catch((error: unknown) => (error as ApiError).code);
+    }),
+  );
+  expect(new Set(codes)).toEqual(new Set(['UNAUTHORIZED']));
+  const more = await Promise.all(Array.from({ length: 300 }, () => ask(keys, guess(), ip)));
+  expect(more.filter((error) => (error as ApiError).code === 'RATE_LIMITED')).toHaveLength(100);
+});
+
 test('an address that stops to guess is looked up at once again', async () => {
   const keys = await openKeys();
   const [guesser, former] = ['2001:db8:1:4::9', '2001:db8:1:5::9'];
