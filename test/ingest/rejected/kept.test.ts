@@ -137,10 +137,9 @@ it('a name with NUL is kept without it, and keeps nothing else from being stored
   expect(await send(other.api_key, '/v1/events', { event: 'level_up', anonymous_id: 'a' })).toBe(422);
   await rejected.flush();
   expect(await shown(other)).toMatchObject([{ event: 'level_up' }]);
-  expect((await shown(of_nul)).map(({ event, client }) => [event, client]).toSorted()).toEqual([
-    ['a\ufffdb', 'sdk'],
-    ['\ufffd', 'lib\ufffdrary'],
-  ]);
+  expect(new Set((await shown(of_nul)).map(({ event, client }) => `${event} ${client}`))).toEqual(
+    new Set(['a\ufffdb sdk', '\ufffd lib\ufffdrary']),
+  );
 });
 
 it('the list is read in pages, the latest first, and repeated refusals are added', async () => {
