@@ -26,7 +26,7 @@ import { benchLatency } from './latency.ts';
 import { benchMemory } from './memory.ts';
 import { benchMessaging } from './messaging.ts';
 import { benchNeighbours } from './neighbours.ts';
-import { benchPages } from './pages.ts';
+import { benchDialect, benchPages } from './pages.ts';
 import { benchReads } from './reads.ts';
 import { benchSegmentLatency } from './segment-latency.ts';
 import { benchSegments } from './segments.ts';
@@ -58,6 +58,7 @@ const BENCHES: Record<string, Bench> = {
   idle: benchIdle,
   intake: () => benchIntake(),
   pages: benchPages,
+  dialect: benchDialect,
   'intake-kafka': benchIntakeWithKafka,
   fold: () => withIdleService(benchFold),
   fresh: benchFresh,

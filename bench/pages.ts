@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { startBenchServer, type BenchServer } from './child.ts';
 import { load, rawRequest } from './load.ts';
@@ -15,7 +16,7 @@ import {
 const ROUNDS = 5;
 const PAGES = 1_000;
 const BATCH_SIZE = 20;
-const LOAD = { connections: 16, total: 2_000, status: 202 };
+const LOAD = { connections: 16, total: 2_000 };
 const ORIGIN = 'https://casino.example';
 
 /** Batches of 1,000 pages with a client key, each page at an address of its own, against the same with a server key. */
@@ -24,13 +25,7 @@ export async function benchPages(): Promise<Result[]> {
   try {
     const client_key = await createClientKey(server);
     const of_server = requestsOf(server.ready['api_key'] ?? '', {});
-    const measure = (requests: readonly Buffer[]) => async (): Promise<Sample> => {
-      const cpu_before = await server.cpu_ms();
-      const started_ms = performance.now();
-      await load(server.port, requests, LOAD);
-      const wall_ms = performance.now() - started_ms;
-      return { items: LOAD.total * BATCH_SIZE, wall_ms, cpu_ms: (await server.cpu_ms()) - cpu_before };
-    };
+    const measure = (requests: readonly Buffer[]) => () => sampleOf(server, requests, 202);
     // Each round has addresses of its own, so that no limit is reached.
     let round = 0;
     const ofPages = (is_compressed: boolean) => () =>
@@ -49,6 +44,30 @@ export async function benchPages(): Promise<Result[]> {
   } finally {
     await server.stop();
   }
+}
+
+/** Batches of the Segment dialect as analytics-node sends them, against native batches of the same events. */
+export async function benchDialect(): Promise<Result[]> {
+  const server = await startBenchServer('service', {});
+  try {
+    const key = server.ready['api_key'] ?? '';
+    const native = requestsOf(key, {});
+    let round = 0;
+    const dialect = () => sampleOf(server, dialectRequestsOf(key, round++), 200);
+    const pairs = await alternate(ROUNDS, dialect, () => sampleOf(server, native, 202));
+    const cpu = ratios(pairs, ({ cpu_ms, items }) => cpu_ms / items);
+    return [result('Segment dialect ÷ native batch, CPU per event', cpu, { at_most: 1.3 }, noteOf(pairs))];
+  } finally {
+    await server.stop();
+  }
+}
+
+async function sampleOf(server: BenchServer, requests: readonly Buffer[], status: number): Promise<Sample> {
+  const cpu_before = await server.cpu_ms();
+  const started_ms = performance.now();
+  await load(server.port, requests, { ...LOAD, status });
+  const wall_ms = performance.now() - started_ms;
+  return { items: LOAD.total * BATCH_SIZE, wall_ms, cpu_ms: (await server.cpu_ms()) - cpu_before };
 }
 
 function noteOf(pairs: { a: Sample; b: Sample }[]): string {
@@ -82,6 +101,33 @@ function requestsOf(key: string, of: { round?: number; is_compressed?: boolean }
     const body = JSON.stringify({ events: eventsOf(page) });
     if (!is_compressed) return rawRequest('POST', '/v1/events/batch', headers, body);
     return rawRequest('POST', '/v1/events/batch', { ...headers, 'Content-Encoding': 'gzip' }, gzipSync(body));
+  });
+}
+
+/** What analytics-node sends for the events of each page; the ids are new in each round. */
+function dialectRequestsOf(key: string, round: number): Buffer[] {
+  const headers = { Authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}` };
+  const context = { library: { name: '@segment/analytics-node', version: '3.1.0' } };
+  return Array.from({ length: PAGES }, (_, page) => {
+    const batch = eventsOf(page).map(
+      ({ event, anonymous_id: anonymousId, timestamp, properties }, index) => ({
+        type: 'track',
+        anonymousId,
+        event,
+        properties,
+        context,
+        timestamp,
+        integrations: {},
+        messageId: `node-next-${round}-${page}-${index}-${randomUUID()}`,
+        _metadata: { nodeVersion: '20.20.2', jsRuntime: 'node' },
+      }),
+    );
+    return rawRequest(
+      'POST',
+      '/v1/batch',
+      headers,
+      JSON.stringify({ batch, writeKey: key, sentAt: batch[0]?.timestamp }),
+    );
   });
 }
 

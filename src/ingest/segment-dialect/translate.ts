@@ -121,7 +121,7 @@ function translated(
   may_be_large: boolean,
 ): Translated {
   if (!isObject(input)) throw new CallRefused('BODY_MALFORMED', 'a call is a JSON object');
-  if (may_be_large && isLarge(input))
+  if (may_be_large && isLonger(input, MAX_CALL_BYTES))
     throw new CallRefused('PAYLOAD_TOO_LARGE', `a call has at most ${MAX_CALL_BYTES} bytes`);
   const type = type_of_path ?? input['type'];
   switch (type) {
@@ -141,9 +141,9 @@ function translated(
   }
 }
 
-/** Most calls are much shorter: what they have at most is counted faster than they are written. */
-function isLarge(call: Fields): boolean {
-  return mostBytes(call) > MAX_CALL_BYTES && Buffer.byteLength(exactJson(call)) > MAX_CALL_BYTES;
+/** Most values are much shorter: the most that they can have is counted faster than they are written. */
+function isLonger(value: Fields, max_bytes: number): boolean {
+  return mostBytes(value) > max_bytes && Buffer.byteLength(exactJson(value)) > max_bytes;
 }
 
 /** At least as many bytes as the value has as JSON. */
@@ -339,18 +339,14 @@ function contextOf(context: unknown, keeps_ip: boolean): Fields | undefined {
     parts++;
   }
   if (parts === 0) return undefined;
-  if (fitsContext(kept)) return kept;
+  if (!isLonger(kept, MAX_CONTEXT_BYTES)) return kept;
   const fitting: Fields = {};
   for (const part of CONTEXT_PARTS) {
     if (kept[part] === undefined) continue;
     fitting[part] = kept[part];
-    if (!fitsContext(fitting)) delete fitting[part];
+    if (isLonger(fitting, MAX_CONTEXT_BYTES)) delete fitting[part];
   }
   return Object.keys(fitting).length === 0 ? undefined : fitting;
-}
-
-function fitsContext(context: Fields): boolean {
-  return Buffer.byteLength(exactJson(context)) <= MAX_CONTEXT_BYTES;
 }
 
 function objectOf(value: unknown, path: string): Fields {
