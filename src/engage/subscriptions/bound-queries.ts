@@ -1,16 +1,12 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { releaseNext, type Turn } from '../webhooks/turn-queries.ts';
-import type { SubscriptionRef } from './queries.ts';
-
-function itself(tx: Tx, { tenant_id, project_id, subscription_id }: SubscriptionRef) {
-  return tx`subscription_id = ${subscription_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
-}
+import { ofSubscription, type SubscriptionRef } from './queries.ts';
 
 /** How many events of the subscription wait, counted up to `most`. */
 export async function countPending(tx: Tx, ref: SubscriptionRef, most: number): Promise<number> {
   const [row] = await tx<{ pending: number }[]>`
     select count(*)::integer as pending from (
-      select from webhook_deliveries where ${itself(tx, ref)} and status = 'pending' limit ${most}) d`;
+      select from webhook_deliveries where ${ofSubscription(tx, ref)} and status = 'pending' limit ${most}) d`;
   return row?.pending ?? 0;
 }
 
@@ -18,19 +14,19 @@ export async function countPending(tx: Tx, ref: SubscriptionRef, most: number): 
 export async function dropOldest(tx: Tx, ref: SubscriptionRef, count: number, now: Date): Promise<void> {
   const dropped = await tx<Turn[]>`
     with oldest as materialized (
-      select ctid from webhook_deliveries where ${itself(tx, ref)} and status = 'pending'
+      select ctid from webhook_deliveries where ${ofSubscription(tx, ref)} and status = 'pending'
       order by sequence limit ${count} for update skip locked)
     delete from webhook_deliveries d using oldest where d.ctid = oldest.ctid
     returning d.tenant_id, d.subscription_id, d.player_id`;
   await releaseNext(tx, dropped, now);
   await tx`
     update event_subscriptions set dropped = dropped + ${dropped.length}, last_dropped_at = ${now}
-    where ${itself(tx, ref)}`;
+    where ${ofSubscription(tx, ref)}`;
 }
 
 /** Notes at which number of events those that wait are counted again. */
 export async function noteCounted(tx: Tx, ref: SubscriptionRef, sequence: bigint): Promise<void> {
-  await tx`update event_subscriptions set counted_at_sequence = ${sequence} where ${itself(tx, ref)}`;
+  await tx`update event_subscriptions set counted_at_sequence = ${sequence} where ${ofSubscription(tx, ref)}`;
 }
 
 /**
@@ -48,7 +44,7 @@ export async function removeOld(
       select d.ctid, d.created_at, d.sequence from (values ('delivered'), ('failed'), ('cancelled')) as ended (ended_status)
       cross join lateral (
         select ctid, created_at, sequence from webhook_deliveries
-        where ${itself(tx, ref)} and status = ended_status
+        where ${ofSubscription(tx, ref)} and status = ended_status
         order by sequence limit ${limit} for update skip locked) d)
     delete from webhook_deliveries d using old
     where d.ctid = old.ctid and (old.created_at < ${before} or old.sequence <= ${until})`;
@@ -59,7 +55,7 @@ export async function removeOld(
 export async function removeAll(tx: Tx, ref: SubscriptionRef, limit: number): Promise<number> {
   const { count } = await tx`
     with gone as materialized (
-      select ctid from webhook_deliveries where ${itself(tx, ref)} limit ${limit} for update skip locked)
+      select ctid from webhook_deliveries where ${ofSubscription(tx, ref)} limit ${limit} for update skip locked)
     delete from webhook_deliveries d using gone where d.ctid = gone.ctid`;
   return count;
 }

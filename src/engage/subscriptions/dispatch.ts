@@ -3,6 +3,7 @@ import { NIL_ID } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../platform/platform.ts';
+import type { PlayerRef } from '../../players/player-ref.ts';
 import { insertEventDeliveries, type EventDelivery } from '../webhooks/turn-queries.ts';
 import { boundQueue, LIMITS, type QueueLimits } from './bound.ts';
 import {
@@ -68,7 +69,7 @@ async function queue(tx: Tx, tenant_id: string, now: Date): Promise<Subscription
   const last = new Map<SubscriptionRow, bigint>();
   const deliveries = wanted.flatMap(({ fact, wanting }) =>
     fact.player_ids.flatMap((player_id) => {
-      const player = players.get(`${fact.project_id} ${player_id}`);
+      const player = players.get(playerKeyOf({ ...fact, player_id }));
       if (player === undefined || player.is_gone || isIn(fact, player)) return [];
       return wanting.map((subscription) => {
         const sequence = (last.get(subscription) ?? subscription.last_sequence) + 1n;
@@ -86,15 +87,18 @@ async function queue(tx: Tx, tenant_id: string, now: Date): Promise<Subscription
   return [...last.keys()];
 }
 
+function playerKeyOf({ project_id, player_id }: Pick<PlayerRef, 'project_id' | 'player_id'>): string {
+  return `${project_id} ${player_id}`;
+}
+
+/** The players of the facts, by {@link playerKeyOf}. */
 async function playersOf(tx: Tx, wanted: readonly { fact: Fact }[]): Promise<Map<string, FactPlayer>> {
   const asked = wanted.flatMap(({ fact: { tenant_id, project_id, player_ids } }) =>
     player_ids.map((player_id) => ({ tenant_id, project_id, player_id })),
   );
-  const keyOf = ({ project_id, player_id }: { project_id: string; player_id: string }) =>
-    `${project_id} ${player_id}`;
-  const distinct = [...new Map(asked.map((one) => [keyOf(one), one])).values()];
+  const distinct = [...new Map(asked.map((one) => [playerKeyOf(one), one])).values()];
   if (distinct.length === 0) return new Map();
-  return new Map((await selectFactPlayers(tx, distinct)).map((one) => [keyOf(one), one]));
+  return new Map((await selectFactPlayers(tx, distinct)).map((one) => [playerKeyOf(one), one]));
 }
 
 /**

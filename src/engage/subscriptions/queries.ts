@@ -68,7 +68,8 @@ export function columns(tx: Tx) {
     created_at, updated_at, deleted_at`;
 }
 
-function itself(tx: Tx, { tenant_id, project_id, subscription_id }: SubscriptionRef) {
+/** The condition that a row is of this subscription. */
+export function ofSubscription(tx: Tx, { tenant_id, project_id, subscription_id }: SubscriptionRef) {
   return tx`tenant_id = ${tenant_id} and project_id = ${project_id} and subscription_id = ${subscription_id}`;
 }
 
@@ -103,7 +104,7 @@ export type ShownSubscription = SubscriptionRow & DeliveryState;
 /** The subscription, deleted or not, with the state of its deliveries. */
 export function selectShown(tx: Tx, ref: SubscriptionRef): PendingQuery<ShownSubscription[]> {
   return tx<ShownSubscription[]>`
-    select s.*, state.* from (select ${columns(tx)} from event_subscriptions where ${itself(tx, ref)}) s ${withState(tx)}`;
+    select s.*, state.* from (select ${columns(tx)} from event_subscriptions where ${ofSubscription(tx, ref)}) s ${withState(tx)}`;
 }
 
 /** A page of the project's subscriptions that are not deleted, the newest first. */
@@ -152,7 +153,7 @@ const segmentsOf = ({ segment_ids }: SubscriptionFields) =>
 export async function lockSubscription(tx: Tx, ref: SubscriptionRef): Promise<SubscriptionRow | undefined> {
   const [row] = await tx<SubscriptionRow[]>`
     select ${columns(tx)} from event_subscriptions
-    where ${itself(tx, ref)} and deleted_at is null for no key update`;
+    where ${ofSubscription(tx, ref)} and deleted_at is null for no key update`;
   return row;
 }
 
@@ -163,12 +164,12 @@ export async function updateSubscription(tx: Tx, row: SubscriptionRow): Promise<
     set name = ${row.name}, url = ${row.url}, events = ${textArray(row.events)}::text::text[],
       segment_ids = ${segmentsOf(row)}::text::uuid[], status = ${row.status}, updated_at = ${row.updated_at},
       deleted_at = ${row.deleted_at}
-    where ${itself(tx, row)}`;
+    where ${ofSubscription(tx, row)}`;
 }
 
 /** Notes that a locked subscription has events up to this number. */
 export async function updateSequence(tx: Tx, ref: SubscriptionRef, last_sequence: bigint): Promise<void> {
-  await tx`update event_subscriptions set last_sequence = ${last_sequence} where ${itself(tx, ref)}`;
+  await tx`update event_subscriptions set last_sequence = ${last_sequence} where ${ofSubscription(tx, ref)}`;
 }
 
 /** Those of these segments that the project has and that are not deleted. */

@@ -2,21 +2,17 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { EXPIRY_MS, wakeDeliverers } from '../webhooks/wake-queries.ts';
 import { HELD, lockLast, releaseNext, turnsOf, type Turn } from '../webhooks/turn-queries.ts';
-import type { SubscriptionRef, SubscriptionRow } from './queries.ts';
+import { ofSubscription, type SubscriptionRef, type SubscriptionRow } from './queries.ts';
 
 /** How long events are kept, from the time at which they were queued: so far back they can be replayed. */
 export const REPLAYED_MS = EXPIRY_MS;
-
-function itself(tx: Tx, { tenant_id, project_id, subscription_id }: SubscriptionRef) {
-  return tx`subscription_id = ${subscription_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
-}
 
 /** Begins a replay of a locked subscription, up to the last event that it has now. */
 export async function startReplay(tx: Tx, row: SubscriptionRow, from: Date): Promise<void> {
   await tx`
     update event_subscriptions
     set replay_from = ${from}, replay_until = last_sequence, replay_position = 0, replayed = 0, replay_ended_at = null
-    where ${itself(tx, row)}`;
+    where ${ofSubscription(tx, row)}`;
 }
 
 /**
@@ -32,7 +28,7 @@ export async function replayNext(tx: Tx, row: SubscriptionRow, limit: number, no
     from (values ('delivered'), ('failed')) as ended (ended_status)
     cross join lateral (
       select * from webhook_deliveries
-      where ${itself(tx, row)} and status = ended_status and sequence > ${replay_position ?? 0n} and sequence <= ${replay_until}
+      where ${ofSubscription(tx, row)} and status = ended_status and sequence > ${replay_position ?? 0n} and sequence <= ${replay_until}
       order by sequence limit ${limit}) d
     order by d.sequence limit ${limit}`;
   const meant = looked.filter(({ is_meant }) => is_meant);
@@ -43,7 +39,7 @@ export async function replayNext(tx: Tx, row: SubscriptionRow, limit: number, no
     update event_subscriptions
     set replay_position = ${position}, replayed = replayed + ${meant.length},
       replay_ended_at = ${has_more ? null : now}
-    where ${itself(tx, row)}`;
+    where ${ofSubscription(tx, row)}`;
   return has_more;
 }
 
