@@ -95,7 +95,7 @@ export class Queue {
     if (this.entries[0]?.batch === key) this.#remove(0, this.#batch(key).length);
   }
 
-  /** Divides a batch of which nothing was accepted because it was too large: each half gets a key of its own. */
+  /** Divides a batch that was refused because it was too large: each half gets a key of its own. */
   split(key: string): void {
     const entries = this.#batch(key);
     for (const [i, one] of entries.entries()) {

@@ -37,7 +37,7 @@ export type Content = Record<string, unknown>;
 export interface Lost {
   content: Content;
   /** A code of the service's error table, or one of these. */
-  code: 'QUEUE_FULL' | 'TOO_OLD' | 'TOO_LARGE' | 'NOT_STORED' | (string & {});
+  code: 'QUEUE_FULL' | 'TOO_OLD' | 'TOO_LARGE' | (string & {});
   /** What the service says about an event. */
   reason?: string;
 }
