@@ -35,7 +35,7 @@ const EXPOSED = 'Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLi
 
 /**
  * Answers preflights of the routes whose `config` has `cors`, for every origin, because they carry no key. It lets pages
- * read all other answers of these routes, errors too, until {@link admitOrigin} decides by the key (clients, part 5).
+ * read all other answers of these routes, errors too, until {@link admitOrigin} decides by the key.
  * Install it before all other hooks, so that errors of those have the headers as well.
  */
 export function installCors(app: FastifyInstance): void {

@@ -186,7 +186,7 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   raw_types?: readonly string[];
   /** The longest body; absent: 128 KiB, and of webhooks and internal endpoints 1 MiB. */
   max_body_bytes?: number;
-  /** Pages of other origins may call it with a client key, and its body may be compressed (clients, part 5). */
+  /** Pages of other origins may call it with a client key, and its body may be compressed. */
   from_pages?: true;
   /** Runs on the body before the schema; it throws to refuse a body with a more specific error code. */
   refuse?: (body: unknown) => void;

@@ -10,7 +10,7 @@ import { CANONICAL, login, propertiesOf } from '../ingest/sound-events.ts';
 import type { Fixture, Tenant } from './api-fixture.ts';
 import { sharedFixture } from './shared-fixture.ts';
 
-// What a key that is public in a page may do, for every event and every endpoint (clients.md, "Decided first").
+// What a key that is public in a page may do, for every event and every endpoint (docs/decisions/059-client-keys.md).
 
 /** Written by hand from the page. */
 const ALLOWED_EVENTS = ['page_view', 'click', 'session_start', 'session_end', 'push_opened', 'push_clicked'];

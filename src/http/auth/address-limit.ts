@@ -3,7 +3,7 @@ import type { ApiKeyPrincipal } from './api-key.ts';
 import type { Maybe } from './maybe.ts';
 import { networkOf } from './unknown-keys.ts';
 
-/** What the pages and apps behind one address may send with the client keys of a project (clients, part 5). */
+/** What the pages and apps behind one address may send with the client keys of a project. */
 export const ADDRESS_POLICY: RatePolicy = { name: 'address', per_second: 20, burst: 400 };
 
 /**

@@ -64,7 +64,7 @@ export interface ApiKeyPrincipal {
   /** The origins from which pages may use a client key; empty for a server key. */
   allowed_origins: readonly string[];
   /**
-   * Whether `user_hash` proves that the tenant's servers know the caller as this external_id (clients.md, part 5). Always
+   * Whether `user_hash` proves that the tenant's servers know the caller as this external_id (docs/clients.md, Who did it). Always
    * false for a server key, which needs no proof. A function, so that no log shows the client secret.
    */
   provesUser: (external_id: string, user_hash: string | undefined) => boolean;

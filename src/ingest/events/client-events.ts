@@ -11,8 +11,8 @@ const OF_CLIENTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a key of this kind may send the event (clients.md, "Decided first"). A client key is public, so anybody may send
- * what it may: no money, responsible gaming, KYC, login or bonus events.
+ * Whether a key of this kind may send the event (docs/clients.md, Where a key may be kept). A client key is public: anybody
+ * can use it, so it sends no events about money, responsible gaming, KYC, logins or bonuses.
  */
 export function maySend(kind: ApiKeyKind, event: string): boolean {
   return kind === 'server' || OF_CLIENTS.has(event) || event.startsWith(CUSTOM_PREFIX);

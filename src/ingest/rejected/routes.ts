@@ -6,7 +6,7 @@ import { projectRefOf } from '../../tenants/project-ref.ts';
 import { listRejections } from './queries.ts';
 import { rejectedEvent, rejectedEventOf } from './schema.ts';
 
-/** What intake refused to a project (clients, Events › Rejected). */
+/** What intake refused to a project, which the console shows under Events › Rejected. */
 export function rejectedEventEndpoints({ postgres }: { postgres: Postgres }): AnyEndpoint[] {
   return [
     endpoint({

@@ -12,7 +12,7 @@ import type { Calls } from './calls.ts';
 import type { PlayerIds } from './player-ids.ts';
 import { translate, type CallType, type Translated } from './translate.ts';
 
-/** The calls of a request, and on what their translation depends. */
+/** The calls of a request, and what their translation depends on. */
 interface Sent {
   key: ApiKeyPrincipal;
   tenant: Pick<TenantCapability, 'currencies' | 'config'>;
@@ -91,7 +91,7 @@ export function acceptCalls(
   return accepted;
 }
 
-/** The error of a request of which nothing is accepted, so that its client reports it. */
+/** The error of a request without an accepted call, so that its client reports it. Throws TypeError without a rejected call. */
 export function refusalOf(rejected: readonly RejectedRow[], is_batch: boolean): ApiError {
   const [first] = rejected;
   if (first === undefined) throw new TypeError('no call is rejected');

@@ -32,7 +32,7 @@ export interface IdentityDeps {
   metrics: Pick<Metrics, 'identityConflicts'>;
 }
 
-/** What the dialect needs besides intake. */
+/** What the dialect needs in addition to intake. */
 export interface DialectParts extends Omit<IdentityDeps, 'metrics'> {
   /** Where pages reach this host; undefined: at the host of their request. */
   publicHost: PublicHost | undefined;
@@ -84,7 +84,7 @@ async function identifyOne(
   const { external_id, at_ms, user_hash } = call;
   let given: Identification;
   if (call.kind === 'identify') given = { anonymous_id: call.anonymous_id, traits: call.traits };
-  // Two accounts are not made one because somebody says so.
+  // An alias call does not merge two accounts.
   else if (call.previous_id !== external_id && known.has(call.previous_id)) {
     deps.metrics.identityConflicts.inc();
     given = {};

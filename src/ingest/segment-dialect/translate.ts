@@ -30,7 +30,7 @@ export const MAX_CONTEXT_BYTES = 2 * 1024;
 export const CLOCK_TOLERANCE_MS = 60_000;
 const MAX_MESSAGE_ID_LENGTH = 256;
 
-/** On what the translation depends besides the call. */
+/** What the translation depends on in addition to the call. */
 export interface Translation extends ValidationContext {
   kind: ApiKeyKind;
   /** The project's own names of events. */

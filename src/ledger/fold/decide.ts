@@ -63,7 +63,7 @@ interface TouchedRows {
   emitted: PlayerEvent[];
 }
 
-/** What follows from the touched references, besides the totals. */
+/** What follows from the touched references, apart from the totals. */
 interface Settled extends Pick<Effects, 'relied_on' | 'recounted'> {
   stake_mismatches: number;
   anomalies: Anomalies;

@@ -161,12 +161,14 @@ function eventKeyOf(
     : undefined;
 }
 
-const DETAILS = ['game_id', 'payment_method', 'sport', 'event_ref'] as const;
-
+/** The UUID of an event that its sender named: the ingestion_id, for later events of a batch a hash of it and the index. */
 function sentIdOfEvent({ ingestion_id, index }: AcceptedEvent): string {
   const id = ingestion_id.toLowerCase();
   return index === 0 ? id : hashedId(`${id} ${index}`);
 }
+
+/** The properties of {@link detailHashOf}: they count nothing. */
+const DETAILS = ['game_id', 'payment_method', 'sport', 'event_ref'] as const;
 
 /**
  * 32 bits of the event's own time and of the details that count nothing. A duplicate with others says something else under

@@ -34,7 +34,7 @@ export interface ReferenceEffect {
   deltas: TotalsDelta[];
   /** The rows that count; the others count nothing. */
   counts: ReadonlyMap<LedgerRow, RowCounts>;
-  /** The rows with money of their own of which nothing counts. A row that counts in part is not among them. */
+  /** The rows with money of their own that count nothing. A row that counts in part is not among them. */
   notCounted: () => Map<LedgerRow, NotCountedReason>;
 }
 
@@ -147,7 +147,7 @@ function countsOf({ stakes, payouts }: Counted): Map<LedgerRow, RowCounts> {
   return counts;
 }
 
-/** A bet of which nothing counts. */
+/** The effect of a bet that counts nothing; `reason` is that of all rows but twins. */
 function nothingOf(
   status: BetStatus,
   rows: readonly LedgerRow[],
@@ -215,7 +215,7 @@ function countedOf(
   return { deltas, counts };
 }
 
-/** The rows without a rate, each once: one of which both the stake and the payout would count is one pending conversion. */
+/** The rows without a rate, each once: a row that is both a stake and a payout is one pending conversion. */
 function pendingOf({ stakes, payouts }: Counted): Iterable<LedgerRow> {
   const pending = [
     ...select(stakes, (row) => row.amount !== null && row.base_amount === null),

@@ -63,7 +63,7 @@ export function decide(given: GivenIds, named: Named): Decision {
   };
 }
 
-/** What a caller may say about ids who has not proved who the user is, and which of the given ids are left out. */
+/** The ids of a caller without a proof of the user that count, and the given ids that are left out. */
 export interface Unproven {
   given: GivenIds;
   named: Named;
@@ -71,9 +71,9 @@ export interface Unproven {
 }
 
 /**
- * Leaves out the ids that would bind something to a player who exists (clients.md, part 5): such a caller finds a player, or
- * creates one with ids that belong to nobody, and nobody gets an id or is merged. So nobody gets the address, the money or
- * the exclusion of another player.
+ * Leaves out the ids that would bind something to a player who exists (docs/decisions/059-client-keys.md): a caller without a
+ * proof finds a player, or creates one with ids that belong to nobody. No player who exists gets an id or is merged, so
+ * nobody gets the address, the money or the exclusion of another player.
  */
 export function withoutProof(given: GivenIds, named: Named): Unproven {
   const { by_external_id, by_player_id, by_anonymous_id } = named;

@@ -1,5 +1,5 @@
 /**
- * The beginnings and parts of names of traits by which a person is reached, has agreed or refused, or is protected. The
+ * Parts of the names of traits that hold an address, a consent, or the protection of a person. The
  * service reads `email`, `phone`, `telegram_id`, `push_token`, `consent…`, `rg_risk` and `birth_date`; the others are
  * names that tenants give to the same in attributes of their own, which their templates, segments and journeys read.
  */
@@ -17,8 +17,8 @@ const GUARDED = new RegExp(
 );
 
 /**
- * Whether identify with a client key sets the trait only with a proof of who the user is (clients.md, "Decided first"):
- * a contact, a consent, or what protects the player. Case and separators of the name do not count.
+ * Whether identify with a client key sets the trait only with a proof of the user (docs/decisions/059-client-keys.md): it is
+ * a contact, a consent, or protects the player. Case and separators of the name do not count.
  */
 export function isGuardedTrait(name: string): boolean {
   return GUARDED.test(
@@ -30,8 +30,8 @@ export function isGuardedTrait(name: string): boolean {
 }
 
 /**
- * Of the guarded ones of `names`, those that a player who has no external_id has already, who has the traits `known`. All
- * consents are one: an object `consent` and attributes `consent.email` say the same.
+ * The guarded traits of `names` that are already among the traits `known` of a player without an external_id. All consents
+ * are one: an object `consent` and attributes `consent.email` say the same.
  */
 export function guardedAndKnown(names: readonly string[], known: readonly string[]): string[] {
   const stored = new Set(known.map(rootOf));

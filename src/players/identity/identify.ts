@@ -49,10 +49,10 @@ export type IdentifyCaller = ProjectRef & Pick<ApiKeyPrincipal, 'kind' | 'proves
  * transaction; `decide` makes the decisions. Other identify calls and the fold, which creates players for unknown
  * anonymous_ids, may run at the same time: the key of `player_identities` lets only one of them create a link. Locks
  * are taken in the order identities, players, player_totals. A merge moves and links identities last; a deadlock that
- * results is a write conflict and is retried. A client key without the `user_hash` of the external_id changes nobody's
- * ids, and sets no guarded trait of a player who has an external_id, or whom it has already; `ignored` names what was
- * left out. `at_ms`: when the traits were known; absent: now. Traits older than the last that identify has written overwrite
- * nothing. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE
+ * results is a write conflict and is retried. A client key without the `user_hash` of the external_id changes the ids of no
+ * player who exists. It sets no guarded trait of a player with an external_id, and of another player none that is set
+ * already; `ignored` names what was left out. `at_ms`: when the traits were known; absent: now. Traits that are older than
+ * those of an earlier call overwrite nothing. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE
  * (repeated write conflicts) or CONFLICT (the sum of the totals does not fit a 64-bit integer).
  */
 export async function identify(

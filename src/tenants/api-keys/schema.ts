@@ -53,7 +53,7 @@ const kind = z
 
 /**
  * `POST /v1/projects/:projectId/api-keys`; `ingest_rate` replaces the default rate for this key (spec part 8), `kind` is
- * that of clients.md.
+ * that of docs/clients.md.
  */
 export const createApiKeyBody = z
   .strictObject({
