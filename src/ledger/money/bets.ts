@@ -72,7 +72,7 @@ function casinoEffect(rows: readonly LedgerRow[]): BetEffect {
   const twins = twinsOf(rows);
   // A void of the whole bet is final, whatever comes before or after it.
   if (rows.some((row) => row.event === 'bet_voided' && row.movement_id === null))
-    return nothingOf('voided', rows, twins, 'voided');
+    return voidedEffect(rows, twins);
   const voided = voidedMovements(rows);
   const isLive = (row: LedgerRow) =>
     !twins.has(row) && (row.movement_id === null || !voided.has(row.movement_id));
@@ -108,7 +108,7 @@ function sportEffect(rows: readonly LedgerRow[]): BetEffect {
     select(rows, (row) => row.movement_id === null && !twins.has(row)),
     OUTCOME_RANK,
   );
-  if (outcome?.event === 'sport_bet_voided') return nothingOf('voided', rows, twins, 'voided');
+  if (outcome?.event === 'sport_bet_voided') return voidedEffect(rows, twins);
   const stakes = listOf(rows.find((row) => row.event === 'sport_bet_placed') ?? settledStake(rows));
   const cashed_out = select(
     rows,
@@ -147,20 +147,15 @@ function countsOf({ stakes, payouts }: Counted): Map<LedgerRow, RowCounts> {
   return counts;
 }
 
-/** The effect of a bet that counts nothing; `reason` is that of all rows but twins. */
-function nothingOf(
-  status: BetStatus,
-  rows: readonly LedgerRow[],
-  twins: ReadonlySet<LedgerRow>,
-  reason: NotCountedReason,
-): BetEffect {
+/** The effect of a bet that is voided as a whole. */
+function voidedEffect(rows: readonly LedgerRow[], twins: ReadonlySet<LedgerRow>): BetEffect {
   return {
-    status,
+    status: 'voided',
     stakes: [],
     deltas: [],
     counts: new Map(),
     notCounted: () =>
-      notCounted(rows, { stakes: [], payouts: [] }, (row) => (twins.has(row) ? 'twin' : reason)),
+      notCounted(rows, { stakes: [], payouts: [] }, (row) => (twins.has(row) ? 'twin' : 'voided')),
   };
 }
 
