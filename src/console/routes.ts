@@ -3,7 +3,7 @@ import type { Authenticators } from '../http/auth/authenticators.ts';
 import { requireOwnPage, sessionId } from '../http/auth/browser-session.ts';
 import type { DevIssuer } from '../http/auth/dev-issuer.ts';
 import type { Config } from '../config.ts';
-import { envelope } from '../http/envelope.ts';
+import { envelope, JSON_TYPE } from '../http/envelope.ts';
 import type { EncryptionKeys } from '../platform/encryption.ts';
 import { expiredSessionCookie, sessionCookie } from './cookies.ts';
 import { requireLocalPage, userOfSignIn } from './dev-login.ts';
@@ -39,10 +39,7 @@ export function consoleRoutes(deps: Deps) {
 
   const answer = (reply: FastifyReply, data: unknown) => {
     setConsoleHeaders(reply, { https });
-    return reply
-      .header('content-type', 'application/json; charset=utf-8')
-      .header('cache-control', 'no-store')
-      .send(envelope(data));
+    return reply.header('content-type', JSON_TYPE).header('cache-control', 'no-store').send(envelope(data));
   };
 
   const signInInDevelopment = async (issuer: DevIssuer, request: FastifyRequest, reply: FastifyReply) => {

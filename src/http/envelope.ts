@@ -1,5 +1,8 @@
 import { exactJson } from '../platform/exact-json.ts';
 
+/** The Content-Type of JSON answers. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
 /** The `meta` of a success envelope (spec part 1). `next_cursor` is null on a list's last page. */
 export interface Meta {
   count?: number;

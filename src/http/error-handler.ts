@@ -5,6 +5,7 @@ import { ZodError } from 'zod';
 import { ApiError, validationError, type ErrorCode, type ErrorDetails } from '../errors.ts';
 import { LogUnavailable } from '../platform/event-log/port.ts';
 import type { Logger } from '../platform/logger.ts';
+import { JSON_TYPE } from './envelope.ts';
 import { faultOf } from './schema-fault.ts';
 import { isUnavailable } from './unavailable.ts';
 
@@ -74,7 +75,7 @@ export function errorOptions(logger: Logger) {
       const answer = new ApiError(code, message);
       const body = errorBody(answer);
       socket.end(
-        `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+        `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\nContent-Type: ${JSON_TYPE}\r\n` +
           `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
       );
     },
@@ -144,11 +145,7 @@ export function answerError(
   const retry_after_s = error.retry_after_s ?? (error.status === 503 ? RETRY_AFTER_S : undefined);
   if (retry_after_s !== undefined) void reply.header('retry-after', String(retry_after_s));
   if (error.status === 401) void reply.header('www-authenticate', 'Bearer');
-  return reply
-    .code(error.status)
-    .header('x-request-id', request.id)
-    .type('application/json; charset=utf-8')
-    .send(bodyOf(error));
+  return reply.code(error.status).header('x-request-id', request.id).type(JSON_TYPE).send(bodyOf(error));
 }
 
 /** Matches the paths of a route such as `/v1/players/:id`. */

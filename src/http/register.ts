@@ -21,6 +21,7 @@ import {
 } from './audit.ts';
 import { admitOrigin, NATIVE_CORS } from './cors.ts';
 import type { Access, AnyEndpoint, Call, SessionOrInternal, SignedRequest } from './endpoint.ts';
+import { JSON_TYPE } from './envelope.ts';
 import { issuesOf } from './error-handler.ts';
 import { EVENT_STREAM, openEventStream } from './event-stream.ts';
 import { isUuid } from '../platform/ids.ts';
@@ -198,7 +199,7 @@ function bulkheadOf({ load, access }: AnyEndpoint, rates?: Config['rates']): End
 }
 
 function setHead(endpoint: AnyEndpoint, status: number, request: FastifyRequest, reply: FastifyReply): void {
-  const type = endpoint.content_type ?? 'application/json; charset=utf-8';
+  const type = endpoint.content_type ?? JSON_TYPE;
   void reply.code(status).header('content-type', type).header('x-request-id', request.id);
   if (endpoint.headers !== undefined) void reply.headers(endpoint.headers);
 }

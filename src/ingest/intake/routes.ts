@@ -3,6 +3,7 @@ import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../http/auth/api-k
 import { andThen, type Maybe } from '../../http/auth/maybe.ts';
 import { ADDRESS_POLICY, takeOfAddress } from '../../http/auth/address-limit.ts';
 import { admitOrigin, NATIVE_CORS } from '../../http/cors.ts';
+import { JSON_TYPE } from '../../http/envelope.ts';
 import { MAX_BATCH_EVENTS } from '../events/catalogue.ts';
 import { ApiError } from '../../errors.ts';
 import type { ValidationContext } from '../events/validate.ts';
@@ -35,7 +36,6 @@ export interface IntakeDeps extends Pick<Platform, 'rateLimiter' | 'eventLog' | 
 }
 
 const RETRY_AFTER_S = 1;
-const JSON_TYPE = 'application/json; charset=utf-8';
 
 /**
  * The ingestion endpoints (spec part 4). As a rule API key, rate and currencies are in local memory. Then a request

@@ -3,6 +3,7 @@ import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../http/auth/api-k
 import { takeOfAddress } from '../../http/auth/address-limit.ts';
 import { andThen, type Maybe } from '../../http/auth/maybe.ts';
 import { admitOrigin, DIALECT_CORS } from '../../http/cors.ts';
+import { JSON_TYPE } from '../../http/envelope.ts';
 import { ApiError } from '../../errors.ts';
 import { answerError, errorOf } from '../../http/error-handler.ts';
 import { withInflated } from '../../http/json-body.ts';
@@ -60,7 +61,6 @@ const PATHS: readonly (readonly [string, CallType | undefined])[] = [
   ['b', undefined],
 ];
 
-const JSON_TYPE = 'application/json; charset=utf-8';
 const SUCCESS = '{"success":true}';
 const CONFIG = { cors: DIALECT_CORS } as const;
 
