@@ -8,7 +8,7 @@ import type { Logger } from '../platform/logger.ts';
 import { installAnswerHeaders, serverOptions } from '../http/server-options.ts';
 import { installCors } from '../http/cors.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
-import { withInflated } from '../http/json-body.ts';
+import { inflatingParser } from '../http/json-body.ts';
 import { installLoadShedding } from '../http/load-shedding.ts';
 
 declare module 'fastify' {
@@ -40,16 +40,7 @@ export function buildIntakeApp(
   app.decorateRequest('apiKey', undefined);
   app.decorateRequest('pageAddress', '');
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, raw, done) => {
-    const read = (plain: Buffer) => {
-      try {
-        done(null, parseJsonBody(plain));
-      } catch (error) {
-        done(error as Error);
-      }
-    };
-    withInflated(request, raw as Buffer, true, read, done);
-  });
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, inflatingParser(parseJsonBody));
   if (has_health) app.get(HEALTH_PATH, () => ({ data: { status: 'ok' } }));
   registerIntake(app, deps);
   if (dialect !== undefined) {

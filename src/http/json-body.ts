@@ -67,11 +67,25 @@ export function installJsonBody(app: FastifyInstance): void {
   }
 }
 
+/** A parser of bodies that may be compressed. `parse` gets the plain body, and throws the error of one that it cannot read. */
+export function inflatingParser(parse: (plain: Buffer) => unknown) {
+  return (request: FastifyRequest, raw: string | Buffer, done: Done): void => {
+    const read = (plain: Buffer) => {
+      try {
+        done(null, parse(plain));
+      } catch (error) {
+        done(error as Error);
+      }
+    };
+    withInflated(request, raw as Buffer, true, read, done);
+  };
+}
+
 /**
  * Calls `read` with the body without its compression, or `fail` with why it cannot be read. Without `inflates` every
  * compression is refused.
  */
-export function withInflated(
+function withInflated(
   { headers, routeOptions }: FastifyRequest,
   bytes: Buffer,
   inflates: boolean,

@@ -6,7 +6,7 @@ import { admitOrigin, DIALECT_CORS } from '../../http/cors.ts';
 import { JSON_TYPE } from '../../http/envelope.ts';
 import { ApiError } from '../../errors.ts';
 import { answerError, errorOf } from '../../http/error-handler.ts';
-import { withInflated } from '../../http/json-body.ts';
+import { inflatingParser } from '../../http/json-body.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { RateVerdict } from '../../platform/rate-limit/port.ts';
 import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
@@ -75,16 +75,7 @@ export function registerSegmentDialect(root: FastifyInstance, deps: DialectDeps)
     );
     app.removeAllContentTypeParsers();
     // Clients send JSON under several types; some send none.
-    app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, raw, parsed) => {
-      const read = (plain: Buffer) => {
-        try {
-          parsed(null, parseJsonBody(plain));
-        } catch (error) {
-          parsed(error as Error);
-        }
-      };
-      withInflated(request, raw as Buffer, true, read, parsed);
-    });
+    app.addContentTypeParser('*', { parseAs: 'buffer' }, inflatingParser(parseJsonBody));
     const route = { onRequest: authenticateBasic(deps), onError: noteRefusal(deps), config: CONFIG };
     for (const [path, type] of PATHS) {
       for (const url of withSlash(`/v1/${path}`)) {
