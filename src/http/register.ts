@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Authenticators } from './auth/authenticators.ts';
 import { takeOfAddress } from './auth/address-limit.ts';
-import { andThen, type Maybe } from './auth/maybe.ts';
+import { andThen, whenDone, type Maybe } from './auth/maybe.ts';
 import { describeNeeded, roleAllows } from './auth/roles.ts';
 import type { SessionPrincipal, UserPrincipal } from './auth/session.ts';
 import type { Config } from '../config.ts';
@@ -80,21 +80,10 @@ export function registerEndpoints(
       },
       bodyLimit: bodyLimitOf(endpoint),
       onRequest: (request, reply, proceed) => {
-        try {
-          const caller = authorise(endpoint.access, request, reply);
-          if (caller instanceof Promise) {
-            caller.then((value) => {
-              request.caller = value;
-              proceed();
-            }, proceed);
-            return;
-          }
+        const setCaller = (caller: unknown) => {
           request.caller = caller;
-        } catch (error) {
-          proceed(error as Error);
-          return;
-        }
-        proceed();
+        };
+        whenDone(() => andThen(authorise(endpoint.access, request, reply), setCaller), proceed);
       },
       handler: handlerOf(endpoint, { ...guards, recheck: authorise.again }, closing.signal),
     });

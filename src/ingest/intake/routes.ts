@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../http/auth/api-key.ts';
-import { andThen, type Maybe } from '../../http/auth/maybe.ts';
+import { andThen, onRejection, whenDone, type Maybe } from '../../http/auth/maybe.ts';
 import { ADDRESS_POLICY, takeOfAddress } from '../../http/auth/address-limit.ts';
 import { admitOrigin, NATIVE_CORS } from '../../http/cors.ts';
 import { JSON_TYPE } from '../../http/envelope.ts';
@@ -44,18 +44,9 @@ const RETRY_AFTER_S = 1;
 export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
   const { clock, metrics, rejected } = deps;
 
-  function authenticate(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
-    let admitted: Maybe<void>;
-    try {
-      admitted = admit(deps, request, reply);
-    } catch (error) {
-      return done(error as Error);
-    }
-    if (admitted instanceof Promise) admitted.then(() => done(), done);
-    else done();
-  }
-
-  const route = { onRequest: authenticate, config: { cors: NATIVE_CORS } };
+  const onRequest = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) =>
+    whenDone(() => admit(deps, request, reply), done);
+  const route = { onRequest, config: { cors: NATIVE_CORS } };
   const keyOf = ({ apiKey }: FastifyRequest) => apiKey;
   const sentIn = ({ body }: FastifyRequest) => (body as JsonBody | undefined)?.value;
   const onError = refusalNoter(rejected, keyOf, sentIn);
@@ -63,7 +54,7 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
   app.post('/v1/events', { ...route, onError }, (request, reply) => {
     const key = request.apiKey as ApiKeyPrincipal;
     const now_ms = clock.now_ms();
-    withContext(deps, key, now_ms, reply, (context) => {
+    const handled = andThen(contextOf(deps, key, now_ms), (context) => {
       const stamp = stampFor(key, now_ms);
       const accepted = counted(metrics, () => acceptEvent(bodyOf(request), stamp, context));
       const answer =
@@ -71,6 +62,7 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
         `"tenant_id":"${stamp.tenant_id}","project_id":"${stamp.project_id}"}}`;
       append(deps, accepted, reply, { status: 202, answer });
     });
+    onRejection(handled, (error) => reply.send(error));
   });
 
   // A batch that is refused as a whole is no event.
@@ -82,15 +74,17 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     // One event of the batch was taken before the body was read.
     const more = countOf(body) - 1;
     const taken = more === 0 ? undefined : takeOfAddress(deps.rateLimiter, key, request.pageAddress, more);
-    withVerdict(taken, reply, () =>
-      withContext(deps, key, now_ms, reply, (context) => {
+    const handled = andThen(taken, (verdict) => {
+      applyAddress(verdict, reply);
+      return andThen(contextOf(deps, key, now_ms), (context) => {
         const stamp = batchStampFor(key, now_ms, request.headers['idempotency-key']?.toString());
         const accepted = acceptBatch(body, stamp, context);
         const { result } = accepted;
         noteRejected(deps, key, request, body, result);
         append(deps, accepted, reply, { status: 202, answer: JSON.stringify({ data: result }) });
-      }),
-    );
+      });
+    });
+    onRejection(handled, (error) => reply.send(error));
   });
 }
 
@@ -171,16 +165,6 @@ export function admitKey(
   });
 }
 
-/** Runs `proceed` once the address of the caller has its permits; errors go to the error handler. */
-function withVerdict(taken: Maybe<RateVerdict | undefined>, reply: FastifyReply, proceed: () => void): void {
-  const apply = (verdict: RateVerdict | undefined) => {
-    applyAddress(verdict, reply);
-    proceed();
-  };
-  if (taken instanceof Promise) taken.then(apply).catch((error: unknown) => void reply.send(error));
-  else apply(taken);
-}
-
 /** Throws RATE_LIMITED for a refusal. The X-RateLimit-* headers are those of the limit that is reached sooner. */
 export function applyAddress(verdict: RateVerdict | undefined, reply: FastifyReply): void {
   if (verdict === undefined) return;
@@ -205,23 +189,17 @@ function countOf({ value }: JsonBody): number {
   return Array.isArray(events) ? Math.min(Math.max(events.length, 1), MAX_BATCH_EVENTS) : 1;
 }
 
-/** Runs `accept` with the tenant's currencies, synchronously when they are cached; errors go to the error handler. */
-function withContext(
-  deps: IntakeDeps,
-  key: ApiKeyPrincipal,
+/** What an event is checked against; without a promise when the tenant's currencies are cached. */
+function contextOf(
+  { capabilities }: IntakeDeps,
+  { tenant_id, kind }: ApiKeyPrincipal,
   now_ms: number,
-  reply: FastifyReply,
-  accept: (context: ValidationContext) => void,
-): void {
-  const { kind } = key;
-  const tenant = deps.capabilities.get(key.tenant_id);
-  if (tenant instanceof Promise) {
-    tenant
-      .then(({ currencies }) => accept({ now_ms, kind, hasCurrency: (code) => currencies.has(code) }))
-      .catch((error: unknown) => void reply.send(error));
-    return;
-  }
-  accept({ now_ms, kind, hasCurrency: (code) => tenant.currencies.has(code) });
+): Maybe<ValidationContext> {
+  return andThen(capabilities.get(tenant_id), ({ currencies }) => ({
+    now_ms,
+    kind,
+    hasCurrency: (code) => currencies.has(code),
+  }));
 }
 
 /**

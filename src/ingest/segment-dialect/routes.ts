@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../http/auth/api-key.ts';
 import { takeOfAddress } from '../../http/auth/address-limit.ts';
-import { andThen, type Maybe } from '../../http/auth/maybe.ts';
+import { andThen, onRejection, whenDone, type Maybe } from '../../http/auth/maybe.ts';
 import { admitOrigin, DIALECT_CORS } from '../../http/cors.ts';
 import { JSON_TYPE } from '../../http/envelope.ts';
 import { ApiError } from '../../errors.ts';
@@ -80,8 +80,7 @@ export function registerSegmentDialect(root: FastifyInstance, deps: DialectDeps)
     for (const [path, type] of PATHS) {
       for (const url of withSlash(`/v1/${path}`)) {
         app.post(url, route, (request, reply) => {
-          const handled = handle(deps, { request, reply, type });
-          if (handled instanceof Promise) handled.catch((error: unknown) => void reply.send(error));
+          onRejection(handle(deps, { request, reply, type }), (error) => reply.send(error));
         });
       }
     }
@@ -92,13 +91,8 @@ export function registerSegmentDialect(root: FastifyInstance, deps: DialectDeps)
       '/v1/projects/:key/settings',
       { config: CONFIG },
       (request, reply) => {
-        const settings = settingsFor(deps, request, reply);
-        if (settings instanceof Promise)
-          settings.then(
-            (text) => answer(reply, text),
-            (error: unknown) => reply.send(error),
-          );
-        else answer(reply, settings);
+        const answered = andThen(settingsFor(deps, request, reply), (text) => answer(reply, text));
+        onRejection(answered, (error) => reply.send(error));
       },
     );
     done();
@@ -121,15 +115,9 @@ function dialectErrorBody(error: ApiError): string {
 /** A key in a Basic header is checked before the body is read. */
 function authenticateBasic(deps: DialectDeps) {
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
-    let admitted: Maybe<unknown>;
-    try {
-      const user = basicUser(request.headers.authorization);
-      admitted = user === undefined ? undefined : deps.admitKey(`Bearer ${user}`, request, reply, null);
-    } catch (error) {
-      return done(error as Error);
-    }
-    if (admitted instanceof Promise) admitted.then(() => done(), done);
-    else done();
+    const user = basicUser(request.headers.authorization);
+    if (user === undefined) done();
+    else whenDone(() => deps.admitKey(`Bearer ${user}`, request, reply, null), done);
   };
 }
 
