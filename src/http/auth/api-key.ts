@@ -208,8 +208,8 @@ export class ApiKeyAuthenticator {
     }, throwUnchecked);
   }
 
-  /** Notes that a key is used, whose caller was not known yet when it was accepted. */
-  noteUse(principal: ApiKeyPrincipal, { headers, library }: Caller): void {
+  /** Notes the use of a key whose library was not known yet when the key was accepted. */
+  noteUse(principal: ApiKeyPrincipal, { headers, library }: Omit<Caller, 'ip'>): void {
     const client = keyClientOf({ user_agent: headers?.['user-agent'], library: library ?? undefined });
     this.#uses?.note(principal, client);
   }

@@ -1,5 +1,5 @@
 import type { ApiKeyPrincipal } from '../../http/auth/api-key.ts';
-import { ApiError, validationError, type ErrorCode } from '../../errors.ts';
+import { ApiError, validationError } from '../../errors.ts';
 import { encodeAccepted, identityKey, type Stamp } from '../events/envelope.ts';
 import { findEventProblem, type EventBody, type ValidationContext } from '../events/validate.ts';
 import { exactJson, parseExact } from '../../platform/exact-json.ts';
@@ -8,14 +8,15 @@ import { newId } from '../../platform/ids.ts';
 import { isUtf8 } from 'node:buffer';
 import { MAX_BATCH_EVENTS, MAX_ID_LENGTH } from '../events/catalogue.ts';
 import { isDedupeId } from '../events/dedupe-id.ts';
+import type { RejectedRow } from '../rejected/refusals.ts';
 import { isProtecting } from './exclusions.ts';
 import { sentIdOf } from './sent-id.ts';
 
-/** The answer to a batch (spec part 6); `index` is the event's index in the batch. */
+/** The answer to a batch (spec part 6). */
 export interface BatchResult {
   ingestion_id: string;
   accepted: number;
-  rejected: { index: number; code: ErrorCode; reason: string }[];
+  rejected: RejectedRow[];
 }
 
 /** The stamp of a request: its ingestion_id is new, tenant and project come from the key. */

@@ -12,16 +12,8 @@ import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { RatePolicy, RateVerdict } from '../../platform/rate-limit/port.ts';
 import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
-import {
-  acceptBatch,
-  acceptEvent,
-  batchStampFor,
-  stampFor,
-  type Accepted,
-  type BatchResult,
-  type JsonBody,
-} from './accept.ts';
-import { clientOf, nameIn, refusalNoter } from '../rejected/refusals.ts';
+import { acceptBatch, acceptEvent, batchStampFor, stampFor, type Accepted, type JsonBody } from './accept.ts';
+import { clientOf, nameIn, noteRejected, refusalNoter } from '../rejected/refusals.ts';
 import type { RejectedEvents } from '../rejected/rejected-events.ts';
 import { DEPARTURE_MS } from './exclusions.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -80,29 +72,14 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
         const stamp = batchStampFor(key, now_ms, request.headers['idempotency-key']?.toString());
         const accepted = acceptBatch(body, stamp, context);
         const { result } = accepted;
-        noteRejected(deps, key, request, body, result);
+        const { events } = body.value as { events: readonly unknown[] };
+        const batch = { key, events, clientOf: () => clientOf(request), nameOf: nameIn };
+        noteRejected(deps, result.rejected, batch);
         append(deps, accepted, reply, { status: 202, answer: JSON.stringify({ data: result }) });
       });
     });
     onRejection(handled, (error) => reply.send(error));
   });
-}
-
-function noteRejected(
-  { metrics, rejected }: IntakeDeps,
-  key: ApiKeyPrincipal,
-  request: FastifyRequest,
-  { value }: JsonBody,
-  { rejected: rows }: BatchResult,
-): void {
-  if (rows.length === 0) return;
-  const client = clientOf(request);
-  const { events } = value as { events: readonly unknown[] };
-  for (const { index, code, reason } of rows) {
-    metrics.eventsRejected.inc({ code });
-    const sent = events[index];
-    rejected.note({ key, code, reason, name: nameIn(sent), sent, index, client });
-  }
 }
 
 /** Runs `accept` and counts the event when it is refused. */

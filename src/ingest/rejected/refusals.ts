@@ -1,7 +1,9 @@
+import type { ErrorCode } from '../../errors.ts';
 import type { ApiKeyPrincipal } from '../../http/auth/api-key.ts';
 import { keyClientOf } from '../../http/auth/key-clients.ts';
 import { toApiError } from '../../http/error-handler.ts';
-import type { RejectedEvents } from './rejected-events.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { RejectedEvents, Rejection } from './rejected-events.ts';
 
 /** What of a request tells who sent it. */
 interface Sender {
@@ -34,6 +36,39 @@ export function refusalNoter<Request extends Sender>(
     }
     done();
   };
+}
+
+/** An event of a batch that is refused; `index` is its place in the batch. */
+export interface RejectedRow {
+  index: number;
+  code: ErrorCode;
+  reason: string;
+}
+
+/** What a batch says about its refused events. */
+interface RejectedBatch {
+  key: Rejection['key'];
+  /** All events of the batch, as they were sent. */
+  events: readonly unknown[];
+  /** See {@link Rejection}; called only when an event is refused. */
+  clientOf: () => string;
+  nameOf: (event: unknown) => unknown;
+}
+
+/** Counts the refused events of a batch, and notes them. */
+export function noteRejected(
+  { metrics, rejected }: { metrics: Pick<Metrics, 'eventsRejected'>; rejected: Pick<RejectedEvents, 'note'> },
+  rows: readonly RejectedRow[],
+  batch: RejectedBatch,
+): void {
+  if (rows.length === 0) return;
+  const { key, events } = batch;
+  const client = batch.clientOf();
+  for (const { index, code, reason } of rows) {
+    metrics.eventsRejected.inc({ code });
+    const sent = events[index];
+    rejected.note({ key, code, reason, name: batch.nameOf(sent), sent, index, client });
+  }
 }
 
 /** The name of an event as it was sent. */

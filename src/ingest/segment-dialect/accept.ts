@@ -8,6 +8,7 @@ import { encodeAccepted, identityKey } from '../events/envelope.ts';
 import { stampFor, type Accepted } from '../intake/accept.ts';
 import { isProtecting } from '../intake/exclusions.ts';
 import { sentIdOf } from '../intake/sent-id.ts';
+import type { RejectedRow } from '../rejected/refusals.ts';
 import type { Calls } from './calls.ts';
 import type { PlayerIds } from './player-ids.ts';
 import { translate, type CallType, type Translated } from './translate.ts';
@@ -53,13 +54,6 @@ export function translateAll(
     }
   }
   return { translated, are_players_known };
-}
-
-/** A call that is not accepted; `index` is its place in the batch. */
-export interface RejectedRow {
-  index: number;
-  code: ApiError['code'];
-  reason: string;
 }
 
 /** The log records of the calls that are events, whose players are known, and the calls that are rejected. */

@@ -12,8 +12,8 @@ import type { RateVerdict } from '../../platform/rate-limit/port.ts';
 import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
 import { parseJsonBody, type Accepted, type JsonBody } from '../intake/accept.ts';
 import type { RejectedEvents } from '../rejected/rejected-events.ts';
-import { clientOf, refusalNoter } from '../rejected/refusals.ts';
-import { acceptCalls, refusalOf, translateAll, type RejectedRow } from './accept.ts';
+import { clientOf, noteRejected, refusalNoter } from '../rejected/refusals.ts';
+import { acceptCalls, refusalOf, translateAll } from './accept.ts';
 import { callsOf, type Calls } from './calls.ts';
 import { basicUser, bearerOf } from './credentials.ts';
 import { applyIdentities, type DialectParts } from './identities.ts';
@@ -153,21 +153,10 @@ function handle(deps: DialectDeps, received: Received): Maybe<void> {
   );
 }
 
-function noteRejected(
-  { metrics, rejected }: DialectDeps,
-  { request }: Received,
-  key: ApiKeyPrincipal,
-  { calls, library }: Calls,
-  rows: readonly RejectedRow[],
-): void {
-  if (rows.length === 0) return;
-  const client = library ?? clientOf(request);
-  for (const { index, code, reason } of rows) {
-    metrics.eventsRejected.inc({ code });
-    const sent = calls[index];
-    const { event, type } = (sent ?? {}) as { event?: unknown; type?: unknown };
-    rejected.note({ key, code, reason, name: event ?? type, sent, index, client });
-  }
+/** The name of a call, or else its kind, as it was sent. */
+function nameInCall(call: unknown): unknown {
+  const { event, type } = (call ?? {}) as { event?: unknown; type?: unknown };
+  return event ?? type;
 }
 
 /** The key of a Basic header, which is checked already; else of the body, or of a Bearer header. */
@@ -180,18 +169,23 @@ function keyOf(
   const key = request.apiKey;
   if (key === undefined)
     return deps.admitKey(bearerOf(write_key, request.headers.authorization), request, reply, library);
-  deps.apiKeys.noteUse(key, { ip: request.ip, headers: request.headers, library });
+  deps.apiKeys.noteUse(key, { headers: request.headers, library });
   return key;
 }
 
 function accept(deps: DialectDeps, received: Received, key: ApiKeyPrincipal, calls: Calls): Maybe<void> {
-  const { reply, type } = received;
+  const { request, reply, type } = received;
   return andThen(deps.capabilities.get(key.tenant_id), (tenant) => {
     const now_ms = deps.clock.now_ms();
     const { translated, are_players_known } = translateAll(deps, { key, tenant, calls, type, now_ms });
     const finish = () => {
       const { rejected, ...accepted } = acceptCalls(key, translated, now_ms);
-      noteRejected(deps, received, key, calls, rejected);
+      noteRejected(deps, rejected, {
+        key,
+        events: calls.calls,
+        clientOf: () => calls.library ?? clientOf(request),
+        nameOf: nameInCall,
+      });
       if (rejected.length === translated.length) throw refusalOf(rejected, calls.is_batch);
       const text = rejected.length === 0 ? SUCCESS : JSON.stringify({ success: true, rejected });
       if (accepted.records.length === 0) answer(reply, text);
