@@ -6,6 +6,11 @@ import { beyond, microseconds, type Listed, type TimePosition } from '../../plat
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../project-ref.ts';
 
+/** The key of a row of `api_keys`. */
+export interface ApiKeyRef extends ProjectRef {
+  key_id: string;
+}
+
 /** What a key is made with, and may be changed later. */
 interface KeySettings {
   name: string;
@@ -15,8 +20,7 @@ interface KeySettings {
   expires_at: Date | null;
 }
 
-export interface NewApiKey extends ProjectRef, KeySettings {
-  key_id: string;
+export interface NewApiKey extends ApiKeyRef, KeySettings {
   environment: string;
   public_id: string;
   kind: ApiKeyKind;
@@ -55,6 +59,7 @@ function columns(tx: Tx) {
     created_at, last_used_at, client_uses, deleted_at`;
 }
 
+/** Adds the key. */
 export async function insertApiKey(tx: Tx, key: NewApiKey): Promise<void> {
   await tx`
     insert into api_keys (
@@ -70,7 +75,7 @@ export async function insertApiKey(tx: Tx, key: NewApiKey): Promise<void> {
 /** The key, revoked or not; its row is locked until the transaction ends; undefined when the project has no such key. */
 export async function lockApiKey(
   tx: Tx,
-  { tenant_id, project_id, key_id }: { tenant_id: string; project_id: string; key_id: string },
+  { tenant_id, project_id, key_id }: ApiKeyRef,
 ): Promise<ApiKeyRow | undefined> {
   const rows = await tx<ApiKeyRow[]>`
     select ${columns(tx)} from api_keys
@@ -82,12 +87,13 @@ export async function lockApiKey(
 /** Revokes the key; a key revoked before keeps its `deleted_at`. Undefined when the project has no such key. */
 export async function revokeApiKey(
   tx: Tx,
-  key: { tenant_id: string; project_id: string; key_id: string; deleted_at: Date },
+  { tenant_id, project_id, key_id }: ApiKeyRef,
+  deleted_at: Date,
 ): Promise<RevokedApiKey | undefined> {
   const rows = await tx<RevokedApiKey[]>`
     update api_keys
-    set deleted_at = coalesce(deleted_at, ${key.deleted_at})
-    where tenant_id = ${key.tenant_id} and project_id = ${key.project_id} and key_id = ${key.key_id}
+    set deleted_at = coalesce(deleted_at, ${deleted_at})
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and key_id = ${key_id}
     returning ${columns(tx)}`;
   return rows[0];
 }
@@ -95,7 +101,7 @@ export async function revokeApiKey(
 /** Changes name, origins and end of a key that is not revoked. Undefined when the project has no such key. */
 export async function updateApiKey(
   tx: Tx,
-  { tenant_id, project_id, key_id }: ProjectRef & { key_id: string },
+  { tenant_id, project_id, key_id }: ApiKeyRef,
   { name, allowed_origins, expires_at }: KeySettings,
 ): Promise<ApiKeyRow | undefined> {
   const rows = await tx<ApiKeyRow[]>`
@@ -140,7 +146,7 @@ export async function updateSecret(tx: Tx, { tenant_id, key_id, client_secret }:
 /** A page of the project's keys, the newest first: those in use, or those that were revoked. */
 export function listApiKeys(
   tx: Tx,
-  { tenant_id, project_id }: { tenant_id: string; project_id: string },
+  { tenant_id, project_id }: ProjectRef,
   revoked: boolean,
   after: TimePosition | undefined,
   limit: number,

@@ -4,7 +4,7 @@ import { API_KEYS_CHANNEL, API_KEY_ENVIRONMENTS, type ApiKeyEnvironment } from '
 import type { Authenticators } from '../../http/auth/authenticators.ts';
 import type { SessionPrincipal } from '../../http/auth/session.ts';
 import { ApiError, validationError } from '../../errors.ts';
-import type { AuditChange } from '../../http/audit.ts';
+import type { Auditing } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { listOf } from '../../http/keyset-page.ts';
@@ -12,6 +12,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { EncryptionKeys } from '../../platform/encryption.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { Notifications } from '../../platform/postgres/notifications.ts';
+import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../project-ref.ts';
 import {
   listedApiKeyOf,
@@ -26,7 +27,14 @@ import {
   type PatchApiKeyBody,
 } from './schema.ts';
 import { createApiKey } from './create.ts';
-import { listApiKeys, lockApiKey, revokeApiKey, updateApiKey } from './queries.ts';
+import {
+  listApiKeys,
+  lockApiKey,
+  revokeApiKey,
+  updateApiKey,
+  type ApiKeyRef,
+  type ApiKeyRow,
+} from './queries.ts';
 import type { Platform } from '../../platform/platform.ts';
 
 interface Deps extends Pick<Platform, 'clock' | 'postgres'> {
@@ -153,16 +161,14 @@ function requireFuture(clock: Clock, expires_at: string | null | undefined): voi
 }
 
 async function changeKey(
-  { clock, postgres, notifications, auth, audit }: Deps & { audit: AuditChange },
+  { clock, ...deps }: Deps & Auditing,
   project: ProjectRef,
   key_id: string,
   { name, allowed_origins, expires_at }: PatchApiKeyBody,
 ): Promise<z.infer<typeof listedApiKey>> {
   requireFuture(clock, expires_at);
-  const changed = await postgres.asTenant(project.tenant_id, async (tx) => {
-    if (!isUuid(key_id)) return undefined;
-    const before = await lockApiKey(tx, { ...project, key_id });
-    if (before === undefined || before.deleted_at !== null) return undefined;
+  const changed = await change(deps, { ...project, key_id }, async (tx, before) => {
+    if (before.deleted_at !== null) return undefined;
     const settings = {
       name: name ?? before.name,
       allowed_origins: allowed_origins ?? before.allowed_origins,
@@ -170,17 +176,8 @@ async function changeKey(
     };
     if (before.kind === 'server' && settings.allowed_origins.length > 0)
       throw validationError([{ path: 'allowed_origins', message: ONLY_OF_CLIENTS }]);
-    const row = await updateApiKey(tx, { ...project, key_id }, settings);
-    if (row === undefined) return undefined;
-    const sides = { before: listedApiKeyOf(before), after: listedApiKeyOf(row) };
-    await Promise.all([
-      notifications.notify(tx, API_KEYS_CHANNEL, row.public_id),
-      audit(tx, { ...project, resource_id: row.key_id, ...sides }),
-    ]);
-    return row;
+    return updateApiKey(tx, { ...project, key_id }, settings);
   });
-  if (changed === undefined) throw keyNotFound(key_id);
-  auth.api_keys.evict(changed.public_id);
   return listedApiKeyOf(changed);
 }
 
@@ -190,20 +187,30 @@ function endOf(given: string | null | undefined, present: Date | null): Date | n
   return given === null ? null : new Date(given);
 }
 
-function keyNotFound(key_id: string): ApiError {
-  return new ApiError('API_KEY_NOT_FOUND', `API key ${key_id.slice(0, 64)} does not exist`);
-}
-
 async function revokeKey(
-  { clock, postgres, notifications, auth, audit }: Deps & { audit: AuditChange },
-  { tenant_id, project_id }: ProjectRef,
+  { clock, ...deps }: Deps & Auditing,
+  project: ProjectRef,
   key_id: string,
 ): Promise<z.infer<typeof deletedApiKey>> {
-  const deleted_at = new Date(clock.now_ms());
-  const revoked = await postgres.asTenant(tenant_id, async (tx) => {
-    if (!isUuid(key_id)) return undefined;
-    const before = await lockApiKey(tx, { tenant_id, project_id, key_id });
-    const row = await revokeApiKey(tx, { tenant_id, project_id, key_id, deleted_at });
+  const now = new Date(clock.now_ms());
+  const ref = { ...project, key_id };
+  const revoked = await change(deps, ref, (tx) => revokeApiKey(tx, ref, now));
+  return { ...publicFieldsOf(revoked), deleted_at: revoked.deleted_at.toISOString() };
+}
+
+/**
+ * Changes a locked key by `write`, with its audit row, and announces it to all processes. Rejects with API_KEY_NOT_FOUND when
+ * the project has no such key, or `write` has changed none.
+ */
+async function change<Row extends ApiKeyRow>(
+  { postgres, notifications, auth, audit }: Omit<Deps, 'clock'> & Auditing,
+  ref: ApiKeyRef,
+  write: (tx: Tx, before: ApiKeyRow) => Promise<Row | undefined>,
+): Promise<Row> {
+  const { tenant_id, project_id, key_id } = ref;
+  const changed = await postgres.asTenant(tenant_id, async (tx) => {
+    const before = isUuid(key_id) ? await lockApiKey(tx, ref) : undefined;
+    const row = before && (await write(tx, before));
     if (before === undefined || row === undefined) return undefined;
     const sides = { before: listedApiKeyOf(before), after: listedApiKeyOf(row) };
     await Promise.all([
@@ -212,7 +219,8 @@ async function revokeKey(
     ]);
     return row;
   });
-  if (revoked === undefined) throw keyNotFound(key_id);
-  auth.api_keys.evict(revoked.public_id);
-  return { ...publicFieldsOf(revoked), deleted_at: revoked.deleted_at.toISOString() };
+  if (changed === undefined)
+    throw new ApiError('API_KEY_NOT_FOUND', `API key ${key_id.slice(0, 64)} does not exist`);
+  auth.api_keys.evict(changed.public_id);
+  return changed;
 }
