@@ -1,6 +1,7 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import { releaseNext, type Turn } from '../webhooks/turn-queries.ts';
-import { ofSubscription, type SubscriptionRef } from './queries.ts';
+import type { SubscriptionRef } from '../webhooks/subscription-ref.ts';
+import { ofSubscription } from './queries.ts';
 
 /** How many events of the subscription wait, counted up to `most`. */
 export async function countPending(tx: Tx, ref: SubscriptionRef, most: number): Promise<number> {

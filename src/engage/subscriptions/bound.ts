@@ -1,7 +1,8 @@
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../platform/platform.ts';
+import type { SubscriptionRef } from '../webhooks/subscription-ref.ts';
 import { countPending, dropOldest, noteCounted } from './bound-queries.ts';
-import { lockSubscription, type SubscriptionRef } from './queries.ts';
+import { lockSubscription } from './queries.ts';
 
 /** How many events may wait, and how many more may be queued before they are counted again. */
 export interface QueueLimits {

@@ -9,6 +9,7 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { wakeDeliverers } from '../webhooks/wake-queries.ts';
 import { eraseSubscriptionSecrets } from '../webhooks/secret-queries.ts';
 import { addSubscriptionSecret } from '../webhooks/secrets.ts';
+import type { SubscriptionRef } from '../webhooks/subscription-ref.ts';
 import { queueTest } from './dispatch.ts';
 import { breaksJob, purgeJob, replayJob } from './jobs.ts';
 import {
@@ -20,7 +21,6 @@ import {
   selectShown,
   updateSubscription,
   type ShownSubscription,
-  type SubscriptionRef,
   type SubscriptionRow,
 } from './queries.ts';
 import { REPLAYED_MS, startReplay } from './replay-queries.ts';

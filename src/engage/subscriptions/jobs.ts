@@ -4,9 +4,10 @@ import { NIL_ID } from '../../platform/ids.ts';
 import type { NewJob } from '../../platform/jobs/port.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
+import type { SubscriptionRef } from '../webhooks/subscription-ref.ts';
 import { LIMITS, type QueueLimits } from './bound.ts';
 import { removeAll, removeOld, selectSubscriptionsAfter } from './bound-queries.ts';
-import { lockSubscription, type SubscriptionRef } from './queries.ts';
+import { lockSubscription } from './queries.ts';
 import { noteOpenBreaks, replayNext, REPLAYED_MS } from './replay-queries.ts';
 
 /** Queues events of a subscription again. */

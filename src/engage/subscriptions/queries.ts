@@ -10,12 +10,8 @@ import {
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { DeliveryStatus } from '../webhooks/read-queries.ts';
+import type { SubscriptionRef } from '../webhooks/subscription-ref.ts';
 import type { SubscribedEvent } from './events.ts';
-
-/** The key of a subscription. */
-export interface SubscriptionRef extends ProjectRef {
-  subscription_id: string;
-}
 
 export const SUBSCRIPTION_STATUSES = ['active', 'paused'] as const;
 

@@ -2,7 +2,8 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { EXPIRY_MS, wakeDeliverers } from '../webhooks/wake-queries.ts';
 import { HELD, lockLast, releaseNext, turnsOf, type Turn } from '../webhooks/turn-queries.ts';
-import { ofSubscription, type SubscriptionRef, type SubscriptionRow } from './queries.ts';
+import type { SubscriptionRef } from '../webhooks/subscription-ref.ts';
+import { ofSubscription, type SubscriptionRow } from './queries.ts';
 
 /** How long events are kept, from the time at which they were queued: so far back they can be replayed. */
 export const REPLAYED_MS = EXPIRY_MS;

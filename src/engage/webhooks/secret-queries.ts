@@ -3,6 +3,7 @@ import { beyond, microseconds, type Listed, type TimePosition } from '../../plat
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
+import type { SubscriptionRef } from './subscription-ref.ts';
 
 /** The key of a webhook secret. */
 export interface SecretRef extends ProjectRef {
@@ -86,18 +87,13 @@ export async function selectSigningSecrets(
       order by s.created_at desc, s.secret_id desc limit 1) s`;
 }
 
-/** A subscription, as its secrets name it. */
-export interface SecretOwner extends ProjectRef {
-  subscription_id: string;
-}
-
 /** The secret of each of these subscriptions. */
 export async function selectSubscriptionSecrets(
   sql: Tx,
-  subscriptions: readonly SecretOwner[],
-): Promise<(SecretRef & SecretOwner & { secret: Buffer })[]> {
+  subscriptions: readonly SubscriptionRef[],
+): Promise<(SecretRef & SubscriptionRef & { secret: Buffer })[]> {
   if (subscriptions.length === 0) return [];
-  return sql<(SecretRef & SecretOwner & { secret: Buffer })[]>`
+  return sql<(SecretRef & SubscriptionRef & { secret: Buffer })[]>`
     select s.tenant_id, s.project_id, s.subscription_id, s.secret_id, s.secret
     from ${rowsOf(sql, 'e', subscriptions, { ...PROJECT_KEY, subscription_id: 'uuid' })}
     cross join lateral (
@@ -110,7 +106,7 @@ export async function selectSubscriptionSecrets(
 /** Deletes the secrets of a subscription: the rows stay, their texts do not. Returns the id of one; undefined: it had none. */
 export async function eraseSubscriptionSecrets(
   tx: Tx,
-  { tenant_id, project_id, subscription_id }: SecretOwner,
+  { tenant_id, project_id, subscription_id }: SubscriptionRef,
   now: Date,
 ): Promise<string | undefined> {
   const [row] = await tx<{ secret_id: string }[]>`

@@ -20,10 +20,10 @@ import {
   insertSecret,
   lockProjectSecrets,
   selectSecret,
-  type SecretOwner,
   type SecretRef,
   type SecretRow,
 } from './secret-queries.ts';
+import type { SubscriptionRef } from './subscription-ref.ts';
 
 /** The kind of a secret that signs webhooks of a project. */
 export const WEBHOOK_SECRET: RecordKind<'project', 'secret_id'> = {
@@ -89,7 +89,7 @@ export async function addSecret(
  */
 export async function addSubscriptionSecret(
   tx: Tx,
-  owner: SecretOwner,
+  owner: SubscriptionRef,
   { credentials_keys, now }: { credentials_keys: EncryptionKeys; now: Date },
 ): Promise<{ secret: string; secret_id: string; before_id: string | undefined }> {
   const secret = newWebhookSecret();
