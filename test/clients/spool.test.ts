@@ -1,8 +1,19 @@
-import { appendFile, copyFile, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFile,
+  copyFile,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Entry, Queue } from '../../clients/js/src/events/queue.ts';
 import { openSpool } from '../../clients/js/src/server/spool.ts';
 import { runs } from '../engines/effort.ts';
@@ -111,4 +122,89 @@ it('is of one process and one client', async () => {
     expect(await readFile(`${path}.lock`, 'utf8')).toBe(String(process.pid));
     await again.close();
   }
+});
+
+it('has a lock that is never seen without its number', async () => {
+  const path = newPath();
+  const seen = new Set<string>();
+  const opens = async () => {
+    for (let i = 0; i < 40; i++) await (await openSpool(path, LIMITS)).close();
+  };
+  let is_over = false;
+  const opening = opens().finally(() => (is_over = true));
+  while (!is_over) {
+    try {
+      seen.add(readFileSync(`${path}.lock`, 'utf8'));
+    } catch {
+      // It is not there now.
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await opening;
+  expect([...seen]).toEqual([String(process.pid)]);
+  expect((await readdir(folder)).filter((name) => name.includes('.lock'))).toEqual([]);
+});
+
+it('does not take the lock of a process that was faster with the same stale lock', async () => {
+  const path = newPath();
+  const lock = `${path}.lock`;
+  await writeFile(lock, '999999999');
+  const kill = vi.spyOn(process, 'kill').mockImplementationOnce(() => {
+    // Between the look at the stale lock and its removal.
+    rmSync(lock);
+    writeFileSync(lock, String(process.ppid));
+    throw new Error('no such process');
+  });
+  onTestFinished(() => kill.mockRestore());
+  await expect(openSpool(path, LIMITS)).rejects.toMatchObject({ name: 'SpoolInUseError' });
+  expect(await readFile(lock, 'utf8')).toBe(String(process.ppid));
+});
+
+it('takes a stale lock while another process that took it has died', async () => {
+  const path = newPath();
+  const lock = `${path}.lock`;
+  await writeFile(lock, '999999999');
+  const { ino, mtimeNs } = await stat(lock, { bigint: true });
+  await writeFile(`${lock}.${ino}-${mtimeNs}`, '999999998');
+  const spool = await openSpool(path, LIMITS);
+  expect(await readFile(lock, 'utf8')).toBe(String(process.pid));
+  await spool.close();
+});
+
+describe('when a write fails', () => {
+  /** The next append fails, as on a full disk. */
+  async function failOnce(): Promise<void> {
+    const file = await open(join(folder, 'any'), 'w');
+    const spy = vi.spyOn(Object.getPrototypeOf(file) as typeof file, 'datasync');
+    await file.close();
+    spy.mockImplementationOnce(() => Promise.reject(new Error('ENOSPC')));
+    onTestFinished(() => spy.mockRestore());
+  }
+  const jsons = (entries: readonly Entry[]) => entries.map(({ json }) => json);
+
+  it('the event that was refused is not sent, also if it is in a batch by then', async () => {
+    const path = newPath();
+    const spool = await openSpool(path, LIMITS);
+    await spool.update((queue) => queue.push(entry('first')));
+    await failOnce();
+    const refused = spool.update((queue) => queue.push(entry('refused')));
+    const batch = spool.update((queue) => queue.next('k'));
+    await expect(refused).rejects.toThrow('ENOSPC');
+    await expect(batch).rejects.toThrow();
+    expect(jsons(await spool.update((queue) => queue.next('k2')))).toEqual(['{"id":"first"}']);
+    await spool.update((queue) => queue.push(entry('refused')));
+    expect(jsons(await found(path))).toEqual(['{"id":"first"}', '{"id":"refused"}']);
+    await spool.close();
+  });
+
+  it('a batch whose key was not kept gets another', async () => {
+    const path = newPath();
+    const spool = await openSpool(path, LIMITS);
+    await spool.update((queue) => queue.push(entry('a')));
+    await failOnce();
+    await expect(spool.update((queue) => queue.next('k'))).rejects.toThrow('ENOSPC');
+    await spool.update((queue) => queue.next('k2'));
+    expect((await found(path)).map(({ batch }) => batch)).toEqual(['k2']);
+    await spool.close();
+  });
 });

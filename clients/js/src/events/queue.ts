@@ -95,6 +95,12 @@ export class Queue {
     if (this.entries[0]?.batch === key) this.#remove(0, this.#batch(key).length);
   }
 
+  /** Removes one that could not be kept. */
+  withdraw(entry: Entry): void {
+    const at = this.entries.indexOf(entry);
+    if (at >= 0) this.#remove(at, 1);
+  }
+
   /** Divides a batch that was refused because it was too large: each half gets a key of its own. */
   split(key: string): void {
     const entries = this.#batch(key);

@@ -1,4 +1,5 @@
-import { open, readFile, rename, unlink, type FileHandle } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { link, open, readFile, rename, unlink, writeFile, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Queue, type Entry, type Limits } from '../events/queue.ts';
 import type { Store } from '../events/sender.ts';
@@ -42,7 +43,7 @@ function entriesOf(text: string): Entry[] {
   return [...entries.values()].toSorted((a, b) => a.seq - b.seq);
 }
 
-function ifMissing(error: NodeJS.ErrnoException): string {
+function ifMissing(error: NodeJS.ErrnoException): '' {
   if (error.code === 'ENOENT') return '';
   throw error;
 }
@@ -67,18 +68,53 @@ async function unlock(path: string): Promise<void> {
 }
 
 async function lockFile(path: string): Promise<void> {
-  for (;;) {
-    try {
-      const file = await open(path, 'wx');
-      await file.writeFile(String(process.pid));
-      return await file.close();
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      const pid = Number(await readFile(path, 'utf8').catch(ifMissing));
+  // Whole before it has the name, so that no process finds a lock without its number.
+  const own = `${path}.${process.pid}-${randomUUID()}`;
+  try {
+    await writeFile(own, String(process.pid));
+    while (!(await isLinked(own, path))) {
+      const file = await lockAt(path);
+      if (file === undefined) continue;
       // In a container a process may have the number of the one before it.
-      if (pid !== process.pid && isRunning(pid)) throw new SpoolInUseError(`process ${pid} uses ${path}`);
-      await unlink(path).catch(ifMissing);
+      if (file.pid !== process.pid && isRunning(file.pid))
+        throw new SpoolInUseError(`process ${file.pid} uses ${path}`);
+      await removeStale(path, file.name);
     }
+  } finally {
+    await unlink(own).catch(ifMissing);
+  }
+}
+
+/** Removes a stale lock: one process at a time, and only this very file, in whose place another process may have put its own. */
+async function removeStale(path: string, name: string): Promise<void> {
+  const right = `${path}.${name}`;
+  await lockFile(right);
+  try {
+    if ((await lockAt(path))?.name === name) await unlink(path);
+  } finally {
+    await unlink(right).catch(ifMissing);
+  }
+}
+
+async function isLinked(own: string, path: string): Promise<boolean> {
+  try {
+    await link(own, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** The number of the process that has the lock, and what no other file at this path is called. */
+async function lockAt(path: string): Promise<{ pid: number; name: string } | undefined> {
+  const file = await open(path, 'r').catch(ifMissing);
+  if (file === '') return undefined;
+  try {
+    const { ino, mtimeNs } = await file.stat({ bigint: true });
+    return { pid: Number(await file.readFile('utf8')), name: `${ino}-${mtimeNs}` };
+  } finally {
+    await file.close();
   }
 }
 
@@ -102,6 +138,8 @@ class Spool implements Store {
   /** A write has failed, or is going on: the end of the file is not known. */
   #is_torn = false;
   #writing: Promise<void> = Promise.resolve();
+  /** What was added, and could not be written. */
+  readonly #withdrawn = new WeakSet<Entry>();
 
   constructor(path: string, entries: Entry[], limits: Limits) {
     this.#path = path;
@@ -111,7 +149,30 @@ class Spool implements Store {
 
   async update<T>(work: (queue: Queue) => T): Promise<T> {
     const queue = this.#queue;
+    const is_in_batch = queue.entries[0]?.batch !== undefined;
     const result = work(queue);
+    const changed = [...queue.changed];
+    const added = changed.filter(({ batch }) => batch === undefined);
+    const written = this.#writeChanges();
+    // Without its removal an entry is only sent again.
+    if (written === undefined) return result;
+    try {
+      await written;
+    } catch (error) {
+      // The caller may add it again. A batch that the file does not have is not sent.
+      for (const entry of added) queue.withdraw(entry);
+      for (const entry of added) this.#withdrawn.add(entry);
+      if (!is_in_batch) for (const entry of changed) delete entry.batch;
+      void this.#writeChanges();
+      throw error;
+    }
+    if (changed.some((entry) => this.#withdrawn.has(entry))) throw new Error('a part of it was not written');
+    return result;
+  }
+
+  /** Writes what has changed in the queue. Undefined: nothing is to be waited for. */
+  #writeChanges(): Promise<void> | undefined {
+    const queue = this.#queue;
     // First what is gone: its place may be taken again.
     for (const { seq } of queue.removed) {
       if (this.#kept.has(seq)) this.#lines.push(lineOf({ del: seq }));
@@ -128,10 +189,9 @@ class Spool implements Store {
     queue.changed.clear();
     queue.removed.clear();
     const written = this.#write();
-    // Without its removal an entry is only sent again.
-    if (is_vital) await written;
-    else written.catch(() => undefined);
-    return result;
+    if (is_vital) return written;
+    written.catch(() => undefined);
+    return undefined;
   }
 
   async close(): Promise<void> {
@@ -148,14 +208,19 @@ class Spool implements Store {
     this.#is_torn = true;
     const temporary = `${this.#path}.new`;
     const file = await open(temporary, 'w', 0o600);
-    await file.writeFile(lines.join(''));
-    await file.sync();
-    await rename(temporary, this.#path);
-    const folder = await open(dirname(this.#path), 'r');
     try {
-      await folder.sync();
-    } finally {
-      await folder.close();
+      await file.writeFile(lines.join(''));
+      await file.sync();
+      await rename(temporary, this.#path);
+      const folder = await open(dirname(this.#path), 'r');
+      try {
+        await folder.sync();
+      } finally {
+        await folder.close();
+      }
+    } catch (error) {
+      await file.close();
+      throw error;
     }
     await this.#file?.close();
     this.#file = file;
