@@ -274,6 +274,36 @@ describe('a sender', () => {
     expect(sent()).toEqual(['a']);
   });
 
+  it('a lock that fails is asked for again', async () => {
+    const { world, store, track, sent } = open();
+    const { lock } = store;
+    let failures = 2;
+    Object.defineProperty(store, 'lock', {
+      get: () => {
+        if (failures-- > 0) throw new Error('the page is put to sleep');
+        Object.defineProperty(store, 'lock', { value: lock, writable: true });
+        return lock;
+      },
+      configurable: true,
+    });
+    void track('a');
+    await world.pass(60_000);
+    expect(sent()).toEqual(['a']);
+  });
+
+  it('tells what of an identify call was ignored', async () => {
+    const { world, server, sender, rejected, dropped } = open();
+    const ignored = ['anonymous_id', 'traits.email'];
+    server.answer = () => ({ status: 200, body: JSON.stringify({ data: { player_id: 'p', ignored } }) });
+    void sender.add('identify', { external_id: 'x' });
+    await world.pass(2_000);
+    expect(rejected).toEqual([
+      { content: { external_id: 'x' }, code: 'IGNORED', reason: 'anonymous_id, traits.email' },
+    ]);
+    expect(dropped).toEqual([]);
+    expect(sender.counts).toEqual({ accepted: 1, rejected: 0, dropped: 0 });
+  });
+
   it('every event that counts money, and every exclusion, is dropped last', async () => {
     const { store, track, world, server } = open();
     server.is_offline = true;

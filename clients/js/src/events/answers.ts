@@ -36,7 +36,7 @@ const LONGEST_MS = 60_000;
 export function verdictOf({ status, retry_after, body }: Answer, kind: 'event' | 'identify'): Verdict {
   const said = parsed(body);
   if (status >= 200 && status < 300) {
-    const rejected = kind === 'identify' ? [] : said?.data?.rejected;
+    const rejected = kind === 'identify' ? ignoredOf(said) : said?.data?.rejected;
     // Anything else is a page of a proxy, or was cut: it is sent again, which is harmless.
     if (said?.data !== undefined && Array.isArray(rejected)) return { kind: 'done', rejected };
     return { kind: 'retry', after_ms: undefined, is_counted: true };
@@ -57,8 +57,14 @@ export function backOffMs(failures: number, random: number): number {
   return random * Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.max(0, failures - 1));
 }
 
+/** What was left out of an identify call without the right `user_hash`. */
+function ignoredOf(said: Said | undefined): RejectedRow[] {
+  const ignored = said?.data?.ignored;
+  return ignored?.length ? [{ index: 0, code: 'IGNORED', reason: ignored.join(', ') }] : [];
+}
+
 interface Said {
-  data?: { rejected?: RejectedRow[] };
+  data?: { rejected?: RejectedRow[]; ignored?: string[] };
   error?: { code?: string };
 }
 

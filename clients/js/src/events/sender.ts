@@ -33,18 +33,21 @@ export interface Surroundings {
 /** The JSON of an event or an identify call. */
 export type Content = Record<string, unknown>;
 
-/** Why an event or an identify call will not reach the service. */
+/** Why an event or an identify call, or a part of one, is not in the service. */
 export interface Lost {
   content: Content;
   /** A code of the service's error table, or one of these. */
-  code: 'QUEUE_FULL' | 'TOO_OLD' | 'TOO_LARGE' | (string & {});
-  /** What the service says about an event. */
+  code: 'QUEUE_FULL' | 'TOO_OLD' | 'TOO_LARGE' | 'BASE_URL_MISSING' | 'IGNORED' | (string & {});
+  /** What the service says about an event. With IGNORED: the ids and traits, such as `anonymous_id, traits.email`. */
   reason?: string;
 }
 
 /** What may be called when something does not go as wished. What they throw is ignored. */
 export interface Callbacks {
-  /** The service refused an event of an accepted batch. */
+  /**
+   * The service refused an event of an accepted batch, or ignored ids and traits of an identify call because its `user_hash`
+   * is missing or wrong (code `IGNORED`); the rest of the batch or call counts.
+   */
   onReject?: ((lost: Lost) => void) | undefined;
   /** An event or identify call was dropped. */
   onDrop?: ((lost: Lost) => void) | undefined;
@@ -142,11 +145,20 @@ export class Sender {
   }
 
   async #send(): Promise<void> {
-    while (this.#is_wanted && !this.#is_stopped) {
-      this.#is_wanted = false;
-      await this.#around.exclusively(() => this.#drain());
+    try {
+      while (this.#is_wanted && !this.#is_stopped) {
+        this.#is_wanted = false;
+        try {
+          await this.#around.exclusively(() => this.#drain());
+        } catch {
+          // The lock failed.
+          this.#is_wanted = true;
+          await this.#pause(undefined, true);
+        }
+      }
+    } finally {
+      this.#sending = undefined;
     }
-    this.#sending = undefined;
   }
 
   async #drain(): Promise<void> {
@@ -187,8 +199,10 @@ export class Sender {
     if (verdict.kind !== 'done')
       return this.#drop(verdict.kind === 'split' ? 'TOO_LARGE' : verdict.code, batch);
     const { rejected } = verdict;
-    this.counts.accepted += batch.length - rejected.length;
-    this.counts.rejected += rejected.length;
+    // An identify call is there without what was ignored of it.
+    const refused = kind === 'identify' ? 0 : rejected.length;
+    this.counts.accepted += batch.length - refused;
+    this.counts.rejected += refused;
     for (const { index, code, reason } of rejected)
       this.#tell(this.#options.onReject, batch[index], { code, reason });
   }
