@@ -30,8 +30,8 @@ export const NATIVE_CORS: Cors = {
 
 /** How long a browser remembers a preflight, in seconds: the longest that Chromium does. */
 const PREFLIGHT_AGE_S = 7_200;
-/** What a page may read of an answer. `X-RateLimit-*` must be spelled out. */
-const EXPOSED = 'Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset';
+/** What a page may read of an answer: Date, because clocks of devices are wrong. `X-RateLimit-*` must be spelled out. */
+const EXPOSED = 'Date, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset';
 
 /**
  * Answers preflights of the routes whose `config` has `cors`, for every origin, because they carry no key. It lets pages

@@ -8,7 +8,7 @@ import { openFixture, type Fixture, type Tenant } from './api-fixture.ts';
 
 const ORIGIN = 'https://casino.example';
 const FOREIGN = ['https://evil.example', 'http://casino.example', 'https://casino.example:8443', 'null'];
-const EXPOSED = 'Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset';
+const EXPOSED = 'Date, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset';
 const NATIVE_HEADERS = 'authorization, content-type, x-retry-count, content-encoding, idempotency-key';
 const PATHS = ['/v1/events', '/v1/events/batch', '/v1/players/identify'] as const;
 type Path = (typeof PATHS)[number];

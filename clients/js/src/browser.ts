@@ -1,10 +1,12 @@
 import { indexedDbStore } from './browser/indexed-db.ts';
+import { clockOf } from './browser/clock.ts';
+import { keptAs } from './browser/kept.ts';
 import type { BrowserClient, ClientOptions } from './browser/client.ts';
 import { contentOf } from './events/content.ts';
 import { memoryStore } from './events/memory-store.ts';
 import type { Limits } from './events/queue.ts';
 import { Sender, type Counts } from './events/sender.ts';
-import { transportTo } from './events/transport.ts';
+import { needApiHost, transportTo } from './events/transport.ts';
 import { visitorOf } from './browser/visitor.ts';
 import { exclusively } from './browser/locks.ts';
 
@@ -23,7 +25,7 @@ const LIMITS: Limits = {
 
 /** Creates the client of a page or webview (docs/clients.md). */
 export function createClient(options: ClientOptions): BrowserClient {
-  const { key, ingest_url = '', base_url = ingest_url, name = 'player-engagement' } = options;
+  const { key, ingest_url = '', base_url, name = 'player-engagement' } = options;
   const visitor = visitorOf(`${name}:anonymous_id`);
   const counts: Counts = { accepted: 0, rejected: 0, dropped: 0 };
   const kept = indexedDbStore(name, LIMITS);
@@ -32,6 +34,9 @@ export function createClient(options: ClientOptions): BrowserClient {
   let named: Promise<void> | undefined;
   const newId = () => crypto.randomUUID();
   const now_ms = () => Date.now();
+  const offset = keptAs(`${name}:clock`);
+  const clock = clockOf(now_ms, offset);
+  const post = transportTo({ key, ingest_url, base_url, keepalive_bytes: LIMITS.batch_bytes });
 
   const newSender = () => {
     // A browser may keep nothing: then what waits ends with the page, or with the consent.
@@ -50,7 +55,13 @@ export function createClient(options: ClientOptions): BrowserClient {
         random: () => Math.random(),
         sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
         exclusively: (work) => exclusively(name, work),
-        post: transportTo({ key, ingest_url, base_url, keepalive_bytes: LIMITS.batch_bytes }),
+        post: async (request) => {
+          const sent_ms = now_ms();
+          const answer = await post(request);
+          // Nothing is kept after the consent.
+          if (!request.signal.aborted) clock.learn(answer.date, sent_ms);
+          return answer;
+        },
       },
       counts,
     );
@@ -60,6 +71,7 @@ export function createClient(options: ClientOptions): BrowserClient {
     sender = undefined;
     named = undefined;
     visitor.forget();
+    offset.write(undefined);
     // What was kept of a browser that keeps nothing is gone with the sender.
     await kept.clear().catch(() => undefined);
   };
@@ -85,7 +97,8 @@ export function createClient(options: ClientOptions): BrowserClient {
       void sender?.flush();
     },
     track: async (event, properties, more) => {
-      const at_ms = now_ms();
+      if (sender === undefined) return;
+      const at_ms = clock.now_ms();
       await named;
       await sender?.add(
         'event',
@@ -93,6 +106,7 @@ export function createClient(options: ClientOptions): BrowserClient {
       );
     },
     identify: async (external_id, more) => {
+      needApiHost(base_url);
       await named;
       await sender?.add('identify', { anonymous_id: visitor.id(), ...more, external_id });
     },

@@ -9,7 +9,7 @@ import {
   type Counts,
   type Store,
 } from './events/sender.ts';
-import { transportTo } from './events/transport.ts';
+import { needApiHost, transportTo } from './events/transport.ts';
 import { openSpool } from './server/spool.ts';
 
 export type { EventInput, IdentifyInput } from './events/content.ts';
@@ -22,7 +22,7 @@ export interface ClientOptions extends Callbacks {
   key: string;
   /** The ingestion host, which takes events. */
   ingest_url: string;
-  /** The API host, which takes `identify`; default: `ingest_url`. */
+  /** The API host. `identify` rejects without it: the ingestion host does not take these calls. */
   base_url?: string | undefined;
   /** A file that keeps events about money, exclusions, limits and KYC until they are sent, also over a crash. */
   spool?: string | undefined;
@@ -55,7 +55,7 @@ const CLOSE_MS = 10_000;
 
 /** Creates the client of a backend (docs/clients.md). Its timers do not keep the process. */
 export function createClient(options: ClientOptions): ServerClient {
-  const { key, ingest_url, base_url = ingest_url, spool } = options;
+  const { key, ingest_url, base_url, spool } = options;
   const opened = spool === undefined ? undefined : openSpool(spool, LIMITS);
   // Every use says it again.
   opened?.catch(() => undefined);
@@ -95,7 +95,10 @@ export function createClient(options: ClientOptions): ServerClient {
   return {
     counts: sender.counts,
     track: async (event) => add('event', contentOf(event, now_ms(), newId)),
-    identify: (ids) => add('identify', { ...ids }),
+    identify: async (ids) => {
+      needApiHost(base_url);
+      return add('identify', { ...ids });
+    },
     flush: () => sender.flush(),
     close: ({ timeout_ms = CLOSE_MS } = {}) => (closing ??= end(timeout_ms)),
   };

@@ -7,7 +7,7 @@ export interface ClientOptions extends Callbacks {
   key: string;
   /** The ingestion host, which takes events; default: the origin of the page. */
   ingest_url?: string | undefined;
-  /** The API host, which takes `identify`; default: `ingest_url`. */
+  /** The API host. `identify` rejects without it: the ingestion host does not take these calls. */
   base_url?: string | undefined;
   /** Names the queue and the id of the visitor at this origin; default: `player-engagement`. */
   name?: string | undefined;
@@ -17,9 +17,8 @@ export interface ClientOptions extends Callbacks {
 export interface TrackOptions {
   /** When it happened; default: now. */
   timestamp?: string | Date | undefined;
-  /** Who did it; default: the visitor of this browser. */
+  /** Who did it, by the id that `identify` answers; default: the visitor of this browser. */
   player_id?: string | undefined;
-  external_id?: string | undefined;
 }
 
 /** A client of a page. It does nothing until there is consent. */

@@ -1,3 +1,5 @@
+import { keptAs } from './kept.ts';
+
 /** The id of the visitor of this browser, which pages of an origin share under a name. */
 export interface Visitor {
   name: string;
@@ -8,32 +10,15 @@ export interface Visitor {
 }
 
 export function visitorOf(name: string): Visitor {
-  // Of a browser that keeps nothing: until the page ends.
-  let last: string | undefined;
-  const read = () => {
-    try {
-      return localStorage.getItem(name) ?? undefined;
-    } catch {
-      return last;
-    }
-  };
-  const write = (id: string | undefined) => {
-    last = id;
-    try {
-      if (id === undefined) localStorage.removeItem(name);
-      else localStorage.setItem(name, id);
-    } catch {
-      // Full, or forbidden.
-    }
-  };
-  const change = () => write(crypto.randomUUID());
+  const kept = keptAs(name);
+  const change = () => kept.write(crypto.randomUUID());
   return {
     name,
     id: () => {
-      if (read() === undefined) change();
-      return read() ?? last ?? '';
+      if (kept.read() === undefined) change();
+      return kept.read() ?? '';
     },
     change,
-    forget: () => write(undefined),
+    forget: () => kept.write(undefined),
   };
 }

@@ -3,6 +3,8 @@ export interface Answer {
   status: number;
   /** The Retry-After header. */
   retry_after?: string | null;
+  /** The Date header. */
+  date?: string | null;
   body?: string;
 }
 

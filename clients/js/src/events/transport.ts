@@ -6,9 +6,15 @@ interface Target {
   key: string;
   /** The ingestion host, and the API host. */
   ingest_url: string;
-  base_url: string;
+  base_url: string | undefined;
   /** Requests of up to so many bytes outlive their page. */
   keepalive_bytes?: number;
+}
+
+/** Throws without the address of the API host. */
+export function needApiHost(base_url: string | undefined): void {
+  if (base_url === undefined)
+    throw new TypeError('identify needs base_url, the API host: the ingestion host takes events only');
 }
 
 /** Sends requests by `fetch`. An answer that takes over 10 s is none. */
@@ -20,6 +26,9 @@ export function transportTo({
 }: Target): Surroundings['post'] {
   return async ({ kind, body, key: batch, signal }) => {
     const is_event = kind === 'event';
+    // Left by a page that knew the host.
+    if (!is_event && base_url === undefined)
+      return { status: 400, body: '{"error":{"code":"BASE_URL_MISSING"}}' };
     const url = is_event ? `${ingest_url}/v1/events/batch` : `${base_url}/v1/players/identify`;
     const answer = await fetch(url, {
       method: 'POST',
@@ -38,6 +47,7 @@ export function transportTo({
     return {
       status: answer.status,
       retry_after: answer.headers.get('retry-after'),
+      date: answer.headers.get('date'),
       body: await answer.text(),
     };
   };
