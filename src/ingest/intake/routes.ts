@@ -65,7 +65,7 @@ export function registerIntake(app: FastifyInstance, deps: IntakeDeps): void {
     const body = bodyOf(request);
     // One event of the batch was taken before the body was read.
     const more = countOf(body) - 1;
-    const taken = more === 0 ? undefined : takeOfAddress(deps.rateLimiter, key, request.pageAddress, more);
+    const taken = more === 0 ? undefined : takeOfAddress(deps.rateLimiter, key, addressOf(request), more);
     const handled = andThen(taken, (verdict) => {
       applyAddress(verdict, reply);
       return andThen(contextOf(deps, key, now_ms), (context) => {
@@ -100,12 +100,16 @@ function bodyOf(request: FastifyRequest): JsonBody {
   return request.body as JsonBody;
 }
 
+/** The address of the caller as it was at the first call: a connection that has ended has none any more. */
+export function addressOf(request: FastifyRequest): string {
+  return (request.pageAddress ||= request.ip);
+}
+
 /** As {@link admitKey}, and takes one permit of the address for a client key. */
 function admit(deps: IntakeDeps, request: FastifyRequest, reply: FastifyReply): Maybe<void> {
   return andThen(admitKey(deps, request.headers.authorization, request, reply), (key) => {
     if (key.kind === 'server') return;
-    request.pageAddress = request.ip;
-    return andThen(takeOfAddress(deps.rateLimiter, key, request.pageAddress, 1), (of_address) =>
+    return andThen(takeOfAddress(deps.rateLimiter, key, addressOf(request), 1), (of_address) =>
       applyAddress(of_address, reply),
     );
   });
@@ -128,11 +132,13 @@ export function admitKey(
     library,
     // Read only where the key is not in memory. Behind a proxy each read parses a header.
     get ip() {
-      return request.ip;
+      return addressOf(request);
     },
   };
   return andThen(apiKeys.authenticate(authorization, from), (key) => {
     request.apiKey = key;
+    // Before anything that takes time.
+    if (key.kind === 'client') addressOf(request);
     admitOrigin(key, request, reply);
     const policy = key.ingest_policy ?? defaultPolicy;
     return andThen(rateLimiter.take(policy, key.key_id), (verdict) => {

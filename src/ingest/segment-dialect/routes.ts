@@ -11,6 +11,7 @@ import type { Platform } from '../../platform/platform.ts';
 import type { RateVerdict } from '../../platform/rate-limit/port.ts';
 import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
 import { parseJsonBody, type Accepted, type JsonBody } from '../intake/accept.ts';
+import { addressOf } from '../intake/routes.ts';
 import type { RejectedEvents } from '../rejected/rejected-events.ts';
 import { clientOf, noteRejected, refusalNoter } from '../rejected/refusals.ts';
 import { acceptCalls, refusalOf, translateAll } from './accept.ts';
@@ -115,6 +116,8 @@ function dialectErrorBody(error: ApiError): string {
 /** A key in a Basic header is checked before the body is read. */
 function authenticateBasic(deps: DialectDeps) {
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    // The key may be in the body, and a body may be inflated later than its connection ends.
+    addressOf(request);
     const user = basicUser(request.headers.authorization);
     if (user === undefined) done();
     else whenDone(() => deps.admitKey(`Bearer ${user}`, request, reply, null), done);
@@ -146,7 +149,7 @@ function handle(deps: DialectDeps, received: Received): Maybe<void> {
   if (request.body === undefined) throw new ApiError('BODY_MALFORMED', 'a JSON body is required');
   const calls = callsOf(request.body as JsonBody, type);
   return andThen(keyOf(deps, request, reply, calls), (key) =>
-    andThen(takeOfAddress(deps.rateLimiter, key, request.ip, calls.calls.length), (verdict) => {
+    andThen(takeOfAddress(deps.rateLimiter, key, addressOf(request), calls.calls.length), (verdict) => {
       deps.applyAddress(verdict, reply);
       return accept(deps, received, key, calls);
     }),
