@@ -12,6 +12,8 @@ export interface AcceptedEvent extends ProjectRef {
   environment: string;
   received_at_ms: number;
   event: EventBody;
+  /** A client key sent the event: its `dedupe_id` has nothing to do with those that server keys send. */
+  from_client?: true;
   /**
    * The event was named by its sender: the first one of its ingestion_id and index stands. `short`: a repetition has the same
    * time, so ClickHouse drops it however late it comes; `long`: it may have another one.
@@ -37,7 +39,8 @@ export function encodeAccepted(
   return (
     `{"ingestion_id":"${stamp.ingestion_id}","index":${index},"tenant_id":"${stamp.tenant_id}",` +
     `"project_id":"${stamp.project_id}","environment":"${stamp.environment}",` +
-    `"received_at_ms":${stamp.received_at_ms},"event":${bodyJson}${named === undefined ? '' : `,"named":"${named}"`}}`
+    `"received_at_ms":${stamp.received_at_ms},"event":${bodyJson}${stamp.from_client === true ? ',"from_client":true' : ''}` +
+    `${named === undefined ? '' : `,"named":"${named}"`}}`
   );
 }
 

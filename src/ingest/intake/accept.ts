@@ -19,10 +19,12 @@ export interface BatchResult {
   rejected: RejectedRow[];
 }
 
-/** The stamp of a request: its ingestion_id is new, tenant and project come from the key. */
+/** The stamp of a request: its ingestion_id is new, tenant, project and kind of the sender come from the key. */
 export function stampFor(key: ApiKeyPrincipal, received_at_ms: number): Stamp {
   const { tenant_id, project_id, environment } = key;
-  return { ingestion_id: newId(), tenant_id, project_id, environment, received_at_ms };
+  const stamp: Stamp = { ingestion_id: newId(), tenant_id, project_id, environment, received_at_ms };
+  if (key.kind === 'client') stamp.from_client = true;
+  return stamp;
 }
 
 /**

@@ -145,15 +145,19 @@ function foldClaimOf(
 /**
  * What names an event without a claim: its `dedupe_id`, or else the id that its sender gave it, where a repetition would count
  * again or have another time (docs/clients.md). The sort key of ClickHouse finds other repetitions. 128 bits of a hash: in
- * Postgres all ids take the same space, and none is kept as a text that may name a person.
+ * Postgres all ids take the same space, and none is kept as a text that may name a person. The `dedupe_id`s of client keys are
+ * a space of their own: everyone can read the key in a page, and must not take the ids that the tenant's servers use.
  */
 function eventKeyOf(
-  { project_id, ingestion_id, index, event: { event, timestamp } }: AcceptedEvent,
+  { project_id, ingestion_id, index, from_client, event: { event, timestamp } }: AcceptedEvent,
   properties: Record<string, unknown>,
 ): string | undefined {
   if (properties['dedupe_id'] !== undefined) {
     const dedupe_id = dedupeIdOf(event, properties);
-    if (dedupe_id !== undefined) return hashedId(JSON.stringify([project_id, event, dedupe_id]));
+    if (dedupe_id !== undefined) {
+      const space = from_client === true ? ['client'] : [];
+      return hashedId(JSON.stringify([project_id, event, dedupe_id, ...space]));
+    }
   }
   if (!isSentId(ingestion_id) || (event !== 'session_start' && timestamp !== undefined)) return undefined;
   return mayHaveDedupeId(event, properties)

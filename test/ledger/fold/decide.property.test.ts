@@ -53,14 +53,15 @@ function newStore(): MemoryStore {
 
 /**
  * Events without a reference have one of few dedupe_ids, of any sender; every fourth one has none. Every fifth event has one of
- * few names.
+ * few names, and every third one is from a client key.
  */
 function eventsOf(steps: readonly Step[]): FoldEvent[] {
   return toEvents(steps, senders).map((sent, i) => {
     const { reference, salt } = steps[i] ?? { reference: 0, salt: 0 };
     const { dedupe_id = `id-${reference}-${salt}` } = sent.properties;
     const properties = reference % 4 === 0 ? sent.properties : { ...sent.properties, dedupe_id };
-    return eventAt({ ...sent, properties }, i, i % 5 === 0 ? (salt * 7 + reference) % 4 : undefined);
+    const name = i % 5 === 0 ? (salt * 7 + reference) % 4 : undefined;
+    return eventAt({ ...sent, properties }, i, name, i % 3 === 0);
   });
 }
 

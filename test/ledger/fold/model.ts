@@ -27,8 +27,11 @@ export const TENANT_ID = '01900000-0000-7000-8000-00000000000a';
 const BASE = 'EUR';
 export const PROJECT_ID = '01900000-0000-7000-8000-00000000000b';
 
-/** An event as the fold reads it from the log; `name`: its sender named it. Throws when the record is malformed. */
-export function eventAt(sent: SentEvent, offset: number, name?: number): FoldEvent {
+/**
+ * An event as the fold reads it from the log; `name`: its sender named it; `from_client`: a client key sent it. Throws when the
+ * record is malformed.
+ */
+export function eventAt(sent: SentEvent, offset: number, name?: number, from_client = false): FoldEvent {
   const version = name === undefined ? 7 : 8;
   const stamp = {
     ingestion_id: `01900000-0000-${version}000-8000-${String(name ?? offset).padStart(12, '0')}`,
@@ -36,6 +39,7 @@ export function eventAt(sent: SentEvent, offset: number, name?: number): FoldEve
     project_id: PROJECT_ID,
     environment: 'dev',
     received_at_ms: Date.UTC(2026, 5, 1),
+    ...(from_client ? { from_client } : {}),
   };
   const parsed = parseRecord({
     offset: BigInt(offset),
