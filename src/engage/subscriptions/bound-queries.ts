@@ -1,4 +1,5 @@
 import type { Tx } from '../../platform/postgres/port.ts';
+import { isClaimed } from '../webhooks/claim-queries.ts';
 import { releaseNext, type Turn } from '../webhooks/turn-queries.ts';
 import type { SubscriptionRef } from '../webhooks/subscription-ref.ts';
 import { ofSubscription } from './queries.ts';
@@ -11,18 +12,24 @@ export async function countPending(tx: Tx, ref: SubscriptionRef, most: number): 
   return row?.pending ?? 0;
 }
 
-/** Removes the oldest `count` events of a locked subscription that wait and are in nobody's hands, and counts them. */
-export async function dropOldest(tx: Tx, ref: SubscriptionRef, count: number, now: Date): Promise<void> {
+/**
+ * Removes the oldest `count` events of a locked subscription that wait and whose call is not under way, and counts them; returns
+ * how many. After one that is called, none of its player is released.
+ */
+export async function dropOldest(tx: Tx, ref: SubscriptionRef, count: number, now: Date): Promise<number> {
   const dropped = await tx<Turn[]>`
     with oldest as materialized (
-      select ctid from webhook_deliveries where ${ofSubscription(tx, ref)} and status = 'pending'
-      order by sequence limit ${count} for update skip locked)
+      select d.ctid from webhook_deliveries d
+      where ${ofSubscription(tx, ref)} and d.status = 'pending' and not ${isClaimed(tx, now)}
+      order by d.sequence limit ${count} for update skip locked)
     delete from webhook_deliveries d using oldest where d.ctid = oldest.ctid
     returning d.tenant_id, d.subscription_id, d.player_id`;
+  if (dropped.length === 0) return 0;
   await releaseNext(tx, dropped, now);
   await tx`
     update event_subscriptions set dropped = dropped + ${dropped.length}, last_dropped_at = ${now}
     where ${ofSubscription(tx, ref)}`;
+  return dropped.length;
 }
 
 /** Notes at which number of events those that wait are counted again. */

@@ -29,9 +29,10 @@ export async function boundQueue(
         const row = await lockSubscription(tx, ref);
         if (row === undefined || row.last_sequence < row.counted_at_sequence) return false;
         const excess = (await countPending(tx, row, max_pending + step)) - max_pending;
-        if (excess > 0) await dropOldest(tx, row, Math.min(excess, MAX_DROPPED), new Date(clock.now_ms()));
-        // Beyond `step` they are not counted.
-        if (excess > MAX_DROPPED || excess === step) return true;
+        const dropped =
+          excess > 0 ? await dropOldest(tx, row, Math.min(excess, MAX_DROPPED), new Date(clock.now_ms())) : 0;
+        // Beyond `step` they are not counted. Where none is dropped, those that are left are under way.
+        if (dropped > 0 && (excess > MAX_DROPPED || excess === step)) return true;
         await noteCounted(tx, row, row.last_sequence + BigInt(Math.max(step, -excess)));
         return false;
       }),

@@ -1,3 +1,4 @@
+import type { PendingQuery, Row } from 'postgres';
 import type { Waiting } from '../../platform/call-queue/call-queue.ts';
 import type { Backlog } from '../../platform/backlog-gauge.ts';
 import {
@@ -81,6 +82,21 @@ const LOST_AFTER_MS = 30_000;
 const MAX_LOST_AFTER_MS = 3_600_000;
 const MAX_DOUBLINGS = 10;
 
+/** When a claim of the delivery `d` is over, which began at `from`, after so many attempts that do not count. */
+function endOfClaim(sql: Tx, from: PendingQuery<Row[]>, attempts_before: PendingQuery<Row[]>) {
+  return sql`${from} + interval '1 millisecond' * (d.timeout_ms + least(
+    ${LOST_AFTER_MS}::integer * 2 ^ least(${attempts_before}, ${MAX_DOUBLINGS}::integer), ${MAX_LOST_AFTER_MS}::integer))`;
+}
+
+/**
+ * Whether the pending delivery `d` is claimed: its call is under way. One that waits for its next attempt has another time; the
+ * same one by chance is taken for a claim until then.
+ */
+export function isClaimed(sql: Tx, now: Date) {
+  return sql`(d.attempted_at is not null and d.next_at > ${now}
+    and d.next_at = ${endOfClaim(sql, sql`d.attempted_at`, sql`d.attempts_before - 1`)})`;
+}
+
 /** The queue of pending deliveries. */
 const DELIVERIES: QueueTable<keyof Lane> = {
   table: 'webhook_deliveries',
@@ -122,8 +138,7 @@ export async function claimDeliveries(
     )
     update webhook_deliveries d
     set attempts = d.attempts + 1, attempts_before = d.attempts_before + 1, attempted_at = ${now},
-      next_at = ${now}::timestamptz + interval '1 millisecond' * (d.timeout_ms + least(
-        ${LOST_AFTER_MS}::integer * 2 ^ least(d.attempts_before, ${MAX_DOUBLINGS}::integer), ${MAX_LOST_AFTER_MS}::integer))
+      next_at = ${endOfClaim(sql, sql`${now}::timestamptz`, sql`d.attempts_before`)}
     from due where d.ctid = due.ctid
     returning d.tenant_id, d.project_id, d.event_id, d.subscription_id, d.journey_id, d.journey_version, d.run_id, d.node_id,
       d.seq, d.player_id, d.host, coalesce((

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { boundQueue } from '../../../src/engage/subscriptions/bound.ts';
 import { queueFacts } from '../../../src/engage/subscriptions/dispatch.ts';
 import { cleanUpSubscriptions, runBreaksJob, runReplayJob } from '../../../src/engage/subscriptions/jobs.ts';
+import { claimDeliveries } from '../../../src/engage/webhooks/claim-queries.ts';
 import { deliveryEraser } from '../../../src/engage/webhooks/erase-queries.ts';
 import { writeResults } from '../../../src/engage/webhooks/result-queries.ts';
 import { HELD, releaseNext } from '../../../src/engage/webhooks/turn-queries.ts';
@@ -250,6 +251,31 @@ it('the oldest events beyond those that may wait are dropped and counted, and th
   await change(one, 'd');
   await queueFacts(fixture.platform, tenant.tenant_id, { max_pending: 0, step: 1 });
   expect((await rows()).filter(({ status }) => status === 'pending')).toHaveLength(0);
+});
+
+it('an event whose call is under way is not dropped, and holds the next ones of its player', async () => {
+  const subscription_id = await subscribe();
+  const player_id = await player();
+  for (const code of ['a', 'b']) await change(player_id, code);
+  await queue();
+  const { tenant_id, project_id } = tenant;
+  const lane = { tenant_id, host: `example.com/${subscription_id}`, places: 5 };
+  expect(await claimDeliveries(sql, [lane], new Date())).toHaveLength(1);
+  const dropAll = async () => {
+    await sql`update event_subscriptions set counted_at_sequence = 0 where subscription_id = ${subscription_id}`;
+    const ref = { tenant_id, project_id, subscription_id };
+    await boundQueue(fixture.platform, ref, { max_pending: 0, step: 1 });
+  };
+  await dropAll();
+  expect(codes(await rows())).toEqual(['a']);
+  await change(player_id, 'c');
+  await queue();
+  expect((await rows()).map(({ next_at }) => next_at.getTime() === HELD.getTime())).toEqual([false, true]);
+  // One that waits for its next attempt is not under way.
+  await sql`update webhook_deliveries set next_at = next_at + interval '1 minute' where subscription_id = ${subscription_id}
+    and next_at < ${HELD}`;
+  await dropAll();
+  expect(await rows()).toEqual([]);
 });
 
 it('a replay goes before later events that wait, and after the one under way; what is old is removed', async () => {
