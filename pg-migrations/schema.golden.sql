@@ -114,6 +114,19 @@ CREATE OR REPLACE FUNCTION public.iso_time(moment timestamp with time zone)
  STABLE
 RETURN to_char((moment AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'::text);
 
+CREATE OR REPLACE FUNCTION public.job_given_up_at(job_key text)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  return (
+    select j.updated_at from graphile_worker._private_jobs j
+    where j.key = job_given_up_at.job_key and j.attempts >= j.max_attempts and j.locked_at is null
+      and j.payload ->> 'tenant_id' = public.current_tenant_id()::text);
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.jobs_given_up(most integer)
  RETURNS TABLE(task text, attempts integer, last_error text, created_at timestamp with time zone, given_up_at timestamp with time zone)
  LANGUAGE plpgsql

@@ -11,11 +11,11 @@ import {
   BREAKS_TASK,
   cleanUpSubscriptions,
   PURGE_TASK as SUBSCRIPTION_PURGE_TASK,
-  REPLAY_TASK,
   runBreaksJob,
   runReplayJob,
   runSubscriptionPurge,
 } from '../../src/engage/subscriptions/jobs.ts';
+import { REPLAY_TASK } from '../../src/engage/subscriptions/queries.ts';
 import { cleanUpDeliveries } from '../../src/engage/webhooks/clean-up.ts';
 import { cleanUpJourneys } from '../../src/engage/journeys/runs/archive.ts';
 import type { FxUrls } from '../../src/config.ts';

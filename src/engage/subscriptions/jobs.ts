@@ -7,11 +7,9 @@ import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { SubscriptionRef } from '../webhooks/subscription-ref.ts';
 import { LIMITS, type QueueLimits } from './bound.ts';
 import { removeAll, removeOld, selectSubscriptionsAfter } from './bound-queries.ts';
-import { lockSubscription } from './queries.ts';
+import { lockSubscription, REPLAY_TASK } from './queries.ts';
 import { noteOpenBreaks, replayNext, REPLAYED_MS } from './replay-queries.ts';
 
-/** Queues events of a subscription again. */
-export const REPLAY_TASK = 'event-subscription-replay';
 /** Removes the events of a deleted subscription. */
 export const PURGE_TASK = 'event-subscription-purge';
 /** Notes the breaks whose ends are reported from now on. */

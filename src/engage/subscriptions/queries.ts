@@ -56,11 +56,16 @@ export interface DeliveryState {
 
 export const MAX_COUNTED = 10_000;
 
-/** Every column. */
+/** Queues events of a subscription again. The key of its job is this and the id of the subscription. */
+export const REPLAY_TASK = 'event-subscription-replay';
+
+/** Every column. A replay whose job has used up its attempts has ended: the tenant sees it so, not the service. */
 export function columns(tx: Tx) {
   return tx`tenant_id, project_id, subscription_id, name, url, events,
     segment_ids::text[] as segment_ids, status, last_sequence,
-    counted_at_sequence, dropped, last_dropped_at, replay_from, replay_until, replay_position, replayed, replay_ended_at,
+    counted_at_sequence, dropped, last_dropped_at, replay_from, replay_until, replay_position, replayed,
+    case when replay_from is null or replay_ended_at is not null then replay_ended_at
+      else job_given_up_at(${`${REPLAY_TASK} `} || subscription_id) end as replay_ended_at,
     created_at, updated_at, deleted_at`;
 }
 

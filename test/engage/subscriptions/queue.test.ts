@@ -278,6 +278,29 @@ it('an event whose call is under way is not dropped, and holds the next ones of 
   expect(await rows()).toEqual([]);
 });
 
+it('a replay whose job has used up its attempts is over', async () => {
+  const subscription_id = await subscribe();
+  const from = new Date(Date.now() - 60_000).toISOString();
+  const replay = (status: number) => call(`/${subscription_id}/replay`, 'POST', { from }, status);
+  await replay(202);
+  await replay(409);
+  const key = `event-subscription-replay ${subscription_id}`;
+  await sql.begin(async (tx) => {
+    await tx`set local role none`;
+    await tx`update graphile_worker._private_jobs set attempts = max_attempts where key = ${key}`;
+  });
+  expect(await call(`/${subscription_id}`)).toMatchObject({ replay: { ended_at: expect.any(String) } });
+  const { tenant_id, project_id } = tenant;
+  await replay(202);
+  expect(await call(`/${subscription_id}`)).toMatchObject({ replay: { ended_at: null } });
+  await runReplayJob(
+    fixture.platform,
+    { tenant_id, project_id, subscription_id },
+    new AbortController().signal,
+  );
+  expect(await call(`/${subscription_id}`)).toMatchObject({ replay: { ended_at: expect.any(String) } });
+});
+
 it('a replay goes before later events that wait, and after the one under way; what is old is removed', async () => {
   const subscription_id = await subscribe();
   const player_id = await player();
