@@ -130,9 +130,9 @@ it('has a lock that is never seen without its number', async () => {
   const opens = async () => {
     for (let i = 0; i < 40; i++) await (await openSpool(path, LIMITS)).close();
   };
-  let is_over = false;
-  const opening = opens().finally(() => (is_over = true));
-  while (!is_over) {
+  const state = { is_over: false };
+  const opening = opens().finally(() => (state.is_over = true));
+  while (!state.is_over) {
     try {
       seen.add(readFileSync(`${path}.lock`, 'utf8'));
     } catch {
