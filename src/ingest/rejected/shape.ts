@@ -6,6 +6,8 @@ const MAX_NUMBER = 6;
 const FIELD_NAME = /^[A-Za-z_$][\w $.:-]{0,39}$/;
 /** An e-mail address, or what may be a telephone number or an id of a person. */
 const CONTACT = /[^\s"'<>]{1,64}@[^\s"'<>]{1,255}|\+?\d[\d\s()./-]{5,30}\d/g;
+/** The host of a page under development. It looks like a telephone number. */
+const LOOPBACK = '127.0.0.1';
 
 /**
  * The names and types of a sent event, as JSON text of at most 1,000 characters: `{"event":"text(5)","amount":25.5}`. Short
@@ -37,9 +39,9 @@ function typed(value: unknown, depth: number): unknown {
   return Object.fromEntries(shape);
 }
 
-/** A text without e-mail addresses and numbers of over six digits, which `…` replaces. */
+/** A text without e-mail addresses and numbers of over six digits, which `…` replaces; the loopback address stays. */
 export function withoutContacts(text: string): string {
-  return text.replace(CONTACT, '…');
+  return text.replace(CONTACT, (found) => (found === LOOPBACK ? found : '…'));
 }
 
 /** The same in what stands between double quotes, which is of the sender; the other words are of the service. */

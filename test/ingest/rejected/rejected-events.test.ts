@@ -201,6 +201,12 @@ it.each([
   ['ann@casino.example', '…'],
   ['call +356 9912 3456 now', 'call … now'],
   ['id 12345678', 'id …'],
+  ['http://127.0.0.1:18490', 'http://127.0.0.1:18490'],
+  ['http://localhost:18490', 'http://localhost:18490'],
+  ['http://[::1]:18490', 'http://[::1]:18490'],
+  ['http://203.0.113.7:18490', 'http://…:18490'],
+  ['127.0.0.1 99123456', '…'],
+  ['ann@127.0.0.1', '…'],
   ['page_2 of 12', 'page_2 of 12'],
   ['custom_level_42_done', 'custom_level_42_done'],
 ])('contacts are taken out of %s', (text, shown) => {
