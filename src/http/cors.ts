@@ -35,7 +35,7 @@ const EXPOSED = 'Date, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-
 
 /**
  * Answers preflights of the routes whose `config` has `cors`, for every origin, because they carry no key. It lets pages
- * read all other answers of these routes, errors too, until {@link admitOrigin} decides by the key.
+ * read all other answers of these routes, errors too; {@link admitOrigin} keeps those to server keys from them.
  * Install it before all other hooks, so that errors of those have the headers as well.
  */
 export function installCors(app: FastifyInstance): void {
@@ -69,8 +69,8 @@ export function installCors(app: FastifyInstance): void {
 
 /**
  * Decides by the key whether a page may make this request. Throws FORBIDDEN when a page of another origin uses a client
- * key; `null`, the origin of files and of sandboxed frames, is never allowed. A request without Origin is no page's. The
- * answer to a server key is kept from pages: such a key does not belong there.
+ * key, and the page can read that; `null`, the origin of files and of sandboxed frames, is never allowed. A request without
+ * Origin is no page's. The answer to a server key is kept from pages: such a key does not belong there.
  */
 export function admitOrigin(
   { kind, allowed_origins }: Pick<ApiKeyPrincipal, 'kind' | 'allowed_origins'>,
@@ -78,9 +78,11 @@ export function admitOrigin(
   reply: FastifyReply,
 ): void {
   if (origin === undefined) return;
-  if (kind === 'client' && origin !== 'null' && allowed_origins.includes(origin)) return;
-  void reply.removeHeader('access-control-allow-origin').removeHeader('access-control-expose-headers');
-  if (kind === 'server') return;
+  if (kind === 'server') {
+    void reply.removeHeader('access-control-allow-origin').removeHeader('access-control-expose-headers');
+    return;
+  }
+  if (origin !== 'null' && allowed_origins.includes(origin)) return;
   const shown = JSON.stringify(origin.slice(0, 200));
   throw new ApiError('FORBIDDEN', `the origin ${shown} is not among allowed_origins of this API key`);
 }
