@@ -50,7 +50,7 @@ export interface DeliveryState {
   error_code: string | null;
   error_status: number | null;
   error_at: Date | null;
-  /** Whether an event waits that was tried without success. */
+  /** Whether the event that waits longest was tried without success, or the one that ended last was given up. */
   is_failing: boolean;
 }
 
@@ -86,10 +86,10 @@ function withState(tx: Tx) {
       select d.created_at, d.attempted_at, d.last_error, d.last_status from webhook_deliveries d
       where ${of('pending')} order by d.sequence limit 1) p on true
     left join lateral (
-      select d.completed_at, d.last_error, d.last_status from webhook_deliveries d
+      select d.completed_at, d.sequence, d.last_error, d.last_status from webhook_deliveries d
       where ${of('failed')} order by d.sequence desc limit 1) f on true
     left join lateral (
-      select d.completed_at from webhook_deliveries d
+      select d.completed_at, d.sequence from webhook_deliveries d
       where ${of('delivered')} order by d.sequence desc limit 1) o on true
     cross join lateral (select ${count('pending')} as pending, ${count('failed')} as failed) n
     cross join lateral (
@@ -97,7 +97,8 @@ function withState(tx: Tx) {
         coalesce(p.last_error, f.last_error) as error_code,
         case when p.last_error is null then f.last_status else p.last_status end as error_status,
         case when p.last_error is null then f.completed_at else p.attempted_at end as error_at,
-        p.last_error is not null as is_failing) state`;
+        p.last_error is not null or f.completed_at is not null and (
+          o.completed_at is null or (f.completed_at, f.sequence) > (o.completed_at, o.sequence)) as is_failing) state`;
 }
 
 export type ShownSubscription = SubscriptionRow & DeliveryState;

@@ -14,6 +14,8 @@ export interface Attempt {
   event_id: string;
   attempt: number;
   secret: string;
+  /** A subscription's, not a journey's. */
+  is_of_subscription: boolean;
   /** For the whole attempt, from the look-up of the name to the end of the answer. */
   timeout_ms: number;
   now_ms: number;
@@ -44,6 +46,8 @@ const RESERVED =
 
 /** Statuses after which the same request may succeed later, in addition to 5xx. */
 const RETRIED = new Set([408, 425, 429]);
+/** Those of receivers that do not know the secret: one of a subscription gets it after it has begun to sign. */
+const UNKNOWN_SECRET = new Set([401, 403]);
 
 /** An error that no attempt can avoid: the request itself is unusable. */
 const UNUSABLE = new Set([
@@ -79,7 +83,7 @@ export function callWebhook(egress: Egress, attempt: Attempt): Call {
 }
 
 async function post(egress: Egress, attempt: Attempt, signal: AbortSignal): Promise<AttemptOutcome> {
-  const { url, payload, timeout_ms, now_ms } = attempt;
+  const { url, payload, is_of_subscription, timeout_ms, now_ms } = attempt;
   const answer = await callOnce(egress, {
     method: 'POST',
     url,
@@ -94,7 +98,8 @@ async function post(egress: Egress, attempt: Attempt, signal: AbortSignal): Prom
   // A status other than success decides, and the text does not count.
   if (broken !== null && (broken.why === 'aborted' || isSuccess(status))) return unanswered(broken);
   const retry_after_ms = readRetryAfter(header('retry-after'), now_ms);
-  return outcomeOf(status, { text: body.toString(), is_cut: is_cut || broken !== null, retry_after_ms });
+  const rest = { text: body.toString(), is_cut: is_cut || broken !== null, retry_after_ms };
+  return outcomeOf(status, is_of_subscription, rest);
 }
 
 function unanswered({ why, code }: NoAnswer): AttemptOutcome {
@@ -111,11 +116,14 @@ const isSuccess = (status: number) => status >= 200 && status < 300;
 /** What a status means. */
 export function outcomeOf(
   status: number,
+  is_of_subscription: boolean,
   rest: Pick<AttemptOutcome, 'text' | 'is_cut' | 'retry_after_ms'>,
 ): AttemptOutcome {
   if (isSuccess(status)) return { kind: 'delivered', status, error: null, reason: null, ...rest };
   const answer = { status, reason: `HTTP ${status}`, ...rest };
-  if (status >= 500 || RETRIED.has(status)) return { kind: 'retry', error: 'WEBHOOK_HTTP_ERROR', ...answer };
+  const is_retried =
+    status >= 500 || RETRIED.has(status) || (is_of_subscription && UNKNOWN_SECRET.has(status));
+  if (is_retried) return { kind: 'retry', error: 'WEBHOOK_HTTP_ERROR', ...answer };
   const error = status >= 300 && status < 400 ? 'WEBHOOK_REDIRECTED' : 'WEBHOOK_HTTP_ERROR';
   return { kind: 'failed', error, ...answer };
 }

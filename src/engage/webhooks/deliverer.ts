@@ -152,6 +152,7 @@ export class Deliverer {
       event_id,
       attempt: attempts,
       secret,
+      is_of_subscription: delivery.subscription_id !== null,
       timeout_ms,
       now_ms,
     });
@@ -251,7 +252,7 @@ interface Material {
   secret: string | { fault: string } | undefined;
 }
 
-/** Without an answer there is no status, or one that says that the host cannot answer now. */
+/** Without an answer there is no status, or one after which the same request may succeed later. */
 function verdictOf({ kind, status, error }: AttemptOutcome): LaneVerdict {
   if (kind === 'delivered' || (kind === 'failed' && status !== null)) return 'answered';
   const is_silent = kind === 'retry' && error !== SECRET_MISSING && error !== SECRET_UNREADABLE;

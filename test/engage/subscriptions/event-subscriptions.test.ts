@@ -164,6 +164,40 @@ it("a player's events arrive in order, also while attempts fail, and nobody wait
   await on.unsubscribe(id);
 });
 
+it('a receiver that refuses a new secret gets everything once it has it, and is shown as failing until then', async () => {
+  const known: string[] = [];
+  const there = await receiver((response, n, request) => {
+    const { body = '' } = there.received[n - 1] ?? {};
+    const signature = String(request.headers['x-service-signature']);
+    const timestamp = String(request.headers['x-service-timestamp']);
+    const is_genuine = isSigned(known, { signature, timestamp, body }, Date.now());
+    answering(is_genuine ? 200 : n % 2 === 0 ? 401 : 403)(response, n, request);
+  });
+  const { id, secret } = await on.subscribe(there.url, ['exclusion.set']);
+  known.push(secret);
+  const rotated = await on.command(id, 'rotate-secret');
+  const [one = '', other = ''] = await on.players(2);
+  for (const player_id of [one, other]) await on.event(player_id, 'self_exclusion_set');
+  const refused = await until(async (saw) => {
+    const { delivery } = saw(await on.subscription(id));
+    const { data } = await on.api<Record<string, unknown>[]>(
+      'GET',
+      `/v1/event-subscriptions/${id}/deliveries`,
+    );
+    const codes = saw(data.map(({ response_status }) => response_status));
+    return codes.includes(401) && codes.includes(403) ? delivery : undefined;
+  });
+  expect(refused).toMatchObject({ state: 'failing', pending: 2, failed: 0 });
+  known.splice(0, 1, rotated.secret);
+  await hurry(id);
+  const delivered = await until(async (saw) => {
+    const { delivery } = saw(await on.subscription(id));
+    return delivery.pending === 0 ? delivery : undefined;
+  });
+  expect(delivered).toMatchObject({ state: 'idle', failed: 0 });
+  await on.unsubscribe(id);
+});
+
 it('a replay sends what was queued since a time again: the same ids and bytes, in the same order', async () => {
   const there = await receiver(answering(200));
   const { id } = await on.subscribe(there.url, ['tier.changed']);

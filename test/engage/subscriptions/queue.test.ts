@@ -128,6 +128,27 @@ it('a change costs nothing where nobody subscribes, and one event of each subscr
   });
 });
 
+it('a subscription is failing while the event that ended last was given up', async () => {
+  const id = await subscribe();
+  const state = async () => (await call(`/${id}`))['delivery'] as Record<string, unknown>;
+  const [one, other] = [await player(), await player()];
+  await change(one, 'a');
+  await queue();
+  expect(await state()).toMatchObject({ state: 'delivering' });
+  await deliver('failed');
+  expect(await state()).toMatchObject({ state: 'failing', pending: 0, failed: 1 });
+  await change(one, 'b');
+  await change(other, 'c');
+  await queue();
+  expect(await state()).toMatchObject({ state: 'failing', pending: 2 });
+  await deliver();
+  expect(await state()).toMatchObject({ state: 'idle', pending: 0, failed: 1 });
+  await change(other, 'd');
+  await queue();
+  await deliver('failed');
+  expect(await state()).toMatchObject({ state: 'failing', failed: 2 });
+});
+
 it("all but one of a player's events are held, and the end of that one releases the next", async () => {
   await subscribe();
   const [one, other] = [await player(), await player()];

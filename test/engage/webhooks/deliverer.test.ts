@@ -162,7 +162,7 @@ describe('a webhook', () => {
     expect(await on.dueTimers(run_id)).toHaveLength(1);
   });
 
-  it.each([400, 404, 410])('is not repeated after %i', async (status) => {
+  it.each([400, 401, 403, 404, 410])('is not repeated after %i', async (status) => {
     const there = await receiver(answering(status));
     const { event_id } = await on.call(journey_id, { url: there.url });
     const shown = await on.reached(journey_id, event_id, 'failed');

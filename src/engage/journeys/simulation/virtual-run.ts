@@ -127,7 +127,7 @@ function restEnd(
 /** Every attempt gets the same answer, at once. */
 function deliveryEnd(node: CallWebhookNode, { status, body }: WebhookAnswer, now_ms: number): RestEnd {
   const text = body === undefined ? '' : JSON.stringify(body);
-  const { kind, error } = outcomeOf(status, { text, is_cut: false, retry_after_ms: null });
+  const { kind, error } = outcomeOf(status, false, { text, is_cut: false, retry_after_ms: null });
   if (kind === 'delivered') {
     const json = node.save_as === undefined ? null : jsonOf(text);
     const woken_by = { kind: 'delivery', outcome: 'delivered', error_code: undefined } as const;
