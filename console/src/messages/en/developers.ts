@@ -81,14 +81,16 @@ export const developers = {
   projectId: 'Project id',
   ingestHint:
     'Events go to an address of their own. Behind a proxy it is another one: ask who runs the service.',
-  placeOfKey: 'Put a key where the snippets say $API_KEY:',
+  placeOfKey: 'Put a server key where the snippets say API_KEY, and a client key where they say CLIENT_KEY:',
   askForKey: 'an administrator can create one.',
   snippets: {
     check: 'Check a key',
     identify: 'Identify a player',
     event: 'Send an event',
     read: 'Read players with a session',
-    client: 'The same with the JavaScript client',
+    page: 'From a page, with the SDK and a client key',
+    backend: 'From a backend, with the SDK and a server key',
+    userHash: 'The user_hash of a signed-in user, made by a backend',
   },
   searchEvents: 'Search by name',
   searchReference: 'Search by path, method or words',

@@ -31,15 +31,29 @@ export function curlSnippets({ base_url, ingest_url, tenant_id, project_id }: Ad
   ] as const;
 }
 
-/** The same by the typed client. */
-export function clientSnippet({ base_url, ingest_url }: Addresses): string {
-  return `import { createClient } from '@player-engagement/client/admin';
-
-const client = createClient({
-  base_url: '${base_url}',
-  ingest_url: '${ingest_url}',
-  token: process.env.API_KEY,
-});
-await client.players.identify({ external_id: 'crm-42', anonymous_id: 'visitor-7' });
-await client.events.send({ event: 'login', anonymous_id: 'visitor-7' });`;
+/** The same by the SDK, as docs/clients.md has it: events of a page and of a backend, and the proof of who is signed in. */
+export function sdkSnippets({ base_url, ingest_url }: Addresses) {
+  return [
+    {
+      key: 'page',
+      text: `import { createClient } from '@player-engagement/client/browser';
+const client = createClient({ key: 'CLIENT_KEY', ingest_url: '${ingest_url}', base_url: '${base_url}' });
+await client.consent(true);
+await client.track('page_view', { path: location.pathname });`,
+    },
+    {
+      key: 'backend',
+      text: `import { createClient } from '@player-engagement/client/server';
+const client = createClient({ key: process.env.API_KEY, ingest_url: '${ingest_url}', spool: 'events.spool' });
+const properties = { amount: 60000, currency: 'EUR', transaction_id: 'psp:1', payment_method: 'card' };
+await client.track({ event: 'deposit_confirmed', anonymous_id: 'wallet-42', properties });
+await client.close();`,
+    },
+    {
+      key: 'userHash',
+      text: `import { createHmac } from 'node:crypto';
+const client_secret = process.env.CLIENT_SECRET;
+const userHashOf = (external_id) => createHmac('sha256', client_secret).update(external_id).digest('hex');`,
+    },
+  ] as const;
 }

@@ -8,7 +8,7 @@ import { Facts } from '../../ui/facts.tsx';
 import { Answered } from '../../ui/states.tsx';
 import { Block } from './block.tsx';
 import css from './developers.module.css';
-import { curlSnippets, clientSnippet } from './snippet-texts.ts';
+import { curlSnippets, sdkSnippets } from './snippet-texts.ts';
 
 const m = t.developers;
 
@@ -45,16 +45,12 @@ export function Snippets() {
                 m.askForKey
               )}
             </p>
-            {curlSnippets(at).map(({ key, text }) => (
+            {[...curlSnippets(at), ...sdkSnippets(at)].map(({ key, text }) => (
               <section key={key}>
                 <h2>{m.snippets[key]}</h2>
                 <Block label={m.snippets[key]} text={text} />
               </section>
             ))}
-            <section>
-              <h2>{m.snippets.client}</h2>
-              <Block label={m.snippets.client} text={clientSnippet(at)} />
-            </section>
           </div>
         );
       }}
