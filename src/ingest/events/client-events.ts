@@ -17,3 +17,9 @@ const OF_CLIENTS: ReadonlySet<string> = new Set([
 export function maySend(kind: ApiKeyKind, event: string): boolean {
   return kind === 'server' || OF_CLIENTS.has(event) || event.startsWith(CUSTOM_PREFIX);
 }
+
+/** Why {@link maySend} refuses an event of a client key, and what to do. */
+export function mayNotSend(event: string): string {
+  const allowed = `${[...OF_CLIENTS].join(', ')} and ${CUSTOM_PREFIX}*`;
+  return `a client key may not send ${event}: send it from a backend with a server key; a client key may send ${allowed}`;
+}

@@ -13,7 +13,7 @@ import {
   propertiesSchema,
   WHOLES,
 } from './catalogue.ts';
-import { maySend } from './client-events.ts';
+import { mayNotSend, maySend } from './client-events.ts';
 import { isDedupeId, readsDedupeId } from './dedupe-id.ts';
 import { findUnsafe, unsafeText } from './text-safety.ts';
 import {
@@ -76,7 +76,7 @@ export function findEventProblem(input: unknown, context: ValidationContext): Ev
   }
   const { event: name } = input as { event?: unknown };
   if (context.kind !== undefined && isEventName(name) && !maySend(context.kind, name))
-    return { code: 'KEY_KIND_FORBIDDEN', path: 'event', message: `a client key may not send ${name}` };
+    return { code: 'KEY_KIND_FORBIDDEN', path: 'event', message: mayNotSend(name) };
   // `for … in` suffices: parsed JSON has own keys only.
   for (const key in input) {
     if (!TOP_LEVEL.has(key)) {
@@ -180,7 +180,8 @@ export function isEventName(name: unknown): name is string {
 function findNameProblem(name: unknown): EventProblem | undefined {
   if (!isEventName(name)) {
     const shown = typeof name === 'string' ? JSON.stringify(name.slice(0, 64)) : 'name';
-    const message = `unknown event ${shown}: use a canonical name, or the prefix ${CUSTOM_PREFIX} (at most ${MAX_EVENT_NAME_LENGTH} characters)`;
+    const names = 'the console, Developers › Event catalogue, and docs/segment-reference.md list them';
+    const message = `unknown event ${shown}: use a canonical name (${names}), or the prefix ${CUSTOM_PREFIX} (at most ${MAX_EVENT_NAME_LENGTH} characters)`;
     return { code: 'PROPERTIES_INVALID', path: 'event', message };
   }
   return undefined;

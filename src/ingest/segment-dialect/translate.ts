@@ -5,7 +5,7 @@ import { exactJson, isExactNumber } from '../../platform/exact-json.ts';
 import { parseTimestamp } from '../../platform/timestamp.ts';
 import { isTimeZone } from '../../platform/time-zone.ts';
 import { definitionOf } from '../events/catalogue.ts';
-import { maySend } from '../events/client-events.ts';
+import { mayNotSend, maySend } from '../events/client-events.ts';
 import { unsafeText } from '../events/text-safety.ts';
 import {
   findContentProblem,
@@ -209,8 +209,7 @@ function groupOf(call: Fields, given: Translation): EventCall {
 const COUNTED = new Set(['session_start']);
 
 function eventOf(call: Fields, name: string, properties: Fields, given: Translation): EventCall {
-  if (!maySend(given.kind, name))
-    throw new CallRefused('KEY_KIND_FORBIDDEN', `a client key may not send ${name}`);
+  if (!maySend(given.kind, name)) throw new CallRefused('KEY_KIND_FORBIDDEN', mayNotSend(name));
   requireAmount(name, properties);
   const user_id = idOf(call, 'userId');
   const anonymous_id = user_id === undefined ? idOf(call, 'anonymousId') : undefined;
