@@ -9,7 +9,9 @@ const TIME = /\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)/g;
 const DATE = /\b\d{4}-\d\d-\d\d\b(?!T)/g;
 /** Also measured figures of texts: CPU time in metrics, the pause before a stream is opened again. */
 const TOKENS: readonly [what: RegExp, instead: string][] = [
-  [/\bsvc_pk_(live|test|prod|dev|[a-z]+)_\w+/g, `svc_pk_$1_0a1b2c3d_${'4e5f'.repeat(11)}`],
+  [/\bsvc_pk_([a-z]+)_[a-z\d]{8}_[\w-]{44}/g, `svc_pk_$1_0a1b2c3d_${'4e5f'.repeat(11)}`],
+  // The public part alone.
+  [/\bsvc_pk_([a-z]+)_[a-z\d]{8}(?!\w)/g, 'svc_pk_$1_0a1b2c3d'],
   [/\beyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'eyJhbGciOiJFUzI1NiJ9.e30.c2lnbmF0dXJl'],
   [/\bwhsec_[\w+/=-]+/g, `whsec_${'MDEy'.repeat(11)}`],
   [/\b[0-9a-f]{64}\b/g, '0a1b2c3d'.repeat(8)],

@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest';
+import { generateApiKey } from '../../src/http/auth/api-key.ts';
+import { StableExamples } from './stable-example.ts';
+
+it('an example shows a whole key as a key, and a prefix as a prefix', () => {
+  const { key, prefix } = generateApiKey('dev');
+  // A secret may have any characters of base64url.
+  const other = `${prefix}_${'-_aZ'.repeat(11)}`;
+  const shown = new StableExamples([], 0).of({ key, prefix, other });
+  const whole = `svc_pk_dev_0a1b2c3d_${'4e5f'.repeat(11)}`;
+  expect(shown).toEqual({ key: whole, prefix: 'svc_pk_dev_0a1b2c3d', other: whole });
+});
