@@ -53,6 +53,13 @@ it('the commands of README do what README says', async () => {
   }
 });
 
+it('the commands of docs/api.md do what it says', async () => {
+  const steps = stepsOf(await readFile(join(packageRoot, 'docs/api.md'), 'utf8'));
+  expect(steps).not.toEqual([]);
+  const type = await openTerminal(work_dir, service);
+  for (const { command, shown } of steps) expect(await type(command)).toBe(shown ?? '');
+});
+
 interface Operation {
   summary: string;
   description: string;
