@@ -37,7 +37,7 @@ describe('an empty project', () => {
     ['overview', 'No events yet'],
     ['events?tab=live', 'Waiting for events…'],
     ['events?tab=search', 'No event matches'],
-    ['events?tab=rejected', 'No event was rejected'],
+    ['events?tab=rejected', 'No accepted event failed later'],
     ['players', 'No players yet'],
   ])('%s says what would be here', async (path, text) => {
     const page = await console_.open(path);

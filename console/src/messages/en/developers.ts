@@ -55,11 +55,11 @@ export const developers = {
   noKeysHelp: 'A key lets a system of yours send events and identify players of this project.',
   noRevoked: 'No key was revoked',
   made: (name: string) => `The key “${name}” is created`,
-  onlyOnce: 'Copy it now: it is shown once. The service keeps only a hash of it.',
+  onlyOnce: 'Copy it now: it is shown once. The service keeps only a hash of the key.',
   secret: 'the key',
   clientSecret: 'the client secret',
   clientSecretText:
-    'The client secret, shown once, too. Keep it only on your servers: they sign the external_id of each signed-in user with it (user_hash).',
+    'The client secret, shown once, too. The service keeps it encrypted. Keep it only on your servers: they sign the external_id of each signed-in user with it (user_hash).',
   change: 'Change',
   changeOf: (name: string) => `Change ${name}`,
   changeTitle: (name: string) => `Change the key “${name}”`,
@@ -152,7 +152,8 @@ export const developers = {
     onlyOnce:
       'Copy it now: it is shown once. The receiver checks with it that an event is from this service.',
     secret: 'the secret',
-    urlHint: 'Begins with https://. Private addresses are refused.',
+    urlHint:
+      'Begins with https://. Private addresses are refused. In development a receiver on this machine may be http://127.0.0.1:<port>.',
     events: 'Events',
     segments: 'Segments',
     allSegments: 'All',

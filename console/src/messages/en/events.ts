@@ -62,7 +62,7 @@ export const events = {
   noIndex: 'it came alone',
   shape: 'The event that came first',
   notApplied: 'Could not be applied',
-  noDeadLetters: 'No event was rejected',
+  noDeadLetters: 'No accepted event failed later',
   noDeadLettersHelp: 'Events that cannot be processed are kept here with the reason, and can be replayed.',
   replay: 'Replay',
   replayTitle: 'Replay rejected events',
