@@ -72,7 +72,7 @@ export function createClient(options: ClientOptions): ServerClient {
       random: () => Math.random(),
       sleep: (ms) => new Promise((resolve) => void setTimeout(resolve, ms).unref()),
       exclusively: (work) => work(),
-      post: transportTo({ key, ingest_url, base_url }),
+      post: transportTo({ key, ingest_url, base_url, user_agent: 'player-engagement-client' }),
     },
   );
   // What a crash has left.

@@ -9,6 +9,8 @@ interface Target {
   base_url: string | undefined;
   /** Requests of up to so many bytes outlive their page. */
   keepalive_bytes?: number;
+  /** The program that sends, for a backend: a page cannot say it without a preflight. */
+  user_agent?: string;
 }
 
 /** Throws without the address of the API host. */
@@ -23,6 +25,7 @@ export function transportTo({
   ingest_url,
   base_url,
   keepalive_bytes = 0,
+  user_agent,
 }: Target): Surroundings['post'] {
   return async ({ kind, body, key: batch, signal }) => {
     const is_event = kind === 'event';
@@ -37,6 +40,7 @@ export function transportTo({
         authorization: `Bearer ${key}`,
         'content-type': 'application/json',
         ...(is_event ? { 'idempotency-key': batch } : {}),
+        ...(user_agent === undefined ? {} : { 'user-agent': user_agent }),
       },
       credentials: 'omit',
       // A bearer token must not follow a redirection, and no page of a proxy is an answer.
