@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import type { RateLimiter, RatePolicy, RateVerdict } from '../../platform/rate-limit/port.ts';
 import type { ApiKeyPrincipal } from './api-key.ts';
 import type { Maybe } from './maybe.ts';
@@ -19,4 +20,9 @@ export function takeOfAddress(
 ): Maybe<RateVerdict | undefined> {
   if (kind === 'server') return undefined;
   return rate_limiter.take(ADDRESS_POLICY, `${project_id}/${networkOf(ip)}`, events);
+}
+
+/** The address of the caller as it was at the first call: a connection that has ended has none any more. */
+export function addressOf(request: FastifyRequest): string {
+  return (request.pageAddress ||= request.ip);
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../http/auth/api-key.ts';
 import { andThen, onRejection, whenDone, type Maybe } from '../../http/auth/maybe.ts';
-import { ADDRESS_POLICY, takeOfAddress } from '../../http/auth/address-limit.ts';
+import { ADDRESS_POLICY, addressOf, takeOfAddress } from '../../http/auth/address-limit.ts';
 import { admitOrigin, NATIVE_CORS } from '../../http/cors.ts';
 import { JSON_TYPE } from '../../http/envelope.ts';
 import { MAX_BATCH_EVENTS } from '../events/catalogue.ts';
@@ -98,11 +98,6 @@ function bodyOf(request: FastifyRequest): JsonBody {
     throw new ApiError('BODY_MALFORMED', 'a JSON body is required (Content-Type: application/json)');
   }
   return request.body as JsonBody;
-}
-
-/** The address of the caller as it was at the first call: a connection that has ended has none any more. */
-export function addressOf(request: FastifyRequest): string {
-  return (request.pageAddress ||= request.ip);
 }
 
 /** As {@link admitKey}, and takes one permit of the address for a client key. */

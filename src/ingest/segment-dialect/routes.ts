@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../http/auth/api-key.ts';
-import { takeOfAddress } from '../../http/auth/address-limit.ts';
+import { addressOf, takeOfAddress } from '../../http/auth/address-limit.ts';
 import { andThen, onRejection, whenDone, type Maybe } from '../../http/auth/maybe.ts';
 import { admitOrigin, DIALECT_CORS } from '../../http/cors.ts';
 import { JSON_TYPE } from '../../http/envelope.ts';
@@ -11,7 +11,6 @@ import type { Platform } from '../../platform/platform.ts';
 import type { RateVerdict } from '../../platform/rate-limit/port.ts';
 import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
 import { parseJsonBody, type Accepted, type JsonBody } from '../intake/accept.ts';
-import { addressOf } from '../intake/routes.ts';
 import type { RejectedEvents } from '../rejected/rejected-events.ts';
 import { clientOf, noteRejected, refusalNoter } from '../rejected/refusals.ts';
 import { acceptCalls, refusalOf, translateAll } from './accept.ts';
