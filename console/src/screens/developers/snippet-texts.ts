@@ -44,7 +44,7 @@ await client.track('page_view', { path: location.pathname });`,
     {
       key: 'backend',
       text: `import { createClient } from '@player-engagement/client/server';
-const client = createClient({ key: process.env.API_KEY, ingest_url: '${ingest_url}', spool: 'events.spool' });
+const client = createClient({ key: process.env.API_KEY, ingest_url: '${ingest_url}', base_url: '${base_url}', spool: 'spool' });
 const properties = { amount: 60000, currency: 'EUR', transaction_id: 'psp:1', payment_method: 'card' };
 await client.track({ event: 'deposit_confirmed', anonymous_id: 'wallet-42', properties });
 await client.close();`,
