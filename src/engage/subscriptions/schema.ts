@@ -65,12 +65,10 @@ export const COMPUTED_FIELDS = new Set([
 const timestamp = z.iso.datetime();
 
 const deliveryState = z.object({
-  state: z
-    .enum(['paused', 'failing', 'delivering', 'idle'])
-    .meta({
-      description:
-        'failing: the event that waits longest was tried without success, or the one that ended last was given up',
-    }),
+  state: z.enum(['paused', 'failing', 'delivering', 'idle']).meta({
+    description:
+      'failing: the event that waits longest was tried without success, or the one that ended last was given up',
+  }),
   pending: z.int().meta({ description: 'Events that wait, counted up to 10,000' }),
   oldest_pending_at: timestamp.nullable(),
   failed: z
