@@ -68,8 +68,14 @@ export interface SenderOptions extends Callbacks {
   flush_ms: number;
 }
 
-/** Names of events about money, exclusions, limits and KYC. */
-const VITAL = /^(deposit|withdrawal|balance|bet|sport|self_exclusion|cooldown|loss_limit|session_limit|kyc)_/;
+const VITAL =
+  /^(deposit|withdrawal|balance|bet|sport|self_exclusion|cooldown|loss_limit|session_limit|reality|kyc)_/;
+
+/** Whether the event is about money, exclusions, limits or KYC: it is dropped last, and kept in the spool. */
+export function isVital(event: string): boolean {
+  return VITAL.test(event);
+}
+
 const encoder = new TextEncoder();
 
 /** A request has at most so many bytes; less than the service takes. */
@@ -107,7 +113,7 @@ export class Sender {
   async add(kind: Entry['kind'], content: Content): Promise<void> {
     const json = writeExactly(content);
     const bytes = encoder.encode(json).length;
-    const is_vital = VITAL.test(String(content['event']));
+    const is_vital = isVital(String(content['event']));
     if (bytes > BATCH_BYTES - AROUND_BYTES) return this.#drop('TOO_LARGE', [{ json }]);
     const at_ms = this.#around.now_ms();
     const dropped = await this.#around.store.update((queue) =>
