@@ -1,6 +1,4 @@
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { addSubscriptionSecret } from '../../src/engage/webhooks/secrets.ts';
@@ -13,14 +11,13 @@ import { until } from '../engines/until.ts';
 import { openTestPostgres } from '../engines/wiring.ts';
 import { startReceiver, type Receiver } from '../engage/webhooks/receiver.ts';
 import { eventsOf } from '../engage/subscriptions/subscription-client.ts';
+import { DELIVERER_KEY, startDeliverer } from './deliverer-process.ts';
 import { Random } from './random.ts';
 
 const KILLS = runs(3, { nightly: 20, nightly_on_servers: 5 });
 const PLAYERS = 10;
 /** Changes of each player per kill. */
 const CHANGES = 5;
-const CHILD = 'dist/test/engines/deliverer-child.js';
-const KEY = 'ab'.repeat(32);
 
 let engine: TestPostgres;
 let sql: Db;
@@ -41,23 +38,6 @@ afterAll(async () => {
   await engine?.close();
 });
 
-async function startChild() {
-  const child = spawn(process.execPath, [CHILD], {
-    env: { ...process.env, DELIVERER_POSTGRES_URL: engine.url, DELIVERER_CREDENTIALS_KEY: KEY },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const exited = once(child, 'exit');
-  const early = exited.then(([code]: unknown[]) => {
-    throw new Error(`the deliverer ended with ${String(code)}; was it built?`);
-  });
-  early.catch(() => undefined);
-  await Promise.race([once(child.stdout, 'data'), early]);
-  return async () => {
-    child.kill('SIGKILL');
-    await exited;
-  };
-}
-
 /** Claims of the process that was killed run out, and pauses end, to save the wait; held events stay held. */
 const hurry = () => sql`
   update webhook_deliveries set next_at = now() where status = 'pending' and next_at < now() + interval '1 day'`;
@@ -77,13 +57,13 @@ it(
     await sql`
       insert into event_subscriptions (tenant_id, project_id, subscription_id, name, url, events, status, created_at, updated_at)
       values (${tenant_id}, ${project_id}, ${subscription_id}, 'data', ${receiver.url}, '{tier.changed}', 'active', now(), now())`;
-    const credentials_keys = { current: KEY, previous: undefined };
+    const credentials_keys = { current: DELIVERER_KEY, previous: undefined };
     const owner = { tenant_id, project_id, subscription_id };
     await sql.begin((tx) => addSubscriptionSecret(tx, owner, { credentials_keys, now: new Date() }));
     const random = new Random(SEED);
     const wanted: string[] = [];
     for (let kill = 0; kill < KILLS; kill++) {
-      const stop = await startChild();
+      const stop = await startDeliverer(engine.url);
       for (let change = 0; change < CHANGES; change++) {
         const code = `k${kill}c${change}`;
         wanted.push(code);
@@ -96,7 +76,7 @@ it(
       await stop();
       await hurry();
     }
-    const stop = await startChild();
+    const stop = await startDeliverer(engine.url);
     try {
       await until(async (saw) => {
         await hurry();

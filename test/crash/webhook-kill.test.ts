@@ -1,6 +1,4 @@
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v5 as uuidv5 } from 'uuid';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -17,12 +15,11 @@ import type { TestPostgres } from '../engines/shared-postgres.ts';
 import { until } from '../engines/until.ts';
 import { openTestPostgres } from '../engines/wiring.ts';
 import { startReceiver, type Receiver } from '../engage/webhooks/receiver.ts';
+import { DELIVERER_KEY, startDeliverer } from './deliverer-process.ts';
 import { Random } from './random.ts';
 
 const KILLS = runs(4, { nightly: 40, nightly_on_servers: 10 });
 const PER_KILL = 150;
-const CHILD = 'dist/test/engines/deliverer-child.js';
-const KEY = 'ab'.repeat(32);
 const HOSTS = 4;
 
 let engine: TestPostgres;
@@ -49,23 +46,6 @@ afterAll(async () => {
   await sql?.end({ timeout: 5 });
   await engine?.close();
 });
-
-async function startChild() {
-  const child = spawn(process.execPath, [CHILD], {
-    env: { ...process.env, DELIVERER_POSTGRES_URL: engine.url, DELIVERER_CREDENTIALS_KEY: KEY },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const exited = once(child, 'exit');
-  const early = exited.then(([code]: unknown[]) => {
-    throw new Error(`the deliverer ended with ${String(code)}; was it built?`);
-  });
-  early.catch(() => undefined);
-  await Promise.race([once(child.stdout, 'data'), early]);
-  return async () => {
-    child.kill('SIGKILL');
-    await exited;
-  };
-}
 
 /** Claims of the process that was killed run out, and pauses end; to save the wait. */
 async function hurry(): Promise<void> {
@@ -126,19 +106,19 @@ it(
     await sql`
       insert into players (tenant_id, project_id, player_id, default_currency_code, custom_attributes, created_at, updated_at)
       values (${tenant_id}, ${project_id}, ${player_id}, 'EUR', '{"first_name": "Ada"}', now(), now())`;
-    const credentials_keys = { current: KEY, previous: undefined };
+    const credentials_keys = { current: DELIVERER_KEY, previous: undefined };
     const { secret } = await sql.begin((tx) =>
       addSecret(tx, project, { credentials_keys, now: new Date(), audit: auditNothing }),
     );
     const random = new Random(SEED);
     for (let kill = 0; kill < KILLS; kill++) {
       await newRuns(project, player_id);
-      const stop = await startChild();
+      const stop = await startDeliverer(engine.url);
       await sleep(random.integer(0, 250));
       await stop();
       await hurry();
     }
-    const stop = await startChild();
+    const stop = await startDeliverer(engine.url);
     try {
       await until(async (saw) => {
         const [row] = saw(
