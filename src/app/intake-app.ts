@@ -16,7 +16,7 @@ declare module 'fastify' {
     /** The API key of the caller; set before the body is read. */
     apiKey: ApiKeyPrincipal | undefined;
     /** The address of a caller with a client key; set with the key, because it is computed anew whenever `ip` is read. */
-    pageAddress: string;
+    clientAddress: string;
   }
 }
 
@@ -38,7 +38,7 @@ export function buildIntakeApp(
   installErrorHandling(app, logger);
   installLoadShedding(app, [HEALTH_PATH]);
   app.decorateRequest('apiKey', undefined);
-  app.decorateRequest('pageAddress', '');
+  app.decorateRequest('clientAddress', '');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, inflatingParser(parseJsonBody));
   if (has_health) app.get(HEALTH_PATH, () => ({ data: { status: 'ok' } }));

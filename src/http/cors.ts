@@ -43,7 +43,7 @@ export function installCors(app: FastifyInstance): void {
   app.addHook('onRoute', ({ url, config }) => {
     if (config?.cors === undefined || urls.has(url)) return;
     urls.add(url);
-    // The hook below has answered before.
+    // The route is for Fastify alone: the hook onRequest answers its requests.
     app.options(url, { config: { cors: config.cors } }, () => undefined);
   });
   app.addHook('onRequest', (request, reply, done) => {

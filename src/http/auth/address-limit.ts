@@ -24,5 +24,5 @@ export function takeOfAddress(
 
 /** The address of the caller as it was at the first call: a connection that has ended has none any more. */
 export function addressOf(request: FastifyRequest): string {
-  return (request.pageAddress ||= request.ip);
+  return (request.clientAddress ||= request.ip);
 }

@@ -145,7 +145,7 @@ export class RejectedEvents {
   async #write(until_ms: number): Promise<void> {
     const due: Cause[] = [];
     for (const cause of this.#causes.values()) {
-      if (cause.due_ms > until_ms && until_ms !== Infinity) continue;
+      if (cause.due_ms > until_ms) continue;
       if (cause.rejections === 0) this.#forget(cause);
       else due.push(cause);
     }
