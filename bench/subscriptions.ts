@@ -9,7 +9,7 @@ import { rawRequest, load } from './load.ts';
 /** Players that change their tiers at once. */
 const PLAYERS = 1_000;
 const ROUNDS = 3;
-/** Events of the intake, in batches, and facts beside them, per second. */
+/** Events of the intake, in batches, and facts at the same time, per second. */
 const BATCHES = 10;
 const BATCH = 100;
 const FACTS = 50;
@@ -48,7 +48,7 @@ export async function benchSubscriptions(): Promise<Result[]> {
     );
     const { id } = await on.subscribe(fast.url, ['tier.changed']);
     fast.received.length = 0;
-    await besideIntake(service, () => on.changeTiers(players.slice(0, FACTS), ['beside']));
+    await duringIntake(service, () => on.changeTiers(players.slice(0, FACTS), ['loaded']));
     await until(() => fast.received.length >= SECONDS * FACTS);
     await on.unsubscribe(id);
     const lags_ms = fast.received
@@ -76,7 +76,7 @@ export async function benchSubscriptions(): Promise<Result[]> {
 }
 
 /** Sends 1,000 events a second for a while, and notes facts once a second. */
-async function besideIntake(service: TestService, note: () => Promise<void>): Promise<void> {
+async function duringIntake(service: TestService, note: () => Promise<void>): Promise<void> {
   const port = Number(new URL(service.ingest_url).port);
   const events = Array.from({ length: BATCH }, (_, n) => ({ event: 'page_view', anonymous_id: `load-${n}` }));
   const headers = { authorization: `Bearer ${service.api_key}` };

@@ -2,7 +2,7 @@ import { giveAll, requireClient, resultOf, run } from './run.mjs';
 
 const { Analytics } = requireClient('@segment/analytics-node');
 
-/** Ends by `closeAndFlush`, as a server does that is told to stop. */
+/** Ends by `closeAndFlush`, as a server does when it stops. */
 await run(async ({ writeKey, apiHost, sequences, config }) => {
   const client = new Analytics({ writeKey, host: apiHost, ...config });
   let sent_batches = 0;

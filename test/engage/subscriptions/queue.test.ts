@@ -171,7 +171,7 @@ it("all but one of a player's events are held, and the end of that one releases 
   expect(await deliver()).toEqual([]);
 });
 
-it('releasing lets nothing go beside an event that is under way', async () => {
+it('releasing lets nothing go while an event is under way', async () => {
   const subscription_id = await subscribe();
   const player_id = await player();
   for (const code of ['a', 'b']) await change(player_id, code);

@@ -7,7 +7,7 @@ import { runs } from '../../engines/effort.ts';
 import type { Fixture, Tenant } from '../../http/api-fixture.ts';
 import { sharedFixture } from '../../http/shared-fixture.ts';
 
-// Identify with a key that is public in a page: whoever reads the page can send what these tests send.
+// Identify with a key that is public in a page: everybody who reads the page can send what these tests send.
 
 let fixture: Fixture;
 let tenant: Tenant;

@@ -21,7 +21,7 @@ export function Snippets() {
       {(found) => {
         const base_url = location.origin;
         const named = operationsOf(found).find((one) => one.ingest_url !== undefined)?.ingest_url;
-        const ingest_url = named?.replace('//localhost', `//${location.hostname}`) ?? base_url;
+        const ingest_url = named?.replace('//localhost', () => `//${location.hostname}`) ?? base_url;
         const at = { base_url, ingest_url, tenant_id, project_id };
         return (
           <div className={css['parts']}>
