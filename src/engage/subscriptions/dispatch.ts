@@ -120,7 +120,7 @@ async function survivorsIn(
     event === 'segment.left' && player_id !== now_player_id;
   const asked = wanted.flatMap(({ fact }) =>
     fact.player_ids.flatMap((player_id) => {
-      const player = players.get(`${fact.project_id} ${player_id}`);
+      const player = players.get(playerKeyOf({ ...fact, player_id }));
       return player !== undefined && hasLeft(fact, player) ? [memberOf(fact, player)] : [];
     }),
   );
