@@ -9,6 +9,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { messagesOf } from './messages.ts';
 
 /** What happens to a request: `cut_before` the service gets it, or `cut_after` it has answered. */
@@ -22,11 +23,15 @@ export interface FaultProxyOptions {
   faults?: { first: number; every: number; most: number };
   /** Answers are withheld once so many events were answered, until {@link FaultProxy.cut}. */
   withhold_from?: number;
-  /** While the service is down requests wait, as at a load balancer. Otherwise they are cut. */
+  /** While the service is down or answers 503, requests wait, as at a load balancer that asks again. */
   is_patient?: boolean;
   /** Each request comes from an address of its own, as if each were of another visitor. */
   has_visitors?: boolean;
 }
+
+/** A patient proxy asks the service so often. */
+const ATTEMPTS = 30;
+const PAUSE_MS = 1_000;
 
 interface Answer {
   status: number;
@@ -115,16 +120,11 @@ export class FaultProxy {
     if (fault !== undefined) this.made[fault] += 1;
     if (fault === 'cut_before') return void response.destroy();
     if (fault === '429' || fault === '503') return refuse(fault, incoming, response);
-    if (this.#state === 'down') {
-      if (!this.#options.is_patient) return void response.destroy();
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
+    if (this.#state === 'down' && !this.#options.is_patient) return void response.destroy();
     if (this.#options.has_visitors) incoming.headers['x-forwarded-for'] = addressOf(first?.messageId ?? '');
-    const answer = await this.#forward(incoming, body);
+    const answer = await this.#answerTo(incoming, body);
     if (fault === 'cut_after') return void response.destroy();
     if (first !== undefined) {
-      if (answer.status !== 200)
-        this.refusals.push({ status: answer.status, body: answer.body.toString('utf8') });
       if (this.#state === 'down') return void response.destroy();
       const { withhold_from = Infinity } = this.#options;
       if (this.#state === 'open' && this.answered >= withhold_from) this.#state = 'withholding';
@@ -146,6 +146,22 @@ export class FaultProxy {
     if (made >= most || this.#hit.has(first_id) || this.requests < first + made * every) return undefined;
     this.#hit.add(first_id);
     return FAULTS[made % FAULTS.length];
+  }
+
+  /** The answer of the service. {@link refusals} notes each one that is not 200, also those after which it is asked again. */
+  async #answerTo(incoming: IncomingMessage, body: Buffer): Promise<Answer> {
+    for (let attempts = 1; ; attempts++) {
+      if (this.#state === 'down') await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      const asks_again = this.#options.is_patient === true && attempts < ATTEMPTS;
+      const answer = await this.#forward(incoming, body).catch((error: unknown) => {
+        if (asks_again) return undefined;
+        throw error;
+      });
+      if (answer !== undefined && answer.status !== 200 && incoming.method === 'POST')
+        this.refusals.push({ status: answer.status, body: answer.body.toString('utf8') });
+      if (answer !== undefined && (answer.status !== 503 || !asks_again)) return answer;
+      await sleep(PAUSE_MS);
+    }
   }
 
   #forward({ method, url, headers }: IncomingMessage, body: Buffer): Promise<Answer> {

@@ -28,7 +28,7 @@ interface Client {
   first: number;
   every: number;
   pause_ms?: number;
-  /** Why its requests wait while the service restarts; those of other clients are cut, again and again. */
+  /** Why its requests wait while the service restarts or answers 503; those of other clients are cut or refused, again and again. */
   why_patient?: string;
   is_page?: true;
 }
@@ -41,7 +41,7 @@ const CLIENTS: readonly Client[] = [
     first: 2,
     every: 3,
     why_patient:
-      'it tries three times in about two seconds and then loses the batch, so an outage must be shorter',
+      'it tries four times in about two seconds and then loses the batch, so an outage must be shorter',
   },
   {
     name: 'segment-python',
@@ -163,10 +163,10 @@ describe('with faults on the way and a SIGKILL of the service', () => {
   describe.each(CLIENTS)('$name', ({ name }) => {
     it('delivers every event, and none is refused', () => {
       const { result, proxy, plan } = runOf(name);
-      expect(result).toMatchObject({ success: true });
+      expect(result).toEqual({ success: true, sentBatches: expect.any(Number) as number });
       expect(result.sentBatches).toBeGreaterThan(0);
       expect(proxy.sent.size).toBe(plan.given);
-      // A busy service may ask for a pause, which every client takes.
+      // A busy service may ask for a pause, which a client takes, or the load balancer for it.
       expect(proxy.refusals.filter(({ status }) => status !== 503)).toEqual([]);
     });
 

@@ -199,22 +199,23 @@ it('a failed fetch is retried', async () => {
   fiat.handle = json('{}', 403);
   await schedule();
   const { tenant_id } = await service.newTenant('EUR');
+  // The job of this tenant: at 15:30 and at 0:00 UTC the crontab adds one that fails as well.
   const waiting = () =>
     asOwner(
-      (tx) => tx<{ key: string; attempts: number; max_attempts: number; last_error: string }[]>`
-    select key, attempts, max_attempts, last_error from graphile_worker.jobs
-    where locked_at is null and attempts > 0 and task_identifier = 'fx-fetch'`,
+      (tx) => tx<{ attempts: number; max_attempts: number; last_error: string }[]>`
+    select attempts, max_attempts, last_error from graphile_worker.jobs
+    where locked_at is null and attempts > 0 and key = ${`fx-fetch ${tenant_id}`}`,
     );
   // The rows of the moment after its failure: later it is tried again.
   const rows = await until('it failed', async (saw) => {
     const failed = saw(await waiting());
     return failed.length === 1 ? failed : undefined;
   });
-  expect(rows).toMatchObject([{ key: `fx-fetch ${tenant_id}`, attempts: 1, max_attempts: 8 }]);
+  expect(rows).toMatchObject([{ attempts: 1, max_attempts: 8 }]);
   expect(rows[0]?.last_error).toContain('was answered with 403');
   expect(await sourcesOf(tenant_id)).toEqual(['coingecko']);
-  expect(await service.platform.metrics.registry.metrics()).toContain(
-    'jobs_total{task="fx-fetch",outcome="failed"} 1',
+  expect(await service.platform.metrics.registry.metrics()).toMatch(
+    /^jobs_total\{task="fx-fetch",outcome="failed"\} [1-9]/m,
   );
   working();
   await asOwner((tx) => tx`update graphile_worker._private_jobs set run_at = now()`);
