@@ -3,7 +3,10 @@ import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';
 import type { NaivePlayer } from './naive.ts';
 import type { ProjectRef } from '../../src/tenants/project-ref.ts';
 
-/** Inserts players, their events, messages and memberships into ClickHouse. */
+/**
+ * Inserts players, their events, messages and memberships into ClickHouse. Every second event also has the row that a
+ * later revision has replaced, with other amounts, in a part of its own.
+ */
 export async function storePopulation(
   clickhouse: ClickHouse,
   project: ProjectRef,
@@ -22,9 +25,13 @@ export async function storePopulation(
         received_at: occurred_ms,
         ingestion_id: randomUUID(),
         event_index: 0,
+        revision: 1,
       }),
     ),
   );
+  const replaced = events
+    .filter((_, i) => i % 2 === 0)
+    .map((event) => JSON.stringify({ ...JSON.parse(event), base_amount: 7, base_payout: 9, revision: 0 }));
   const messages = players.flatMap(({ player_id, messages }) =>
     messages.map(({ channel, campaign_id, status, ...times }) =>
       line({
@@ -43,6 +50,7 @@ export async function storePopulation(
   );
   await clickhouse.insertLines('players', rows, randomUUID());
   if (events.length > 0) await clickhouse.insertLines('events', events, randomUUID());
+  if (replaced.length > 0) await clickhouse.insertLines('events', replaced, randomUUID());
   if (messages.length > 0) await clickhouse.insertLines('message_sends', messages, randomUUID());
   if (members.length > 0) await clickhouse.insertLines('segment_members', members, randomUUID());
 }

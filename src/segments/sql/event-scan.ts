@@ -28,7 +28,8 @@ export class EventScan {
    * grouped.
    */
   readonly #is_of_presence: boolean;
-  readonly #aliases = new Map<string, string>();
+  /** By the call of an aggregate: its alias, and the name of the events that it reads. */
+  readonly #aggregates = new Map<string, { alias: string; event: string }>();
 
   /**
    * `sets`: every set that a condition will aggregate. `of_players`: the statement is about some players, whose events
@@ -58,7 +59,7 @@ export class EventScan {
    * `further`: conditions in addition to those of the set.
    */
   aggregate(set: EventSet, name: string, argument: string, further: readonly string[] = []): string {
-    if (this.#is_of_presence) return this.#column('toUInt64(1)');
+    if (this.#is_of_presence) return this.#column('toUInt64(1)', set);
     const conditions = [
       ...(this.#is_of_one_event ? [] : this.#nameAndWindow(set)),
       ...(this.#is_narrow ? [] : this.#conditionsOn(set)),
@@ -69,15 +70,12 @@ export class EventScan {
       condition === ''
         ? `${name}(${argument})`
         : `${name}If(${argument === '' ? '' : `${argument}, `}${condition})`;
-    return this.#column(call);
+    return this.#column(call, set);
   }
 
-  #column(call: string): string {
-    let alias = this.#aliases.get(call);
-    if (alias === undefined) {
-      alias = `a${this.#aliases.size}`;
-      this.#aliases.set(call, alias);
-    }
+  #column(call: string, { event }: EventSet): string {
+    const { alias } = this.#aggregates.get(call) ?? { alias: `a${this.#aggregates.size}` };
+    this.#aggregates.set(call, { alias, event });
     return `e.${alias}`;
   }
 
@@ -88,7 +86,12 @@ export class EventScan {
 
   /** The aggregates with their aliases, for the select list. */
   get columns(): string[] {
-    return [...this.#aliases].map(([call, alias]) => `${call} as ${alias}`);
+    return [...this.#aggregates].map(([call, { alias }]) => `${call} as ${alias}`);
+  }
+
+  /** The aliases of the aggregates, each with the name of the events that it reads. */
+  get aggregates(): { alias: string; event: string }[] {
+    return [...this.#aggregates.values()];
   }
 
   /**

@@ -82,15 +82,17 @@ export function compileMatrix(
  */
 interface Cell {
   column: string;
-  /** The index in a column that is a list. The list is empty for players without events, whose totals are all 0. */
-  index?: number;
+  /**
+   * Where in the column `totals`: in the list of a name, at an index. Names of which the player has no events have no
+   * list; their totals are all 0.
+   */
+  at?: { name: number; index: number };
   within?: Interval;
   negated: boolean;
 }
 
-/** One entry of the lists: the sum of a measure over the events of a name, in a time span, that satisfy a `where`. */
+/** One entry of a name's list: the sum of a measure over its events, in a time span, that satisfy a `where`. */
 interface Total {
-  event: string;
   /** The events with `after_ms` < time <= `until_ms`, in milliseconds since the epoch. */
   after_ms: number;
   until_ms: number;
@@ -99,6 +101,9 @@ interface Total {
   /** The index in the list of conditions on properties, from 1. */
   where: number;
 }
+
+/** The totals of a player, by the number of a name. */
+type Totals = Readonly<Record<number, readonly unknown[]>>;
 
 /** Wider than the range of DateTime64, so it includes every event. */
 const ALWAYS = { after_ms: -(10 ** 15), until_ms: 10 ** 15 };
@@ -111,8 +116,9 @@ class Leaves {
   readonly #asked = new Map<string, Cell>();
   /** Cells by the condition object, for the fast access that thousands of rows need. */
   readonly #cells = new Map<Condition, Cell>();
-  readonly #totals: Total[] = [];
-  readonly #total_indexes = new Map<string, number>();
+  /** By the name of the events. */
+  readonly #totals = new Map<string, Total[]>();
+  readonly #places = new Map<string, { name: number; index: number }>();
   readonly #measures: string[] = ['1'];
   readonly #wheres: string[] = ['toUInt8(1)'];
   readonly #fields = new Set<TraitFieldName>();
@@ -134,7 +140,8 @@ class Leaves {
     const cell = this.#cells.get(condition);
     if (cell === undefined) throw new Error('a condition was not added');
     const content = row[cell.column];
-    const value = cell.index === undefined ? content : ((content as unknown[])[cell.index] ?? 0);
+    const { at } = cell;
+    const value = at === undefined ? content : ((content as Totals)[at.name]?.[at.index] ?? 0);
     const holds = cell.within === undefined ? Number(value) === 1 : isWithin(value, cell.within);
     return holds !== cell.negated;
   }
@@ -142,41 +149,56 @@ class Leaves {
   /** The select list: one row per player. */
   columns(): string[] {
     const columns = this.#single.map((sql, i) => `${sql} as c${i}`);
-    if (this.#totals.length > 0) columns.unshift('e.totals as totals');
+    if (this.#totals.size > 0) columns.unshift('e.totals as totals');
     columns.unshift(...[...this.#fields].map((field) => `p.${field} as f_${field}`));
     return columns;
   }
 
-  /** The subquery over the players' events. */
+  /**
+   * The subquery over the players' events. With totals it groups by player and name first, so that an event is compared
+   * with the time spans of its own name only.
+   */
   eventsSql(are_merged: boolean): string {
-    const { scan } = this.#context;
-    if (this.#totals.length === 0) return eventsOfPlayersSql(scan, are_merged, scan.columns);
-    return eventsOfPlayersSql(
+    const { scan, bindings } = this.#context;
+    if (this.#totals.size === 0) return eventsOfPlayersSql(scan, are_merged, scan.columns);
+    const names = [...this.#totals.keys()];
+    const by_name = eventsOfPlayersSql(
       scan,
       are_merged,
-      [this.#totalsSql(), ...scan.columns],
+      [`${this.#totalsSql()} as totals`, ...scan.columns],
       [
+        `indexOf(${bindings.bind('Array(String)', names)}, event) as name`,
         'toUnixTimestamp64Milli(occurred_at) as at_ms',
         `[${this.#measures.join(', ')}] as measures`,
         `[${this.#wheres.join(', ')}] as wheres`,
       ],
+      ['name'],
     );
+    const columns = scan.aggregates.map(
+      ({ alias, event }) => `anyIf(${alias}, name = ${this.#nameOf(event)}) as ${alias}`,
+    );
+    columns.unshift('mapFromArrays(groupArray(toString(name)), groupArray(totals)) as totals');
+    return `select owner, ${columns.join(', ')}\nfrom (\n${by_name}\n)\ngroup by owner`;
   }
 
+  /** The totals of one name: the lists of the other names are not read. */
   #totalsSql(): string {
     const { bindings } = this.#context;
+    const names = [...this.#totals.values()];
     const list = (type: string, of: (total: Total) => unknown) =>
-      bindings.bind(`Array(${type})`, this.#totals.map(of));
+      `${bindings.bind(
+        `Array(Array(${type}))`,
+        names.map((totals) => totals.map(of)),
+      )}[name]`;
     const lists = [
-      list('String', ({ event }) => event),
       list('Int64', ({ after_ms }) => after_ms),
       list('Int64', ({ until_ms }) => until_ms),
       list('UInt8', ({ measure }) => measure),
       list('UInt16', ({ where }) => where),
     ].join(', ');
     return (
-      'sumForEach(arrayMap((name, after_ms, until_ms, measure, where_index) -> toInt128(if(event = name and at_ms > after_ms ' +
-      `and at_ms <= until_ms and wheres[where_index], measures[measure], 0)), ${lists})) as totals`
+      'sumForEach(arrayMap((after_ms, until_ms, measure, where_index) -> toInt128(if(at_ms > after_ms ' +
+      `and at_ms <= until_ms and wheres[where_index], measures[measure], 0)), ${lists}))`
     );
   }
 
@@ -203,16 +225,23 @@ class Leaves {
     const known = this.#measures.indexOf(sql);
     const measure = known >= 0 ? known + 1 : this.#measures.push(sql);
     const where = this.#whereOf(condition);
-    const index = this.#indexOf({ event, ...timeOf(window, this.#now_ms), measure, where });
-    return { column: 'totals', index, within: interval, negated: comparison.negated };
+    const at = this.#placeOf(event, { ...timeOf(window, this.#now_ms), measure, where });
+    return { column: 'totals', at, within: interval, negated: comparison.negated };
   }
 
-  /** The index of a total, added once: conditions that compare it with different values share it. */
-  #indexOf(total: Total): number {
-    const key = JSON.stringify(total);
-    const index = this.#total_indexes.get(key) ?? this.#totals.push(total) - 1;
-    this.#total_indexes.set(key, index);
-    return index;
+  /** The place of a total, added once: conditions that compare it with different values share it. */
+  #placeOf(event: string, total: Total): { name: number; index: number } {
+    const totals = this.#totals.get(event) ?? [];
+    this.#totals.set(event, totals);
+    const key = JSON.stringify([event, total]);
+    const place = this.#places.get(key) ?? { name: this.#nameOf(event), index: totals.push(total) - 1 };
+    this.#places.set(key, place);
+    return place;
+  }
+
+  /** The number of a name, from 1; 0: no total is of it. */
+  #nameOf(event: string): number {
+    return [...this.#totals.keys()].indexOf(event) + 1;
   }
 
   #whereOf(condition: EventCondition): number {
