@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ApiKeyAuthenticator, ApiKeyPrincipal } from '../../http/auth/api-key.ts';
+import type { ApiKeyAuthenticator, ApiKeyPrincipal, Caller } from '../../http/auth/api-key.ts';
 import { andThen, onRejection, whenDone, type Maybe } from '../../http/auth/maybe.ts';
 import { ADDRESS_POLICY, addressOf, takeOfAddress } from '../../http/auth/address-limit.ts';
 import { admitOrigin, NATIVE_CORS } from '../../http/cors.ts';
@@ -111,6 +111,29 @@ function admit(deps: IntakeDeps, request: FastifyRequest, reply: FastifyReply): 
 }
 
 /**
+ * The caller of a request. A class, because V8 keeps the getter of an object literal, and with it the whole request, until the next
+ * garbage collection of the whole heap.
+ */
+class Sender implements Caller {
+  readonly library: string | null | undefined;
+  readonly #request: FastifyRequest;
+
+  constructor(request: FastifyRequest, library: string | null | undefined) {
+    this.#request = request;
+    this.library = library;
+  }
+
+  get headers(): FastifyRequest['headers'] {
+    return this.#request.headers;
+  }
+
+  /** Read only where the key is not in memory. Behind a proxy each read parses a header. */
+  get ip(): string {
+    return addressOf(this.#request);
+  }
+}
+
+/**
  * Authenticates the caller by an Authorization header, decides about its origin, and takes one permit of its API key; sets the
  * X-RateLimit-* headers.
  */
@@ -122,15 +145,7 @@ export function admitKey(
   library?: string | null,
 ): Maybe<ApiKeyPrincipal> {
   const { apiKeys, rateLimiter, defaultPolicy } = deps;
-  const from = {
-    headers: request.headers,
-    library,
-    // Read only where the key is not in memory. Behind a proxy each read parses a header.
-    get ip() {
-      return addressOf(request);
-    },
-  };
-  return andThen(apiKeys.authenticate(authorization, from), (key) => {
+  return andThen(apiKeys.authenticate(authorization, new Sender(request, library)), (key) => {
     request.apiKey = key;
     // Before anything that takes time.
     if (key.kind === 'client') addressOf(request);
