@@ -44,32 +44,40 @@ export interface Operation {
 
 /** The OpenAPI document as `/openapi.json` has it. */
 export interface Document {
-  paths: Readonly<Record<string, Readonly<Record<string, RawOperation>>>>;
+  /** Of operations that say nothing. */
+  security?: readonly Readonly<Record<string, unknown>>[];
+  paths: Readonly<Record<string, PathItem>>;
   components: { schemas: Readonly<Record<string, Schema>> } & Readonly<
     Record<string, Record<string, unknown>>
   >;
 }
 
 type Reference = { $ref: string };
-type RawOperation = Omit<Operation, 'method' | 'path' | 'parameters' | 'responses'> & {
-  parameters: readonly (Parameter | Reference)[];
-  responses: Readonly<Record<string, Response | Reference>>;
-};
+interface Parameters {
+  parameters?: readonly (Parameter | Reference)[];
+}
+/** Operations by their methods, and the parameters that all of them have. */
+type PathItem = Parameters & { readonly [method: string]: unknown };
+type RawOperation = Omit<Operation, 'method' | 'path' | 'parameters' | 'responses'> &
+  Parameters & {
+    responses: Readonly<Record<string, Response | Reference>>;
+  };
 
 /** The operations of a document. */
-export function operationsOf({ paths, components }: Document): Operation[] {
+export function operationsOf({ paths, components, security }: Document): Operation[] {
   const resolved = <T>(part: T | Reference): T => {
     const reference = (part as Partial<Reference>).$ref;
     if (reference === undefined) return part as T;
     const [, , kind = '', name = ''] = reference.split('/');
     return components[kind]?.[name] as T;
   };
-  return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, raw]) => ({
+  return Object.entries(paths).flatMap(([path, { parameters: common = [], ...methods }]) =>
+    Object.entries(methods as Record<string, RawOperation>).map(([method, raw]) => ({
+      ...(security === undefined ? {} : { security }),
       ...raw,
       method: method.toUpperCase(),
       path,
-      parameters: raw.parameters.map((one) => resolved<Parameter>(one)),
+      parameters: [...common, ...(raw.parameters ?? [])].map((one) => resolved<Parameter>(one)),
       responses: Object.fromEntries(
         Object.entries(raw.responses).map(([status, one]) => [status, resolved<Response>(one)]),
       ),

@@ -58,6 +58,44 @@ cursors = deque(maxlen=50)
 
 
 @schemathesis.hook
+def before_load_schema(context, raw_schema):
+    """Closes the schemas of answers: a field that is not documented is a fault, although answers may get more fields."""
+    for operation in (one for path in raw_schema["paths"].values() for key, one in path.items() if key != "parameters"):
+        for status, response in operation["responses"].items():
+            response = {**resolved(response, raw_schema)}
+            operation["responses"][status] = response
+            response["content"] = {
+                media: {**content, "schema": closed(content["schema"], raw_schema)}
+                for media, content in response["content"].items()
+            }
+
+
+def resolved(part, document):
+    """What the part refers to, else the part."""
+    for name in part["$ref"].split("/")[1:] if "$ref" in part else []:
+        document = document[name]
+    return document if "$ref" in part else part
+
+
+def closed(schema, document, is_part=False):
+    """The schema without references, whose objects have no other fields; a part of `allOf` leaves them open."""
+    if isinstance(schema, list):
+        return [closed(one, document) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if isinstance(schema.get("$ref"), str):
+        own = {key: value for key, value in schema.items() if key != "$ref"}
+        parts = [resolved(schema, document), *([own] if own.keys() - {"description"} else [])]
+        return closed(parts[0] if len(parts) == 1 else {"allOf": parts}, document, is_part)
+    inner = {key: closed(one, document) for key, one in schema.items() if key != "allOf"}
+    if isinstance(schema.get("allOf"), list):
+        inner["allOf"] = [closed(one, document, True) for one in schema["allOf"]]
+        return inner if is_part else {**inner, "unevaluatedProperties": False}
+    is_object = "object" in schema.get("type", ()) and isinstance(schema.get("properties"), dict)
+    return {"additionalProperties": False, **inner} if is_object and not is_part else inner
+
+
+@schemathesis.hook
 def filter_failure(context, failure, case, response):
     """Drops "valid data should have been accepted" when every issue is in DEPENDS_ON_DATA."""
     if type(failure).__name__ != "RejectedPositiveData" or response.status_code != 422:

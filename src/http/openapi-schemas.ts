@@ -7,6 +7,9 @@ type Io = 'input' | 'output';
 const IMPLIED_BY_FORMAT = ['uuid', 'date-time', 'date', 'uri'];
 /** zod's pattern of `z.guid()`. The pattern of `z.uuid()` allows less than the format. */
 const ANY_UUID = z.toJSONSchema(z.guid()).pattern;
+const RFC_UUID = z.toJSONSchema(z.uuid()).pattern;
+/** What the pattern of `z.uuid()` allows of the format: its versions and variant, only zeros, only `f`. */
+export const RFC_OF_UUID = '^.{14}[1-8].{4}[89abAB]|^[0-]+$|^[f-]+$';
 const IN_COMPONENTS = '#/components/schemas/';
 
 interface Made {
@@ -51,7 +54,11 @@ function make(schema: z.ZodType, io: Io): Made {
   const json = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
-    override: ({ jsonSchema }) => shorten(jsonSchema, io),
+    override: ({ zodSchema, jsonSchema }) => {
+      shorten(jsonSchema, io);
+      // Fields may be added to answers: only those that are strict in bodies, too, say that they have no others.
+      if (io === 'output' && isLax(zodSchema)) delete jsonSchema.additionalProperties;
+    },
   });
   const text = JSON.stringify(json).replaceAll('"#/$defs/', `"${IN_COMPONENTS}`);
   const parsed = JSON.parse(text, (_key, value: unknown) => nullable(value)) as Json;
@@ -64,12 +71,19 @@ function make(schema: z.ZodType, io: Io): Made {
   return { schema: { $ref: IN_COMPONENTS + id }, named: { ...Object.fromEntries(named), [id]: rest } };
 }
 
+function isLax({ _zod: { def } }: z.core.$ZodType): boolean {
+  if (def.type !== 'object') return false;
+  const { shape, catchall } = def as z.core.$ZodObjectDef;
+  return catchall === undefined && Object.keys(shape).length > 0;
+}
+
 function shorten(json: z.core.JSONSchema.BaseSchema, io: Io): void {
   const { format, pattern, propertyNames: names } = json;
   // What every name of a JSON object is.
   if (JSON.stringify(names) === '{"type":"string"}') delete json.propertyNames;
   const isImplied = io === 'output' ? IMPLIED_BY_FORMAT.includes(format ?? '') : pattern === ANY_UUID;
   if (isImplied) delete json.pattern;
+  if (json.pattern === RFC_UUID) json.pattern = RFC_OF_UUID;
   // zod limits integers to 2^53 - 1; responses contain larger integers with all their digits.
   if (io === 'input' || json.type !== 'integer') return;
   if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;

@@ -8,13 +8,14 @@ interface Response extends Json {
 
 /** One operation of a document, whose parts are replaced by references. */
 export interface SharingOperation {
-  parameters: Json[];
+  /** Absent: it has none, or the path has them. */
+  parameters?: Json[];
   responses: Record<string, Json>;
 }
 
 /** A place of the document that has a part, which may be replaced by a reference to it. */
 interface Place {
-  /** What the part is called in `components`; parts that differ are numbered. */
+  /** What the part is called in `components`; parts that differ are numbered. Empty: they have only numbers. */
   name: string;
   part: Json;
   put(reference: Json): void;
@@ -29,10 +30,30 @@ const COMMON = 20;
  */
 export function shareParts(operations: readonly SharingOperation[]): Record<string, Json> {
   const headers = share('headers', operations.flatMap(placesIn('headers')));
-  const links = share('links', operations.flatMap(placesIn('links')));
+  // The name of a link is its operation, next to each reference.
+  const links = share(
+    'links',
+    operations.flatMap(placesIn('links')).map((place) => ({ ...place, name: '' })),
+  );
   const parameters = share('parameters', operations.flatMap(parameterPlaces));
   const responses = share('responses', operations.flatMap(responsePlaces));
   return { headers, links, parameters, responses };
+}
+
+/** The path item of a path's operations, by method; it has the parameters that all of them have. */
+export function pathItem(operations: Readonly<Record<string, SharingOperation & Json>>): Json {
+  const [first, ...others] = Object.values(operations).map(({ parameters = [] }) => parameters);
+  const texts = others.map((one) => one.map((each) => JSON.stringify(each)));
+  const common = (first ?? []).filter((one) => texts.every((each) => each.includes(JSON.stringify(one))));
+  const isCommon = (one: Json) => common.some((each) => JSON.stringify(each) === JSON.stringify(one));
+  const items = Object.entries(operations).map(([method, { parameters = [], ...operation }]) => {
+    const own = others.length === 0 ? parameters : parameters.filter((one) => !isCommon(one));
+    return [method, { ...operation, ...(own.length === 0 ? {} : { parameters: own }) }] as const;
+  });
+  return {
+    ...(others.length === 0 || common.length === 0 ? {} : { parameters: common }),
+    ...Object.fromEntries(items),
+  };
 }
 
 function share(kind: string, places: readonly Place[]): Json {
@@ -49,7 +70,8 @@ function share(kind: string, places: readonly Place[]): Json {
     const [status = ''] = /^\d+/.exec(first.name) ?? [];
     const wanted = same.length >= COMMON && status !== '' ? status : first.name;
     let name = wanted;
-    for (let n = 2; name in components; n++) name = `${wanted}-${n}`;
+    for (let n = 2; name === '' || name in components; n++)
+      name = wanted === '' ? `${n - 1}` : `${wanted}-${n}`;
     components[name] = first.part;
     for (const place of same) place.put({ $ref: `#/components/${kind}/${name}` });
   }
@@ -61,7 +83,7 @@ function placesIn(kind: 'headers' | 'links'): (operation: SharingOperation) => P
     Object.values(responses).flatMap((response) => entries((response as Response)[kind] ?? {}));
 }
 
-function parameterPlaces({ parameters }: SharingOperation): Place[] {
+function parameterPlaces({ parameters = [] }: SharingOperation): Place[] {
   return parameters.map((part, i) => ({
     name: String(part['name']),
     part,

@@ -2,10 +2,11 @@ import { ERRORS, SIGNATURE_STATUS, type ErrorCode } from '../errors.ts';
 import { describeNeeded } from './auth/roles.ts';
 import type { Access, DocumentedEndpoint } from './endpoint.ts';
 import { addExamples, type Examples } from './openapi-examples.ts';
+import { asExtensions } from './openapi-extensions.ts';
 import { errorHeaders, successHeaders } from './openapi-headers.ts';
 import { linksOf, type LinkedOperation } from './openapi-links.ts';
 import { DocumentSchemas } from './openapi-schemas.ts';
-import { shareParts, type SharingOperation } from './openapi-sharing.ts';
+import { pathItem, shareParts, type SharingOperation } from './openapi-sharing.ts';
 
 type Json = Record<string, unknown>;
 
@@ -41,24 +42,25 @@ export function openApiDocument(
     description: 'The ingestion host',
     variables: { ingest_url: { default: ingest_url } },
   };
-  const paths: Record<string, Json> = {};
+  const paths: Record<string, Record<string, SharingOperation & Json>> = {};
   for (const [i, { method, path, server }] of endpoints.entries()) {
     (paths[path.replace(/:(\w+)/g, '{$1}')] ??= {})[method.toLowerCase()] = {
-      ...operations[i],
+      ...(operations[i] ?? { responses: {} }),
       ...(server === undefined ? {} : { servers: [ingestion] }),
     };
   }
   return {
     openapi: '3.1.0',
     info: { title: 'Player Engagement Service', version: '1' },
-    paths,
+    security: SECURITY.session,
+    paths: Object.fromEntries(Object.entries(paths).map(([path, methods]) => [path, pathItem(methods)])),
     components: {
       securitySchemes: {
         api_key: { type: 'http', scheme: 'bearer', description: 'An API key, svc_pk_<env>_<id8>_<secret44>' },
         session: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
         internal_secret: { type: 'apiKey', in: 'header', name: 'X-Internal-Secret' },
       },
-      schemas: { ...OF_ENVELOPES, ...sorted(schemas.named) },
+      schemas: { ...OF_ENVELOPES, ...sorted(asExtensions(schemas.named)) },
       ...shared,
       examples: shared_examples,
     },
@@ -71,7 +73,6 @@ const OF_ENVELOPES = {
     type: 'object',
     required: ['error'],
     properties: { error: { $ref: '#/components/schemas/Error' } },
-    additionalProperties: false,
   },
   Error: {
     type: 'object',
@@ -81,13 +82,11 @@ const OF_ENVELOPES = {
       message: { type: 'string' },
       details: { type: 'object' },
     },
-    additionalProperties: false,
   },
   PageMeta: {
     type: 'object',
     required: ['next_cursor'],
     properties: { next_cursor: { type: ['string', 'null'] } },
-    additionalProperties: false,
   },
 };
 
@@ -150,7 +149,7 @@ function operation(
     summary,
     description: describeAccess(access),
     operationId: operationId(endpoint),
-    security: SECURITY[access.mode],
+    ...(isDefault(access) ? {} : { security: SECURITY[access.mode] }),
     parameters: parameters(endpoint, schemas),
     ...(body === undefined
       ? {}
@@ -170,6 +169,11 @@ function operation(
       ...errorResponses(endpoint),
     },
   };
+}
+
+/** Whether the operation needs what those need that say nothing. */
+function isDefault({ mode }: Access): boolean {
+  return mode === 'session' || mode === 'user';
 }
 
 function describeAccess(access: Access): string {
@@ -241,7 +245,7 @@ function successSchema({ response, shape }: DocumentedEndpoint, schemas: Documen
   if (shape === 'list') {
     properties['meta'] = { $ref: '#/components/schemas/PageMeta' };
   }
-  return { type: 'object', required: Object.keys(properties), properties, additionalProperties: false };
+  return { type: 'object', required: Object.keys(properties), properties };
 }
 
 function errorResponses(endpoint: DocumentedEndpoint): Json {

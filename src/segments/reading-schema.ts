@@ -6,11 +6,10 @@ import { PLAYER_STATUSES } from '../players/profile/schema.ts';
 import { CHANNELS } from '../tenants/config/channels.ts';
 import { AGGREGATES } from './language/conditions.ts';
 import { MONEY_UNIT } from './language/fields.ts';
-import { HARM_CODES } from './language/harm.ts';
 import { OPERAND_SHAPES } from './language/operands.ts';
 import { OPERATORS } from './language/operators.ts';
 import { REFERRING } from './references.ts';
-import { REFRESH_STRATEGIES } from './schema.ts';
+import { harmSign, REFRESH_STRATEGIES } from './schema.ts';
 import { KEPT_DAYS } from './sizes.ts';
 
 /** `GET /v1/segments/:id/members` and `GET /v1/players/:id/segments`. */
@@ -54,9 +53,9 @@ export const segmentReference = z.object({
 });
 
 const kind = z.enum(['text', 'number', 'date', 'json']);
-const operators = z.array(z.enum(OPERATORS));
-const harm = z
-  .enum(HARM_CODES)
+const operator = z.enum(OPERATORS);
+const operators = z.array(operator);
+const harm = harmSign
   .nullable()
   .describe('The sign of gambling harm by which it can select players; null: none');
 const comparable = {
@@ -77,10 +76,10 @@ export const segmentVocabulary = z.object({
   custom_attributes: z.object({ prefix: z.string(), kind, operators }),
   operators: z.array(
     z.object({
-      name: z.enum(OPERATORS),
+      name: operator,
       aliases: z.array(z.string()),
       value: z.enum(OPERAND_SHAPES),
-      complement_of: z.enum(OPERATORS).nullable(),
+      complement_of: operator.nullable(),
     }),
   ),
   events: z.array(
@@ -101,7 +100,7 @@ export const segmentVocabulary = z.object({
       operators,
     }),
   ),
-  harm_signs: z.array(z.object({ code: z.enum(HARM_CODES), message: z.string() })),
+  harm_signs: z.array(z.object({ code: harmSign, message: z.string() })),
   channels: z.array(z.enum(CHANNELS)),
   message_statuses: z.array(z.enum(MESSAGE_STATUSES)),
   limits: z.object({
@@ -116,6 +115,7 @@ export const segmentVocabulary = z.object({
 });
 
 nameSchemas({
+  SegmentOperator: operator,
   SegmentMember: segmentMember,
   PlayerSegment: playerSegment,
   SegmentSize: sizePoint,

@@ -3,6 +3,8 @@ import { nameSchemas, trimmedText } from '../http/field-schemas.ts';
 import { HARM_CODES } from './language/harm.ts';
 import { CHANNELS } from '../tenants/config/channels.ts';
 
+export const harmSign = z.enum(HARM_CODES);
+
 export const REFRESH_STRATEGIES = ['realtime', 'scheduled', 'manual'] as const;
 export type RefreshStrategy = (typeof REFRESH_STRATEGIES)[number];
 
@@ -152,7 +154,7 @@ export const previewResult = z.object({
     .describe('With `reach`: of all members, or of 10,000 random ones where there are more')
     .optional(),
   warnings: z
-    .array(z.object({ path: z.string(), code: z.enum(HARM_CODES), message: z.string() }))
+    .array(z.object({ path: z.string(), code: harmSign, message: z.string() }))
     .describe('With `warnings`: what to think about before the segment is used; nothing is refused for it')
     .optional(),
 });
@@ -197,6 +199,7 @@ export const recomputeBody = z.strictObject({
 export const recomputeResult = z.object({ queued: z.int() });
 
 nameSchemas({
+  HarmSign: harmSign,
   SegmentDefinition: definition,
   CreateSegmentBody: createSegmentBody,
   PatchSegmentBody: patchSegmentBody,

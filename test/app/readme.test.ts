@@ -2,6 +2,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { operationsOf, type Document, type Operation } from '../../scripts/client/document.ts';
 import { ServiceProcess } from '../../scripts/service-process.ts';
 import { packageRoot } from '../../src/package-root.ts';
 import { freePort } from '../engines/free-port.ts';
@@ -60,11 +61,6 @@ it('the commands of docs/api.md do what it says', async () => {
   for (const { command, shown } of steps) expect(await type(command)).toBe(shown ?? '');
 });
 
-interface Operation {
-  summary: string;
-  description: string;
-}
-
 /** Headings of docs/endpoints.md, by the access that the OpenAPI document gives an endpoint. */
 const CALLERS: readonly [says: RegExp, heading: string][] = [
   [/^API key/, 'With an API key'],
@@ -75,15 +71,13 @@ const CALLERS: readonly [says: RegExp, heading: string][] = [
 ];
 
 /** Returns one line per endpoint of the OpenAPI document, below the heading of its access. */
-function endpointList(paths: Record<string, Record<string, Operation>>): string {
+function endpointList(operations: readonly Operation[]): string {
   const lines = new Map(CALLERS.map(([, heading]) => [heading, [] as string[]]));
-  for (const [path, methods] of Object.entries(paths)) {
-    for (const [method, { summary, description }] of Object.entries(methods)) {
-      const heading = CALLERS.find(([says]) => says.test(description))?.[1] ?? '';
-      const role = /role (\w+)/.exec(description)?.[1];
-      const name = `\`${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}\``;
-      lines.get(heading)?.push(`- ${name}${role === undefined ? '' : ` (${role})`}: ${summary}.`);
-    }
+  for (const { method, path, summary, description } of operations) {
+    const heading = CALLERS.find(([says]) => says.test(description))?.[1] ?? '';
+    const role = /role (\w+)/.exec(description)?.[1];
+    const name = `\`${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}\``;
+    lines.get(heading)?.push(`- ${name}${role === undefined ? '' : ` (${role})`}: ${summary}.`);
   }
   return [...lines].map(([heading, list]) => `\n## ${heading}\n\n${list.join('\n')}\n`).join('');
 }
@@ -94,16 +88,16 @@ it('docs/endpoints.md lists every endpoint as the OpenAPI document describes it'
     readFile(file, 'utf8'),
     fetch(`${service.base_url}/openapi.json`),
   ]);
-  const { paths } = (await response.json()) as { paths: Record<string, Record<string, Operation>> };
+  const listing = endpointList(operationsOf((await response.json()) as Document));
   const [all = '', listed = ''] =
     /<!-- endpoints:begin -->\n([\s\S]*?)\n<!-- endpoints:end -->/.exec(page) ?? [];
   if (process.env['UPDATE_GOLDEN'] === '1') {
-    const list = `<!-- endpoints:begin -->\n${endpointList(paths)}\n<!-- endpoints:end -->`;
+    const list = `<!-- endpoints:begin -->\n${listing}\n<!-- endpoints:end -->`;
     await writeFile(
       file,
       page.replace(all, () => list),
     );
   } else {
-    expect(listed).toBe(endpointList(paths));
+    expect(listed).toBe(listing);
   }
 });

@@ -24,6 +24,8 @@ const OPAQUE = /(^|_)(cursor|token|secret|hash|etag|prefix)$/;
 /** Measured numbers. */
 const MEASURED = /(_ms|_seconds|_bytes|^bytes|^duration)$/;
 const MAX_TEXT = 400;
+/** So many values with the same fields are those of a map, of which one is enough. */
+const MIN_ALIKE = 10;
 
 /** Makes recorded examples the same each time; `known` names the ids that many examples have. */
 export class StableExamples {
@@ -36,7 +38,7 @@ export class StableExamples {
   }
 
   /**
-   * A JSON value with fixed ids, times and tokens, in which each list has its first element alone, and each text its
+   * A JSON value with fixed ids, times and tokens, in which each list and each long map has its first element alone, and each text its
    * beginning. What else was recorded stays as it was.
    */
   of<T>(value: T): T {
@@ -59,7 +61,7 @@ export class StableExamples {
     const walk = (one: unknown, name = ''): unknown => {
       if (Array.isArray(one)) return one.slice(0, 1).map((each) => walk(each));
       if (typeof one === 'object' && one !== null)
-        return Object.fromEntries(Object.entries(one).map(([key, each]) => [text(key), walk(each, key)]));
+        return Object.fromEntries(fewOf(one).map(([key, each]) => [text(key), walk(each, key)]));
       if (typeof one === 'number' && MEASURED.test(name)) return 12;
       if (typeof one === 'number' && Math.abs(one * 1_000 - this.#begun_ms) < NEAR_MS) return BASE_MS / 1_000;
       if (typeof one !== 'string') return one;
@@ -84,6 +86,15 @@ export class StableExamples {
     if (Number.isNaN(days) || Math.abs(days) > 400) return text;
     return new Date(Math.floor(BASE_MS / DAY_MS) * DAY_MS + days * DAY_MS).toISOString().slice(0, 10);
   }
+}
+
+function fewOf(record: object): [string, unknown][] {
+  const entries = Object.entries(record) as [string, unknown][];
+  const [first = '', ...others] = entries.map(([, value]) =>
+    typeof value === 'object' && value !== null ? Object.keys(value).join() : '',
+  );
+  const are_alike = first !== '' && others.every((fields) => fields === first);
+  return are_alike && entries.length >= MIN_ALIKE ? entries.slice(0, 1) : entries;
 }
 
 function idOf(n: number): string {

@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readExamples, type Examples } from '../../src/http/openapi-examples.ts';
 import { acceptsGzip } from '../../src/http/prepared-answer.ts';
-import { dereferenced } from './dereferenced.ts';
+import { closed, dereferenced } from './dereferenced.ts';
 import { FORMATS } from './documented-formats.ts';
 import type { Fixture } from './api-fixture.ts';
 import { sharedFixture } from './shared-fixture.ts';
@@ -18,7 +18,7 @@ const get = (headers: Record<string, string> = {}) =>
   fixture.app.inject({ method: 'GET', url: '/openapi.json', headers });
 
 /** What the compressed document may be, in bytes. */
-const MAX_GZIP = 85_000;
+const MAX_GZIP = 77_000;
 
 describe('/openapi.json', () => {
   it('is sent with gzip to those who accept it, and as it is to others', async () => {
@@ -117,7 +117,7 @@ describe('the examples', () => {
       if (body?.schema !== undefined && request !== undefined)
         check(`${operation.operationId}: request`, body.schema, request);
       if (answer?.schema !== undefined && answered !== undefined)
-        check(`${operation.operationId}: answer`, answer.schema, answered);
+        check(`${operation.operationId}: answer`, closed(answer.schema) as Record<string, unknown>, answered);
     }
     expect(wrong).toEqual([]);
   });

@@ -56,9 +56,12 @@ interface DocumentedOperation {
   servers?: readonly { variables?: Readonly<Record<string, { default?: string }>> }[];
 }
 
+/** Operations by their methods, and the parameters that all of them have. */
+type PathItem = Pick<DocumentedOperation, 'parameters'> & { readonly [method: string]: unknown };
+
 /** What the console reads of the OpenAPI document. */
 export interface ApiDocument {
-  paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
+  paths: Readonly<Record<string, PathItem>>;
   components?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
@@ -96,14 +99,14 @@ export function operationsOf(document: ApiDocument): Operation[] {
   const found = <T extends object>(part: OrRef<T>): T | undefined =>
     '$ref' in part ? (resolve(document, part.$ref) as T | undefined) : part;
   return Object.entries(document.paths)
-    .flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, one]) => ({
+    .flatMap(([path, { parameters: common = [], ...methods }]) =>
+      Object.entries(methods as Record<string, DocumentedOperation>).map(([method, one]) => ({
         id: one.operationId,
         method: method.toUpperCase(),
         path,
         summary: one.summary,
         access: one.description ?? '',
-        parameters: (one.parameters ?? []).map(found).filter((each) => each !== undefined),
+        parameters: [...common, ...(one.parameters ?? [])].map(found).filter((each) => each !== undefined),
         body: schemaIn(one.requestBody?.content),
         responses: Object.entries(one.responses ?? {}).map(([status, response]) => {
           const { description = '', content } = found(response) ?? {};

@@ -14,7 +14,12 @@ const config = z.unknown().meta({
   description: 'By type, see docs/bonuses.md. Replaced as a whole',
   examples: [{ match_percent: 100, cap_amount: 20_000, currency: 'EUR' }],
   anyOf: Object.entries(CONFIG_SCHEMAS).map(([type, schema]) => {
-    const { $schema: _dialect, ...json } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+    // Its named schemas are written once, where the document has them.
+    const {
+      $schema: _dialect,
+      $defs: _named,
+      ...json
+    } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
     return { title: type, ...json };
   }),
 });

@@ -189,6 +189,7 @@ export const resolvedConflict = z.object({
 nameSchemas({
   Exclusion: exclusion,
   ExclusionProof: exclusionProof,
+  HandedOver: handedOver,
   BlockedSend: blockedSend,
   IdentityConflict: identityConflict,
   KycWaiting: kycWaiting,

@@ -23,7 +23,9 @@ const patchSchemas = new WeakMap<z.ZodType, z.ZodType>();
 
 const license = z.enum(LICENSE_VALUES);
 const kyc_model = z.enum(KYC_MODEL_VALUES);
-const verticals = setOf(z.enum(VERTICAL_VALUES), VERTICAL_VALUES.length);
+const rg_feature = z.enum(RG_FEATURE_VALUES);
+const vertical = z.enum(VERTICAL_VALUES);
+const verticals = setOf(vertical, VERTICAL_VALUES.length);
 
 /**
  * A field of quiet hours, which must be complete after the merge: the error asks the caller to set a missing one too.
@@ -104,7 +106,7 @@ const segment_events = z
  * key is optional except those of quiet hours, which have a meaning only together.
  */
 const config = z.strictObject({
-  rg_features: setOf(z.enum(RG_FEATURE_VALUES), RG_FEATURE_VALUES.length).optional(),
+  rg_features: setOf(rg_feature, RG_FEATURE_VALUES.length).optional(),
   messaging: z
     .strictObject({
       quiet_hours: z
@@ -180,18 +182,20 @@ export const tenantConfigResource = z.object({
   base_currency: z.string(),
   catalogue: z.object({
     licenses: labelled(license),
-    verticals: labelled(verticals.element),
+    verticals: labelled(vertical),
     kyc_models: labelled(kyc_model),
-    rg_features: z.array(z.enum(RG_FEATURE_VALUES)),
-    license_defaults: z.record(
-      license,
-      z.object({
-        suggested_verticals: z.array(verticals.element),
-        rg_features: z.array(z.enum(RG_FEATURE_VALUES)),
-        kyc_model,
-        hint: z.string(),
-      }),
-    ),
+    rg_features: z.array(rg_feature),
+    license_defaults: z
+      .partialRecord(
+        license,
+        z.object({
+          suggested_verticals: z.array(vertical),
+          rg_features: z.array(rg_feature),
+          kyc_model,
+          hint: z.string(),
+        }),
+      )
+      .describe('Of every licence'),
     license_rules: z
       .array(
         z.object({
@@ -252,6 +256,9 @@ nameSchemas({
   PatchTenantConfigBody: patchTenantConfigBody,
   TenantConfig: tenantConfigResource,
   Licence: license,
+  KycModel: kyc_model,
+  ResponsibleGamingFeature: rg_feature,
+  Vertical: vertical,
   RuleSeverity: severity,
   RuleReason: reason,
   RuleOverride: plainOverride,
