@@ -31,6 +31,14 @@ test('the reference of the API is shown without an account, from this host alone
   expect(await entry.locator('pre').last().textContent()).toContain('"player_id"');
   expect(await entry.textContent()).toContain('external_id');
   expect(await page.locator('#get_v1_overview').isHidden()).toBe(true);
+  // A grant with its history has the fields of a grant, too, in one list.
+  await page.getByRole('searchbox', { name: 'Search' }).fill('bonus-grants history');
+  const grant = page.locator('#get_v1_bonus_grants_id');
+  await grant.locator('summary').click();
+  const own = grant.locator('dl dl', { hasText: 'granted_by' }).first();
+  expect(await own.locator('> dt > code').allTextContents()).toEqual(
+    expect.arrayContaining(['wagering_progress', 'history']),
+  );
   expect(await accessibilityFaults(page)).toEqual([]);
   // The address names what is open.
   await page.goto(`${base_url}/console/docs.html#post_v1_events`);

@@ -88,10 +88,19 @@ function resolve({ components = {} }: ApiDocument, ref: string): unknown {
   return components[kind]?.[name];
 }
 
-/** A schema, or the one that it refers to. */
+/** A schema, or the one that it refers to. One that has the fields of others and more has all of them itself. */
 export function schemaOf(document: ApiDocument, schema: Schema): Schema {
-  if (schema.$ref === undefined) return schema;
-  return (resolve(document, schema.$ref) as Schema | undefined) ?? schema;
+  const found =
+    schema.$ref === undefined ? undefined : (resolve(document, schema.$ref) as Schema | undefined);
+  const { allOf, ...rest } = found ?? schema;
+  const parts = (allOf ?? []).map((one) => schemaOf(document, one));
+  if (parts.length === 0 || parts.some(({ properties }) => properties === undefined)) return found ?? schema;
+  return {
+    type: 'object',
+    ...rest,
+    properties: Object.fromEntries(parts.flatMap(({ properties = {} }) => Object.entries(properties))),
+    required: parts.flatMap(({ required = [] }) => required),
+  };
 }
 
 /** All operations in the order of their paths. */
@@ -165,12 +174,13 @@ export function eventsOf(document: ApiDocument): EventShape[] {
 
 /** The type of a schema in a few words: `string (uuid)`, `integer`, `Player`, `array of Player`. */
 export function typeOf(schema: Schema): string {
-  const { $ref, type, format, items, enum: values, const: constant, anyOf, oneOf } = schema;
+  const { $ref, type, format, items, enum: values, const: constant, anyOf, oneOf, allOf } = schema;
   if ($ref !== undefined) return $ref.split('/').at(-1) ?? $ref;
   if (constant !== undefined) return JSON.stringify(constant);
   if (values !== undefined) return values.map((value) => JSON.stringify(value)).join(' | ');
   const several = anyOf ?? oneOf;
   if (several !== undefined) return several.map(typeOf).join(' | ');
+  if (allOf !== undefined) return allOf.map(typeOf).join(' & ');
   const name = typeof type === 'string' ? type : (type ?? []).join(' | ');
   if (name === 'array') return `array of ${items === undefined ? 'any' : typeOf(items)}`;
   return format === undefined ? name || 'any' : `${name} (${format})`;
