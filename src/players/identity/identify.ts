@@ -12,22 +12,30 @@ import {
   withoutOverwriting,
   type ProfilePatch,
 } from '../profile/profile-patch.ts';
-import { lockKnownTraits, lockPlayer, noteIdentified } from '../profile/queries.ts';
+import { lockKnownTraits, lockPlayer, noteIdentified, type KnownTraits } from '../profile/queries.ts';
 import { playerNotFound } from '../profile/read.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { WriteConflict, isWriteConflict, isOverflow, retryConflicts } from '../../platform/postgres/retry.ts';
 import type { PlayerDependent } from '../dependents.ts';
 import type { PlayerRef } from '../player-ref.ts';
-import { decide, withoutProof, type Decision } from './decide.ts';
+import {
+  decide,
+  withoutProof,
+  type Decision,
+  type GivenIds,
+  type Named,
+  type NamedPlayer,
+} from './decide.ts';
 import { guardedAndKnown, isGuardedTrait } from './guarded-traits.ts';
 import {
   findNamed,
   insertPlayer,
   isActiveCurrency,
   linkAnonymousId,
-  lockTraits,
   markConflict,
+  namedOf,
+  selectKnown,
 } from './queries.ts';
 import { mergePlayer } from './merge-queries.ts';
 import { identifyBody, type IdentifyBody, type IdentifyResult, type Traits } from './schema.ts';
@@ -45,8 +53,9 @@ interface Deps extends Pick<Platform, 'postgres' | 'clock'> {
 export type IdentifyCaller = ProjectRef & Pick<ApiKeyPrincipal, 'kind' | 'provesUser'>;
 
 /**
- * Finds or creates the player of the ids, merges other players into it, links the ids and writes the traits, in one
- * transaction; `decide` makes the decisions. Other identify calls and the fold, which creates players for unknown
+ * Finds or creates the player of the ids, merges other players into it, links the ids and writes the traits; `decide` makes
+ * the decisions. A call that changes nothing is one read. Every other call is one transaction, which reads again. Other
+ * identify calls and the fold, which creates players for unknown
  * anonymous_ids, may run at the same time: the key of `player_identities` lets only one of them create a link. Locks
  * are taken in the order identities, players, player_totals. A merge moves and links identities last; a deadlock that
  * results is a write conflict and is retried. A client key without the `user_hash` of the external_id changes the ids of no
@@ -58,18 +67,19 @@ export type IdentifyCaller = ProjectRef & Pick<ApiKeyPrincipal, 'kind' | 'proves
 export async function identify(
   deps: Deps,
   caller: IdentifyCaller,
-  { user_hash, ...body }: IdentifyBody,
+  { user_hash, traits = {}, ...ids }: IdentifyBody,
   at_ms?: number,
 ): Promise<IdentifyResult> {
   const { tenant_id, project_id } = caller;
-  const { external_id } = body;
+  const { external_id } = ids;
   const is_proven =
     caller.kind !== 'client' || (external_id !== undefined && caller.provesUser(external_id, user_hash));
+  const asked = { project: { tenant_id, project_id }, ids, traits, at_ms, is_proven };
+  const unchanged = await readUnchanged(deps, asked);
+  if (unchanged !== undefined) return unchanged;
   try {
     return await retryConflicts(() =>
-      deps.postgres.asTenant(tenant_id, (tx) =>
-        identifyOnce(deps, tx, { tenant_id, project_id }, { ...body, at_ms }, is_proven),
-      ),
+      deps.postgres.asTenant(tenant_id, (tx) => identifyOnce(deps, tx, asked)),
     );
   } catch (error) {
     if (isOverflow(error)) {
@@ -96,74 +106,143 @@ export async function identifyChecked(
 }
 
 /** What identify is called with. */
-interface Given extends Omit<IdentifyBody, 'user_hash'> {
+interface Asked {
+  project: ProjectRef;
+  ids: GivenIds;
+  traits: Traits;
   at_ms: number | undefined;
+  is_proven: boolean;
 }
 
-async function identifyOnce(
-  deps: Deps,
-  tx: Tx,
-  scope: ProjectRef,
-  body: Given,
-  is_proven: boolean,
-): Promise<IdentifyResult> {
-  const code = body.traits?.default_currency_code;
+/** What is to be done with the ids of a call. */
+interface Decided {
+  decision: Decision;
+  ids: GivenIds;
+  ignored: readonly string[];
+}
+
+function decideFor({ ids, is_proven }: Asked, named: Named): Decided {
+  const counted = is_proven ? { given: ids, named, ignored: [] } : withoutProof(ids, named);
+  return {
+    decision: decide(counted.given, counted.named),
+    ids: counted.given,
+    ignored: counted.ignored,
+  };
+}
+
+/**
+ * The answer to a call that changes nothing, from one statement and so from one state of the database; undefined: the call may
+ * change something.
+ */
+async function readUnchanged(
+  { postgres, clock }: Pick<Deps, 'postgres' | 'clock'>,
+  asked: Asked,
+): Promise<IdentifyResult | undefined> {
+  const { project, at_ms, is_proven } = asked;
+  const guarded = guardedOf(asked);
+  const patch = patchOf(withoutNames(asked.traits, guarded));
+  const rows = await postgres.readAsTenant(project.tenant_id, (tx) =>
+    selectKnown(tx, project, asked.ids, patch),
+  );
+  const decided = decideFor(asked, namedOf(rows));
+  const { target, set_external_id, link_anonymous_id, merge, conflict } = decided.decision;
+  const known = rows.find(({ player_id }) => player_id === target?.player_id);
+  if (target === undefined || known === undefined) return undefined;
+  if (set_external_id || link_anonymous_id || merge.length > 0 || conflict || !known.has_traits)
+    return undefined;
+  const refused = refusedOf(guarded, asked.ids, target, known);
+  if (refused.length < guarded.length) return undefined;
+  // The time of traits that the player has already is noted, too.
+  const is_noted = known.identified_at !== null && known.identified_at >= knownAt(at_ms, clock.now_ms());
+  if (at_ms !== undefined && is_proven && !isEmptyPatch(patch) && !is_noted) return undefined;
+  return resultOf(target.player_id, decided, refused);
+}
+
+async function identifyOnce(deps: Deps, tx: Tx, asked: Asked): Promise<IdentifyResult> {
+  const { project, ids, traits } = asked;
+  const code = traits.default_currency_code;
   const [named, isKnownCurrency] = await Promise.all([
-    findNamed(tx, scope, body),
-    code === undefined ? true : isActiveCurrency(tx, scope.tenant_id, code),
+    findNamed(tx, project, ids),
+    code === undefined ? true : isActiveCurrency(tx, project.tenant_id, code),
   ]);
   if (!isKnownCurrency) {
     throw validationError([
       { path: 'traits.default_currency_code', message: "is not in the tenant's catalogue" },
     ]);
   }
-  if (body.player_id !== undefined && named.by_player_id === undefined) throw playerNotFound(body.player_id);
-  const ids = is_proven ? { given: body, named, ignored: [] } : withoutProof(body, named);
-  const decision = decide(ids.given, ids.named);
-  const ref = { ...scope, player_id: decision.target?.player_id ?? newId() };
-  const refused = is_proven ? [] : await refusedTraits(tx, ref, body, decision);
-  const traits = Object.fromEntries(
-    Object.entries(body.traits ?? {}).filter(([name]) => !refused.includes(name)),
+  if (ids.player_id !== undefined && named.by_player_id === undefined) throw playerNotFound(ids.player_id);
+  const decided = decideFor(asked, named);
+  const ref = { ...project, player_id: decided.decision.target?.player_id ?? newId() };
+  const guarded = guardedOf(asked);
+  const { target } = decided.decision;
+  // Such a player is locked until the transaction ends.
+  const known =
+    guarded.length > 0 && target?.external_id === null ? await lockKnownTraits(tx, ref) : undefined;
+  const refused = refusedOf(guarded, ids, target, known);
+  await write(
+    deps,
+    tx,
+    ref,
+    { ...asked, ids: decided.ids, traits: withoutNames(traits, refused) },
+    decided.decision,
   );
-  await write(deps, tx, ref, { ...ids.given, traits, at_ms: body.at_ms, is_proven }, decision);
-  const ignored = [...ids.ignored, ...refused.map((name) => `traits.${name}`)];
+  return resultOf(ref.player_id, decided, refused);
+}
+
+function resultOf(
+  player_id: string,
+  { decision, ignored }: Decided,
+  refused: readonly string[],
+): IdentifyResult {
+  const left_out = [...ignored, ...refused.map((name) => `traits.${name}`)];
   return {
-    player_id: ref.player_id,
+    player_id,
     created: decision.target === undefined,
     merged_player_ids: decision.merge.map((merged) => merged.player_id),
     conflict: decision.conflict,
-    ...(ignored.length === 0 ? {} : { ignored }),
+    ...(left_out.length === 0 ? {} : { ignored: left_out }),
   };
 }
 
+/** The traits that the caller may not set of every player. */
+function guardedOf({ traits, is_proven }: Asked): string[] {
+  return is_proven ? [] : Object.keys(traits).filter(isGuardedTrait);
+}
+
 /**
- * The traits that a caller without a proof must not set: the guarded ones of a player who has an external_id, or gets one
- * now, and of another player those that are there already. Such a player is locked until the transaction ends.
+ * Of the guarded traits those that are not set: all of a player who has an external_id, or gets one now, and of another
+ * player, `known`, those that are there already.
  */
-async function refusedTraits(
-  tx: Tx,
-  ref: PlayerRef,
-  { external_id, traits = {} }: Given,
-  { target }: Decision,
-): Promise<string[]> {
-  const guarded = Object.keys(traits).filter(isGuardedTrait);
-  if (guarded.length === 0) return [];
+function refusedOf(
+  guarded: string[],
+  { external_id }: GivenIds,
+  target: NamedPlayer | undefined,
+  known: Pick<KnownTraits, 'columns' | 'attributes'> | undefined,
+): string[] {
   if (target === undefined ? external_id !== undefined : target.external_id !== null) return guarded;
-  if (target === undefined) return [];
-  return guardedAndKnown(guarded, await lockTraits(tx, ref));
+  return guardedAndKnown(guarded, [...(known?.columns ?? []), ...(known?.attributes ?? [])]);
+}
+
+function withoutNames(traits: Traits, names: readonly string[]): Traits {
+  return Object.fromEntries(Object.entries(traits).filter(([name]) => !names.includes(name)));
+}
+
+/** When traits were known, which is never later than now. */
+function knownAt(at_ms: number | undefined, now_ms: number): Date {
+  return new Date(Math.min(at_ms ?? now_ms, now_ms));
 }
 
 async function write(
   { clock, dependents, erasure_key }: Deps,
   tx: Tx,
-  ref: ProjectRef & { player_id: string },
-  { anonymous_id, external_id, traits = {}, at_ms, is_proven }: Given & { is_proven: boolean },
+  ref: PlayerRef,
+  { ids: { anonymous_id, external_id }, traits, at_ms, is_proven }: Asked,
   { target, set_external_id, link_anonymous_id, merge, conflict }: Decision,
 ): Promise<void> {
   const now_ms = clock.now_ms();
   const now = new Date(now_ms);
   const link = link_anonymous_id ? (anonymous_id ?? null) : null;
-  const known_at = new Date(Math.min(at_ms ?? now_ms, now_ms));
+  const known_at = knownAt(at_ms, now_ms);
   // Anybody could otherwise make what the tenant's servers say of a player older than what is known.
   const identified_at = is_proven ? known_at : undefined;
   const limits = { identified_at, max_bytes: is_proven ? MAX_ATTRIBUTES_BYTES : MAX_UNPROVEN_BYTES };

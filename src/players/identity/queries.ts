@@ -1,7 +1,9 @@
-import type { PendingQuery } from 'postgres';
+import type { PendingQuery, Row } from 'postgres';
 import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { GivenIds, Named, NamedPlayer } from './decide.ts';
+import type { ProfilePatch } from '../profile/profile-patch.ts';
+import { hasTraits, knownTraitsSql, type KnownTraits } from '../profile/queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** A player to be created. `external_id` and `anonymous_id` must not belong to another player. */
@@ -12,16 +14,56 @@ export interface NewPlayer extends ProjectRef {
   status: 'active' | 'conflict';
 }
 
-/**
- * The players to which the ids belong; for a player that was merged away, its survivor. For a join instead of `lateral …
- * offset 0` the planner may choose to scan the table.
- */
-export async function findNamed(
+/** The players to which the ids belong; for a player that was merged away, its survivor. */
+export async function findNamed(tx: Tx, project: ProjectRef, given: GivenIds): Promise<Named> {
+  return namedOf(await selectNamed<NamedRow>(tx, project, given, tx``));
+}
+
+/** A player that an id names. */
+interface NamedRow extends NamedPlayer {
+  named_by: keyof Named;
+}
+
+/** A player that an id names, and what it has of the traits of a call. */
+export interface KnownPlayer extends NamedRow, KnownTraits {
+  /** It has all of them or is deleted, and their currency, if given, is active. */
+  has_traits: boolean;
+}
+
+/** As {@link findNamed}, with what each player has of the traits. */
+export function selectKnown(
+  tx: Tx,
+  project: ProjectRef,
+  given: GivenIds,
+  traits: ProfilePatch,
+): PendingQuery<KnownPlayer[]> {
+  const code = traits.columns.default_currency_code;
+  const is_active =
+    code === undefined
+      ? tx`true`
+      : tx`exists (select from currencies where tenant_id = ${project.tenant_id} and code = ${code} and is_active)`;
+  const columns = tx`, ${knownTraitsSql(tx)}, (p.deleted_at is not null or ${hasTraits(tx, traits)}) and ${is_active} as has_traits`;
+  return selectNamed<KnownPlayer>(tx, project, given, columns);
+}
+
+/** The players by the ids that name them. */
+export function namedOf(rows: readonly NamedRow[]): Named {
+  return Object.fromEntries(
+    rows.map(({ named_by, player_id, external_id, deleted }) => [
+      named_by,
+      { player_id, external_id, deleted },
+    ]),
+  );
+}
+
+/** `columns`: more of each player `p`. For a join instead of `lateral … offset 0` the planner may choose to scan the table. */
+function selectNamed<Named extends NamedRow>(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
   given: GivenIds,
-): Promise<Named> {
-  const rows = await tx<(NamedPlayer & { named_by: keyof Named })[]>`
+  columns: PendingQuery<Row[]>,
+): PendingQuery<Named[]> {
+  return tx<Named[]>`
     with named as (
       select 'by_anonymous_id' as named_by, player_id
       from player_identities
@@ -37,12 +79,11 @@ export async function findNamed(
           where tenant_id = ${tenant_id} and project_id = ${project_id} and player_id = ${given.player_id ?? null}),
         ${given.player_id ?? null}::uuid)
     )
-    select n.named_by, p.player_id, p.external_id, p.deleted_at is not null as deleted
+    select n.named_by, p.player_id, p.external_id, p.deleted_at is not null as deleted ${columns}
     from named n
     cross join lateral (
       select * from players p
       where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = n.player_id offset 0) p`;
-  return Object.fromEntries(rows.map(({ named_by, ...player }) => [named_by, player]));
 }
 
 /**
@@ -123,18 +164,6 @@ export async function markConflict(
     set updated_at = ${now}, changed_xid = pg_current_xact_id()
     from marked m
     where t.tenant_id = m.tenant_id and t.project_id = m.project_id and t.player_id = m.player_id`;
-}
-
-/** The names of the traits that the player has, whose row is locked until the transaction ends. */
-export async function lockTraits(tx: Tx, ref: ProjectRef & { player_id: string }): Promise<string[]> {
-  const rows = await tx<{ names: string[] }[]>`
-    select array(select jsonb_object_keys(p.custom_attributes)) || array_remove(array[
-      case when p.email is not null then 'email' end, case when p.phone is not null then 'phone' end,
-      case when p.telegram_id is not null then 'telegram_id' end, 'default_currency_code'], null) as names
-    from players p
-    where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}
-    for no key update`;
-  return rows[0]?.names ?? [];
 }
 
 /** Whether this currency is active in the tenant's catalogue. */

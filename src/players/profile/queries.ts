@@ -5,7 +5,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { PlayerRow } from './player-json.ts';
-import type { ProfilePatch } from './profile-patch.ts';
+import { isEmptyPatch, type ProfilePatch } from './profile-patch.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import type { ListPlayersQuery } from './schema.ts';
 import { exactJson } from '../../platform/exact-json.ts';
@@ -160,8 +160,7 @@ export async function patchPlayer(
           when columns ->> 'status' = 'active' and p.status = 'self_excluded' then false
           else p.self_excluded
         end as self_excluded,
-        (p.custom_attributes || ${exactJson(patch.attributes)}::text::jsonb)
-          - ${textArray(patch.removed_attributes)}::text::text[] as custom_attributes
+        ${patchedAttributes(tx, patch)} as custom_attributes
       from players p, given
       where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}
     ), changed as (
@@ -209,15 +208,20 @@ export interface KnownTraits {
 /** As {@link KnownTraits} says; the player's row is locked until the transaction ends. */
 export async function lockKnownTraits(tx: Tx, ref: PlayerRef): Promise<KnownTraits | undefined> {
   const rows = await tx<KnownTraits[]>`
-    select array_remove(array[
-        case when email is not null then 'email' end, case when phone is not null then 'phone' end,
-        case when telegram_id is not null then 'telegram_id' end, case when timezone is not null then 'timezone' end,
-        'default_currency_code'], null) as columns,
-      array(select jsonb_object_keys(custom_attributes)) as attributes, identified_at
-    from players
-    where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}
+    select ${knownTraitsSql(tx)}
+    from players p
+    where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}
     for no key update`;
   return rows[0];
+}
+
+/** The {@link KnownTraits} of the player `p`. */
+export function knownTraitsSql(tx: Tx): PendingQuery<Row[]> {
+  return tx`array_remove(array[
+      case when p.email is not null then 'email' end, case when p.phone is not null then 'phone' end,
+      case when p.telegram_id is not null then 'telegram_id' end, case when p.timezone is not null then 'timezone' end,
+      'default_currency_code'], null) as columns,
+    array(select jsonb_object_keys(p.custom_attributes)) as attributes, p.identified_at`;
 }
 
 /** A change of a player's custom attributes, and nothing else. */
@@ -293,8 +297,31 @@ export async function softDeletePlayer(tx: Tx, ref: PlayerRef, now: Date): Promi
     where t.tenant_id = d.tenant_id and t.project_id = d.project_id and t.player_id = d.player_id`;
 }
 
+/**
+ * Whether the player `p` has what the patch sets of the columns that identify writes, except the external_id, and of custom
+ * attributes.
+ */
+export function hasTraits(tx: Tx, patch: ProfilePatch): PendingQuery<Row[]> {
+  if (isEmptyPatch(patch)) return tx`true`;
+  return tx`(
+    select (${wantedValue(tx, 'email')}, ${wantedValue(tx, 'phone')}, ${wantedValue(tx, 'telegram_id')},
+        ${wantedValue(tx, 'timezone')}, ${wantedValue(tx, 'default_currency_code')}, ${patchedAttributes(tx, patch)})
+      is not distinct from
+        (p.email, p.phone, p.telegram_id, p.timezone, p.default_currency_code, p.custom_attributes)
+    from (select ${JSON.stringify(patch.columns)}::text::jsonb as columns) given)`;
+}
+
+function patchedAttributes(tx: Tx, { attributes, removed_attributes }: ProfilePatch) {
+  return tx`((p.custom_attributes || ${exactJson(attributes)}::text::jsonb)
+    - ${textArray(removed_attributes)}::text::text[])`;
+}
+
 function wantedColumn(tx: Tx, column: keyof ProfilePatch['columns']) {
-  return tx`case when columns ? ${column} then columns ->> ${column} else p.${tx(column)} end as ${tx(column)}`;
+  return tx`${wantedValue(tx, column)} as ${tx(column)}`;
+}
+
+function wantedValue(tx: Tx, column: keyof ProfilePatch['columns']) {
+  return tx`case when columns ? ${column} then columns ->> ${column} else p.${tx(column)} end`;
 }
 
 function playerColumns(tx: Tx) {
