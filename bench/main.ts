@@ -12,6 +12,7 @@ import { benchCurrencies } from './currencies.ts';
 import { benchFold } from './fold.ts';
 import { benchFresh } from './fresh.ts';
 import { benchGrowth } from './growth.ts';
+import { benchIdentify } from './identify.ts';
 import { benchIdle } from './idle.ts';
 import { benchImport } from './import.ts';
 import { benchIntake } from './intake.ts';
@@ -55,6 +56,7 @@ async function withIdleService(
 
 const BENCHES: Record<string, Bench> = {
   boot: benchBoot,
+  identify: benchIdentify,
   idle: benchIdle,
   intake: () => benchIntake(),
   pages: benchPages,
@@ -96,6 +98,7 @@ const BENCHES: Record<string, Bench> = {
 /** These run only when they are named: `intake-kafka` needs installed servers, the others take long. */
 const NAMED_ONLY = new Set([
   'boot',
+  'identify',
   'idle',
   'intake-kafka',
   'fresh',

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts';
 import { EndpointBulkhead } from '../http/endpoint-bulkhead.ts';
 import { PlayerIds } from '../ingest/segment-dialect/player-ids.ts';
 import type { DialectParts } from '../ingest/segment-dialect/identities.ts';
-import { identifyChecked } from '../players/identity/identify.ts';
+import { Identifier } from '../players/identity/identify.ts';
 import { EXTERNAL_IDS_CHANNEL, findByExternalIds } from '../players/identity/queries.ts';
 import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -16,12 +16,11 @@ export async function openDialect(
   notifications: Notifications,
 ): Promise<DialectParts> {
   const { postgres, clock, metrics } = platform;
-  const identifyDeps = {
-    postgres,
-    clock,
+  const identifier = new Identifier({
+    ...platform,
     dependents: PLAYER_DEPENDENTS,
     erasure_key: await loadErasureKey(config),
-  };
+  });
   const playerIds = new PlayerIds({
     find: async (project, external_ids) => {
       const rows = await postgres.readAsTenant(project.tenant_id, (tx) =>
@@ -39,7 +38,7 @@ export async function openDialect(
   );
   return {
     playerIds,
-    identify: (key, given, at_ms) => identifyChecked(identifyDeps, key, given, at_ms),
+    identify: (key, given, at_ms) => identifier.identifyChecked(key, given, at_ms),
     bulkhead: new EndpointBulkhead(),
     publicHost: publicHostOf(config),
   };

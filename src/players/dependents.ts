@@ -8,8 +8,8 @@ import type { MergePair, PlayerRef } from './player-ref.ts';
  * Postgres.
  */
 export interface PlayerDependent {
-  /** Notes a player that identify has made. */
-  onCreate?(tx: Tx, ref: PlayerRef): Promise<void>;
+  /** Notes players of one tenant that identify has made. */
+  onCreate?(tx: Tx, players: readonly PlayerRef[]): Promise<void>;
   /** Decides what of the two profiles stays, while both rows still exist. */
   beforeMerge?(tx: Tx, pair: MergePair, now: Date): Promise<void>;
   /** Moves the rows of `player_id` to `into_player_id`, which may have rows of its own. */

@@ -1,17 +1,30 @@
 import type { PendingQuery, Row } from 'postgres';
+import { exactJson } from '../../platform/exact-json.ts';
 import { textArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { rowsOf } from '../../platform/postgres/rows.ts';
+import type { PlayerRef } from '../player-ref.ts';
 import type { GivenIds, Named, NamedPlayer } from './decide.ts';
 import type { ProfilePatch } from '../profile/profile-patch.ts';
 import { hasTraits, knownTraitsSql, type KnownTraits } from '../profile/queries.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 
 /** A player to be created. `external_id` and `anonymous_id` must not belong to another player. */
-export interface NewPlayer extends ProjectRef {
-  player_id: string;
+export interface NewPlayer extends PlayerRef {
   external_id: string | null;
   anonymous_id: string | null;
   status: 'active' | 'conflict';
+  email: string | null;
+  phone: string | null;
+  telegram_id: string | null;
+  timezone: string | null;
+  /** Null: the tenant's base currency. */
+  currency: string | null;
+  attributes: Record<string, unknown>;
+  /** When the traits were known; null: it is not noted. */
+  identified_at: Date | null;
+  /** The most bytes of JSON of the attributes. */
+  max_bytes: number;
 }
 
 /** The players to which the ids belong; for a player that was merged away, its survivor. */
@@ -86,35 +99,74 @@ function selectNamed<Named extends NamedRow>(
       where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = n.player_id offset 0) p`;
 }
 
+/** What became of a player to be inserted. */
+export interface InsertedPlayer {
+  /** The size of its attributes, in bytes of JSON. */
+  bytes: number;
+  is_made: boolean;
+  /** Its anonymous_id was linked; if it was not made, the transaction must be rolled back. */
+  is_linked: boolean;
+}
+
 /**
- * Inserts the player, its totals and its link. False when another transaction took the anonymous_id or the external_id
- * in the meantime: then a part may have been written, and the transaction must be rolled back.
+ * Inserts players, their totals and their links, in the order of the list. Not made is a player whose anonymous_id or
+ * external_id somebody has, also meanwhile, whose attributes are too large, or whose currency is not active.
  */
-export async function insertPlayer(tx: Tx, player: NewPlayer, now: Date): Promise<boolean> {
-  const { tenant_id, project_id, player_id, external_id, anonymous_id, status } = player;
-  const rows = await tx`
-    with identity as (
+export async function insertPlayers(
+  tx: Tx,
+  players: readonly NewPlayer[],
+  now: Date,
+): Promise<InsertedPlayer[]> {
+  const given = rowsOf(tx, 'n', players, {
+    ...PROJECT_KEY,
+    player_id: 'uuid',
+    external_id: 'text',
+    anonymous_id: 'text',
+    status: 'text',
+    email: 'text',
+    phone: 'text',
+    telegram_id: 'text',
+    timezone: 'text',
+    currency: 'text',
+    attributes: ['jsonb', (player) => exactJson(player.attributes)],
+    identified_at: 'timestamptz',
+    max_bytes: 'integer',
+    place: 'ordinality',
+  });
+  return tx<InsertedPlayer[]>`
+    with given as materialized (
+      select n.*, octet_length(n.attributes::text) as bytes from ${given}
+    ), allowed as materialized (
+      select g.*, t.base_currency from given g
+      cross join lateral (select base_currency from tenants t where t.tenant_id = g.tenant_id offset 0) t
+      where g.bytes <= g.max_bytes and (g.currency is null or (
+        select c.is_active from currencies c where c.tenant_id = g.tenant_id and c.code = g.currency))
+    ), identity as (
       insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
-      select ${tenant_id}, ${project_id}, ${anonymous_id}, ${player_id}, ${now}
-      where ${anonymous_id}::text is not null
+      select tenant_id, project_id, anonymous_id, player_id, ${now} from allowed
+      where anonymous_id is not null order by place
       on conflict do nothing
       returning player_id
     ), player as (
       insert into players (
-        tenant_id, project_id, player_id, external_id, anonymous_ids, status, default_currency_code,
-        created_at, updated_at
+        tenant_id, project_id, player_id, external_id, anonymous_ids, status, email, phone, telegram_id, timezone,
+        default_currency_code, custom_attributes, identified_at, created_at, updated_at
       )
-      select tenant_id, ${project_id}, ${player_id}, ${external_id},
-        array_remove(array[${anonymous_id}::text], null), ${status}, base_currency, ${now}, ${now}
-      from tenants
-      where tenant_id = ${tenant_id} and (${anonymous_id}::text is null or exists (select from identity))
+      select tenant_id, project_id, player_id, external_id, array_remove(array[anonymous_id], null), status, email, phone,
+        telegram_id, timezone, coalesce(currency, base_currency), attributes, identified_at, ${now}, ${now}
+      from allowed a
+      where a.anonymous_id is null or exists (select from identity i where i.player_id = a.player_id)
+      order by place
       on conflict (tenant_id, project_id, external_id) where external_id is not null do nothing
       returning tenant_id, project_id, player_id
+    ), totals as (
+      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+      select tenant_id, project_id, player_id, ${now}, ${now}, ${now} from player
+      returning player_id
     )
-    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
-    select tenant_id, project_id, player_id, ${now}, ${now}, ${now} from player
-    returning player_id`;
-  return rows.length > 0;
+    select g.bytes, exists (select from totals t where t.player_id = g.player_id) as is_made,
+      exists (select from identity i where i.player_id = g.player_id) as is_linked
+    from given g order by g.place`;
 }
 
 /** Links the anonymous_id to the player and marks the player as changed. False when it was linked in the meantime. */

@@ -1,18 +1,13 @@
 import { ApiError } from '../../errors.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import type { PlayerDependent } from '../dependents.ts';
-import { identify } from './identify.ts';
+import { Identifier } from './identify.ts';
+import type { NewcomerDeps } from './newcomers.ts';
 import { identifyBody, identifyResult } from './schema.ts';
-import type { Platform } from '../../platform/platform.ts';
-
-interface Deps extends Pick<Platform, 'postgres' | 'clock'> {
-  dependents: readonly PlayerDependent[];
-  erasure_key: Buffer;
-}
 
 /** Links a caller's ids to a player (spec part 4, "Players"). */
-export function identityEndpoints(deps: Deps): AnyEndpoint[] {
+export function identityEndpoints(deps: NewcomerDeps): AnyEndpoint[] {
+  const identifier = new Identifier(deps);
   return [
     endpoint({
       method: 'POST',
@@ -31,7 +26,7 @@ export function identityEndpoints(deps: Deps): AnyEndpoint[] {
         ) {
           throw new ApiError('IDENTITY_REQUIRED', 'give anonymous_id, external_id or player_id');
         }
-        return envelope(await identify(deps, caller, body));
+        return envelope(await identifier.identify(caller, body));
       },
     }),
   ];

@@ -155,7 +155,11 @@ export async function applyAttributes(
 }
 
 function requireSize(bytes = 0, max_bytes = MAX_ATTRIBUTES_BYTES): void {
-  if (bytes <= max_bytes) return;
+  if (bytes > max_bytes) throw attributesTooLarge(max_bytes);
+}
+
+/** VALIDATION_ERROR: custom attributes are larger than they may be. */
+export function attributesTooLarge(max_bytes: number): ApiError {
   const message = `must be at most ${max_bytes} bytes of JSON in all`;
-  throw validationError([{ path: 'custom_attributes', message }]);
+  return validationError([{ path: 'custom_attributes', message }]);
 }

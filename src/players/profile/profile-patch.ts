@@ -25,7 +25,12 @@ export const MAX_ATTRIBUTES_BYTES = 65_536;
  * What a caller without a proof of the user may fill of it: the rest stays free for the tenant's servers, whose changes
  * a page must not be able to stop.
  */
-export const MAX_UNPROVEN_BYTES = MAX_ATTRIBUTES_BYTES / 2;
+const MAX_UNPROVEN_BYTES = MAX_ATTRIBUTES_BYTES / 2;
+
+/** How much of it a caller of identify may fill. */
+export function maxBytesOf(is_proven: boolean): number {
+  return is_proven ? MAX_ATTRIBUTES_BYTES : MAX_UNPROVEN_BYTES;
+}
 
 /** Splits given custom attributes into those to set and, where null, those to remove. */
 export function splitAttributes(

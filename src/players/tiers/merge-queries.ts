@@ -2,6 +2,7 @@ import { TIER_REQUESTS_CHANNEL } from '../../ledger/tier-thresholds/queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { PlayerDependent } from '../dependents.ts';
+import { PROJECT_KEY } from '../../tenants/project-ref.ts';
 import type { MergePair, PlayerRef } from '../player-ref.ts';
 
 /**
@@ -9,7 +10,7 @@ import type { MergePair, PlayerRef } from '../player-ref.ts';
  * histories become one; then the ordinary rules go on with the sum of the totals, which may cross what a tier requires.
  */
 export const tiersOfPlayers: PlayerDependent = {
-  onCreate: leaveNewcomerToSweep,
+  onCreate: leaveNewcomersToSweep,
   beforeMerge: keepHigherTier,
   async onMerge(tx, pair, _now) {
     const { tenant_id, project_id, player_id, into_player_id } = pair;
@@ -26,12 +27,14 @@ export const tiersOfPlayers: PlayerDependent = {
   },
 };
 
-/** A player without totals may fit a tier that requires none: the next daily sweep gives it. */
-async function leaveNewcomerToSweep(tx: Tx, { tenant_id, project_id, player_id }: PlayerRef): Promise<void> {
+/** Players without totals may fit a tier that requires none: the next daily sweep gives it. */
+async function leaveNewcomersToSweep(tx: Tx, players: readonly PlayerRef[]): Promise<void> {
   await tx`
     insert into tier_deadlines as d (tenant_id, project_id, player_id, due_at)
-    select ${tenant_id}, ${project_id}, ${player_id}, now() where exists (
-      select from vip_tiers where tenant_id = ${tenant_id} and is_active
+    select n.tenant_id, n.project_id, n.player_id, now()
+    from ${rowsOf(tx, 'n', players, { ...PROJECT_KEY, player_id: 'uuid' })}
+    where exists (
+      select from vip_tiers where tenant_id = ${players[0]?.tenant_id ?? null} and is_active
         and lifetime_deposit_subunit = 0 and lifetime_wagered_subunit = 0)
     on conflict (player_id, tenant_id, project_id) do update set due_at = least(d.due_at, excluded.due_at)`;
 }

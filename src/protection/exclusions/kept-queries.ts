@@ -71,15 +71,23 @@ export async function spellAddresses(tx: Tx, addresses: readonly Address[]): Pro
   return tx<SpelledAddress[]>`select * from (${spelledSql(tx, addresses)}) s`;
 }
 
-/**
- * Of these addresses those that the player, unless it is new, does not have yet, in a tenant that keeps protections of erased people; no rows
- * in any other tenant, which is the rule.
- */
+/** The addresses, in a tenant that keeps protections of erased people; no rows in any other tenant, which is the rule. */
+export async function spellWhereKept(
+  tx: Tx,
+  tenant_id: string,
+  addresses: readonly Address[],
+): Promise<SpelledAddress[]> {
+  if (addresses.length === 0) return [];
+  return tx<SpelledAddress[]>`
+    select s.* from (${spelledSql(tx, addresses)}) s
+    where exists (select from kept_protections where tenant_id = ${tenant_id})`;
+}
+
+/** As {@link spellWhereKept}, those of the addresses that the player does not have yet. */
 export async function selectNewAddresses(
   tx: Tx,
   ref: AddressedPlayer,
   addresses: readonly Address[],
-  is_new: boolean,
 ): Promise<SpelledAddress[]> {
   if (addresses.length === 0) return [];
   return tx<SpelledAddress[]>`
@@ -92,7 +100,7 @@ export async function selectNewAddresses(
     )
     select s.* from (${spelledSql(tx, addresses)}) s
     where exists (select from kept_protections where tenant_id = ${ref.tenant_id})
-      and (${is_new} or not exists (select from own o where o.kind = s.kind and o.text = s.text))`;
+      and not exists (select from own o where o.kind = s.kind and o.text = s.text)`;
 }
 
 /** The protections that are kept under these hashes. */

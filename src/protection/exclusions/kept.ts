@@ -6,6 +6,7 @@ import {
   protectPlayer,
   selectKept,
   selectNewAddresses,
+  spellWhereKept,
   suppressAgain,
   type Address,
   type AddressedPlayer,
@@ -56,18 +57,34 @@ export async function keptProtections(
 }
 
 /**
- * Which of the addresses that are written are new to the player, all if the player `is_new`; otherwise sent before they are
- * written. It is sent when the transaction has locked or inserted the player: an erasure keeps its protections, and then waits
- * for transactions that have written, so each of them has either seen what is kept, or is seen by the erasure. Pass the
- * result to {@link protectAgain}.
+ * Which of the addresses that are written are new to the player; sent before they are written. It is sent when the
+ * transaction has locked the player: an erasure keeps its protections, and then waits for transactions that have written,
+ * so each of them has either seen what is kept, or is seen by the erasure. Pass the result to {@link protectAgain}.
  */
-export function newAddresses(
+export function newAddresses(tx: Tx, ref: AddressedPlayer, written: Written): Promise<SpelledAddress[]> {
+  return selectNewAddresses(tx, ref, addressesIn(written));
+}
+
+/** Does {@link newAddresses} and {@link protectAgain} for players of one tenant whom the transaction has inserted. */
+export async function protectNewcomers(
   tx: Tx,
-  ref: AddressedPlayer,
-  written: Written,
-  is_new = false,
-): Promise<SpelledAddress[]> {
-  return selectNewAddresses(tx, ref, addressesIn(written), is_new);
+  erasure_key: Buffer,
+  newcomers: readonly { ref: AddressedPlayer; written: Written }[],
+  now: Date,
+): Promise<void> {
+  const all = newcomers.map(({ ref, written }) => ({ ref, addresses: addressesIn(written) }));
+  const tenant_id = newcomers[0]?.ref.tenant_id ?? '';
+  const spelled = await spellWhereKept(
+    tx,
+    tenant_id,
+    all.flatMap(({ addresses }) => addresses),
+  );
+  if (spelled.length === 0) return;
+  const found = new Map(spelled.map((address) => [`${address.kind} ${address.text}`, address]));
+  for (const { ref, addresses } of all) {
+    const own = addresses.flatMap(({ kind, text }) => found.get(`${kind} ${text}`) ?? []);
+    await protectAgain(tx, erasure_key, ref, own, now);
+  }
 }
 
 /**

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PLAYER_DEPENDENTS } from '../../../src/app/player-dependents.ts';
-import { identify as identifyAt } from '../../../src/players/identity/identify.ts';
+import { Identifier } from '../../../src/players/identity/identify.ts';
 import { runs } from '../../engines/effort.ts';
 import type { Fixture, Tenant } from '../../http/api-fixture.ts';
 import { sharedFixture } from '../../http/shared-fixture.ts';
@@ -107,12 +107,15 @@ describe('what changes nothing is read', () => {
 });
 
 test('the time of traits that the player has already is noted, so that older ones do not overwrite them', async () => {
-  const { postgres, clock } = fixture.platform;
-  const deps = { postgres, clock, dependents: PLAYER_DEPENDENTS, erasure_key: Buffer.alloc(32) };
+  const identifier = new Identifier({
+    ...fixture.platform,
+    dependents: PLAYER_DEPENDENTS,
+    erasure_key: Buffer.alloc(32),
+  });
   const caller = { ...tenant, kind: 'server', provesUser: () => false } as const;
   const external_id = fresh('e');
   const at = (second: number, level: number) =>
-    identifyAt(deps, caller, { external_id, traits: { level } }, Date.UTC(2026, 0, 1, 0, 0, second));
+    identifier.identify(caller, { external_id, traits: { level } }, Date.UTC(2026, 0, 1, 0, 0, second));
   const { player_id } = await at(10, 1);
   await at(30, 1);
   await at(20, 2);

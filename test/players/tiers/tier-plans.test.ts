@@ -115,7 +115,7 @@ it.each(['without statistics', 'with statistics'])(
       (tx) => selectDueTiers(tx, new Date(now.getTime() + 9_000_000), due, 10),
       (tx) => requestTiers(tx, [one]),
       (tx) => recheckDaily(tx, [one], now),
-      async (tx) => tiersOfPlayers.onCreate?.(tx, one),
+      async (tx) => tiersOfPlayers.onCreate?.(tx, [one]),
       async (tx) => tiersOfPlayers.beforeMerge?.(tx, pair, now),
       (tx) => tiersOfPlayers.onMerge(tx, pair, now),
       async (tx) => tiersOfPlayers.onDelete?.(tx, one, now),
