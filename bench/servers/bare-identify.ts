@@ -1,8 +1,9 @@
 import fastify from 'fastify';
+import { newId } from '../../src/platform/ids.ts';
 import { API_WRITES } from '../../src/platform/postgres/limits.ts';
 import { connectPool } from '../../src/platform/postgres/pool.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
-import { insertNewcomer, selectNamed, type Project } from '../identify-queries.ts';
+import { insertPlayers, selectKnown } from '../../src/players/identity/queries.ts';
 import { serve } from '../child.ts';
 
 // Routes that find the players of two ids, or find nobody and insert a player in the same transaction, with the statements
@@ -13,25 +14,48 @@ const app = fastify();
 interface Body {
   external_id: string;
   anonymous_id: string;
-  traits: { email: string };
+  traits: { email: string; first_name: string; country: string; level: number };
 }
 
-const answered = (player_id: string | undefined, created: boolean) => ({
+const find = (tx: Tx, params: unknown, { traits: { email, ...attributes }, ...ids }: Body) => {
+  const patch = { columns: { email }, attributes, removed_attributes: [] };
+  return selectKnown(tx, params as { tenant_id: string; project_id: string }, ids, patch, false);
+};
+
+const answerOf = (player_id: string | undefined, created: boolean) => ({
   data: { player_id, created, merged_player_ids: [], conflict: false },
 });
 
-app.post('/known/:tenant/:project', async (request) => {
-  const [found] = await selectNamed(sql, request.params as Project, request.body as Body);
-  return answered(found?.player_id, false);
+app.post('/known/:tenant_id/:project_id', async ({ params, body }) => {
+  const [found] = await find(sql, params, body as Body);
+  return answerOf(found?.player_id, false);
 });
 
-app.post('/new/:tenant/:project', (request) => {
-  const { traits, ...ids } = request.body as Body;
+app.post('/new/:tenant_id/:project_id', ({ params, body }) => {
+  const { traits, external_id, anonymous_id } = body as Body;
+  const { email, ...attributes } = traits;
   return sql.begin(async (tx: Tx) => {
-    const [found] = await selectNamed(tx, request.params as Project, ids);
-    const [made] =
-      found === undefined ? await insertNewcomer(tx, request.params as Project, { ...ids, traits }) : [];
-    return answered(made?.player_id, true);
+    await find(tx, params, body as Body);
+    const player_id = newId();
+    const now = new Date();
+    const player = {
+      ...(params as { tenant_id: string; project_id: string }),
+      player_id,
+      external_id,
+      anonymous_id,
+      status: 'active' as const,
+      email,
+      phone: null,
+      telegram_id: null,
+      timezone: null,
+      currency: null,
+      attributes,
+      identified_at: now,
+      max_bytes: 65_536,
+    };
+    const [made] = await insertPlayers(tx, [player], now);
+    if (made?.is_made !== true) throw new Error('a player was not made');
+    return answerOf(player_id, true);
   });
 });
 

@@ -31,7 +31,8 @@ export async function readPipelined<Result extends Row>(
   settings: ReadSettings = {},
   signal?: AbortSignal,
 ): Promise<Result[]> {
-  const over = new AbortController();
+  // Not for each read: to abort one takes as long as to parse an answer.
+  const over = signal === undefined ? undefined : new AbortController();
   const attempt = () =>
     pool.ask((sql) => {
       signal?.throwIfAborted();
@@ -39,7 +40,9 @@ export async function readPipelined<Result extends Row>(
       const answered = answer(sent);
       return {
         answer:
-          signal === undefined ? answered : Promise.race([answered, cancelled(sent, signal, over.signal)]),
+          signal === undefined || over === undefined
+            ? answered
+            : Promise.race([answered, cancelled(sent, signal, over.signal)]),
         settled: Promise.allSettled(sent.all),
       };
     });
@@ -50,7 +53,7 @@ export async function readPipelined<Result extends Row>(
       return attempt();
     });
   } finally {
-    over.abort();
+    over?.abort();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { splitAttributes, type ProfilePatch } from '../profile/profile-patch.ts';
-import type { KnownTraits } from '../profile/queries.ts';
+import type { TraitNames } from '../profile/queries.ts';
 import {
   decide,
   withoutProof,
@@ -47,7 +47,7 @@ export function refusedOf(
   guarded: string[],
   { external_id }: GivenIds,
   target: NamedPlayer | undefined,
-  known: Pick<KnownTraits, 'columns' | 'attributes'> | undefined,
+  known: Partial<TraitNames> | undefined,
 ): string[] {
   if (target === undefined ? external_id !== undefined : target.external_id !== null) return guarded;
   return guardedAndKnown(guarded, [...(known?.columns ?? []), ...(known?.attributes ?? [])]);

@@ -91,9 +91,10 @@ export class Identifier {
    */
   async #read(asked: Asked): Promise<{ unchanged?: IdentifyResult | undefined; is_newcomer: boolean }> {
     const { project, ids, traits } = asked;
-    const patch = patchWithout(traits, guardedOf(asked));
+    const guarded = guardedOf(asked);
+    const patch = patchWithout(traits, guarded);
     const rows = await this.#deps.postgres.readAsTenant(project.tenant_id, (tx) =>
-      selectKnown(tx, project, ids, patch),
+      selectKnown(tx, project, ids, patch, guarded.length > 0),
     );
     const unchanged = unchangedOf(asked, patch, rows, this.#deps.clock.now_ms());
     return { unchanged, is_newcomer: rows.length === 0 && ids.player_id === undefined };

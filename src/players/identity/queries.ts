@@ -6,7 +6,7 @@ import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { PlayerRef } from '../player-ref.ts';
 import type { GivenIds, Named, NamedPlayer } from './decide.ts';
 import type { ProfilePatch } from '../profile/profile-patch.ts';
-import { hasTraits, knownTraitsSql, type KnownTraits } from '../profile/queries.ts';
+import { hasTraits, traitNamesSql, type KnownTraits, type TraitNames } from '../profile/queries.ts';
 import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 
 /** A player to be created. `external_id` and `anonymous_id` must not belong to another player. */
@@ -38,24 +38,26 @@ interface NamedRow extends NamedPlayer {
 }
 
 /** A player that an id names, and what it has of the traits of a call. */
-export interface KnownPlayer extends NamedRow, KnownTraits {
+export interface KnownPlayer extends NamedRow, Pick<KnownTraits, 'identified_at'>, Partial<TraitNames> {
   /** It has all of them or is deleted, and their currency, if given, is active. */
   has_traits: boolean;
 }
 
-/** As {@link findNamed}, with what each player has of the traits. */
+/** As {@link findNamed}, with what each player has of the traits; with the names of those that it has, if `is_named`. */
 export function selectKnown(
   tx: Tx,
   project: ProjectRef,
   given: GivenIds,
   traits: ProfilePatch,
+  is_named: boolean,
 ): PendingQuery<KnownPlayer[]> {
   const code = traits.columns.default_currency_code;
   const is_active =
     code === undefined
       ? tx`true`
       : tx`exists (select from currencies where tenant_id = ${project.tenant_id} and code = ${code} and is_active)`;
-  const columns = tx`, ${knownTraitsSql(tx)}, (p.deleted_at is not null or ${hasTraits(tx, traits)}) and ${is_active} as has_traits`;
+  const names = is_named ? tx`, ${traitNamesSql(tx)}` : tx``;
+  const columns = tx`${names}, p.identified_at, (p.deleted_at is not null or ${hasTraits(tx, traits)}) and ${is_active} as has_traits`;
   return selectNamed<KnownPlayer>(tx, project, given, columns);
 }
 

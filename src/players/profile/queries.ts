@@ -198,9 +198,13 @@ export async function noteIdentified(tx: Tx, ref: PlayerRef, identified_at: Date
 }
 
 /** What a player has of what identify writes: the columns that have a value, and the names of the custom attributes. */
-export interface KnownTraits {
+export interface TraitNames {
   columns: string[];
   attributes: string[];
+}
+
+/** What was written of a player by identify, and when it was known. */
+export interface KnownTraits extends TraitNames {
   /** When the traits were known that identify has written last; null: before that was kept. */
   identified_at: Date | null;
 }
@@ -208,20 +212,20 @@ export interface KnownTraits {
 /** As {@link KnownTraits} says; the player's row is locked until the transaction ends. */
 export async function lockKnownTraits(tx: Tx, ref: PlayerRef): Promise<KnownTraits | undefined> {
   const rows = await tx<KnownTraits[]>`
-    select ${knownTraitsSql(tx)}
+    select ${traitNamesSql(tx)}, p.identified_at
     from players p
     where p.tenant_id = ${ref.tenant_id} and p.project_id = ${ref.project_id} and p.player_id = ${ref.player_id}
     for no key update`;
   return rows[0];
 }
 
-/** The {@link KnownTraits} of the player `p`. */
-export function knownTraitsSql(tx: Tx): PendingQuery<Row[]> {
+/** The {@link TraitNames} of the player `p`. */
+export function traitNamesSql(tx: Tx): PendingQuery<Row[]> {
   return tx`array_remove(array[
       case when p.email is not null then 'email' end, case when p.phone is not null then 'phone' end,
       case when p.telegram_id is not null then 'telegram_id' end, case when p.timezone is not null then 'timezone' end,
       'default_currency_code'], null) as columns,
-    array(select jsonb_object_keys(p.custom_attributes)) as attributes, p.identified_at`;
+    array(select jsonb_object_keys(p.custom_attributes)) as attributes`;
 }
 
 /** A change of a player's custom attributes, and nothing else. */

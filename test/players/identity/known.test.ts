@@ -27,10 +27,10 @@ type Body = Record<string, unknown>;
 
 const fresh = (kind: string) => `${kind}-${++ids}`;
 const ask = (key: string, body: Body) => fixture.as(key, '/v1/players/identify', { method: 'POST', body });
-async function identify(body: Body, key = tenant.api_key): Promise<{ player_id: string }> {
+async function identify(body: Body, key = tenant.api_key): Promise<Body & { player_id: string }> {
   const answer = await ask(key, body);
   expect(answer.status, answer.text).toBe(200);
-  return answer.body.data as unknown as { player_id: string };
+  return answer.body.data as Body & { player_id: string };
 }
 const proven = (external_id: string): Body => ({
   external_id,
@@ -43,7 +43,7 @@ async function whileLocked(player_id: string, body: Body, key = tenant.api_key):
   return fixture.platform.postgres.service.begin(async (tx) => {
     await tx`select from players where tenant_id = ${tenant_id} and player_id = ${player_id} for update`;
     await tx`select from player_totals where tenant_id = ${tenant_id} and player_id = ${player_id} for update`;
-    return identify(body, key) as unknown as Promise<Body>;
+    return identify(body, key);
   });
 }
 
