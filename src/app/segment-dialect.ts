@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import { EndpointBulkhead } from '../http/endpoint-bulkhead.ts';
+import { EndpointBulkhead, GROUPED_LIMITS } from '../http/endpoint-bulkhead.ts';
 import { PlayerIds } from '../ingest/segment-dialect/player-ids.ts';
 import type { DialectParts } from '../ingest/segment-dialect/identities.ts';
 import { Identifier } from '../players/identity/identify.ts';
@@ -39,7 +39,7 @@ export async function openDialect(
   return {
     playerIds,
     identify: (key, given, at_ms) => identifier.identifyChecked(key, given, at_ms),
-    bulkhead: new EndpointBulkhead(),
+    bulkhead: new EndpointBulkhead(GROUPED_LIMITS),
     publicHost: publicHostOf(config),
   };
 }

@@ -12,6 +12,8 @@ export interface BulkheadLimits {
 
 /** Requests of one endpoint at once: fewer than there are connections in a pool, so that others always get one. */
 export const LIMITS: BulkheadLimits = { max_running: 6, waiting: { max_waiting: 1_000, max_wait_ms: 3_000 } };
+/** For an endpoint whose requests share transactions, and take turns for as many connections as {@link LIMITS} allows. */
+export const GROUPED_LIMITS: BulkheadLimits = { ...LIMITS, max_running: 32 };
 /** For an endpoint whose requests keep a connection for seconds: most connections remain for the others. */
 export const SLOW_LIMITS: BulkheadLimits = {
   max_running: 3,

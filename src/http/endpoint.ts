@@ -213,9 +213,10 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
    * How its requests are treated under load. `vital`: never refused, and any number at once. `slow`: they keep a
    * connection of the API for seconds, so very few at once. `elsewhere`: they take seconds, which they spend in
    * ClickHouse, at a provider, or in sessions for requests (`Postgres.requestSession`), of which the endpoint bounds the
-   * share of each tenant; any number at once. Absent: a few at once. See `EndpointBulkhead`.
+   * share of each tenant; any number at once. `grouped`: they share transactions, and bound the connections that they hold;
+   * a few more at once. Absent: a few at once. See `EndpointBulkhead`.
    */
-  load?: 'vital' | 'slow' | 'elsewhere';
+  load?: 'vital' | 'slow' | 'grouped' | 'elsewhere';
   /** True: the endpoint accepts an Idempotency-Key header (spec part 1) and writes its effect in `call.once`. */
   idempotent?: Idempotent;
   /**

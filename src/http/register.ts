@@ -33,7 +33,7 @@ import {
   type KeyedRequest,
 } from './idempotency.ts';
 import { refuseUnstorable } from './json-body.ts';
-import { LIMITS, EndpointBulkhead, SLOW_LIMITS, UNBOUNDED } from './endpoint-bulkhead.ts';
+import { EndpointBulkhead, GROUPED_LIMITS, LIMITS, SLOW_LIMITS, UNBOUNDED } from './endpoint-bulkhead.ts';
 import { PreparedAnswer } from './prepared-answer.ts';
 import { BODY_BYTES, LARGE_BODY_BYTES } from './server-options.ts';
 
@@ -181,10 +181,12 @@ function idempotentHandlerOf(
  */
 function bulkheadOf({ load, access }: AnyEndpoint, rates?: Config['rates']): EndpointBulkhead {
   if (load === 'slow') return new EndpointBulkhead(SLOW_LIMITS);
-  if (load !== undefined || access.mode === 'internal') return new EndpointBulkhead(UNBOUNDED);
+  const limits = load === 'grouped' ? GROUPED_LIMITS : LIMITS;
+  if ((load !== undefined && load !== 'grouped') || access.mode === 'internal')
+    return new EndpointBulkhead(UNBOUNDED);
   const bursts = rates === undefined ? [] : [rates.identify.burst, rates.admin.burst];
-  const max_waiting = Math.max(LIMITS.waiting.max_waiting, ...bursts.map((burst) => 2 * burst));
-  return new EndpointBulkhead({ ...LIMITS, waiting: { ...LIMITS.waiting, max_waiting } });
+  const max_waiting = Math.max(limits.waiting.max_waiting, ...bursts.map((burst) => 2 * burst));
+  return new EndpointBulkhead({ ...limits, waiting: { ...limits.waiting, max_waiting } });
 }
 
 function setHead(endpoint: AnyEndpoint, status: number, request: FastifyRequest, reply: FastifyReply): void {

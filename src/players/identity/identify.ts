@@ -1,5 +1,6 @@
 import { ApiError, validationError } from '../../errors.ts';
 import { issuesOf } from '../../http/error-handler.ts';
+import { EndpointBulkhead } from '../../http/endpoint-bulkhead.ts';
 import { refuseUnstorable } from '../../http/json-body.ts';
 import type { ApiKeyPrincipal } from '../../http/auth/api-key.ts';
 import { newAddresses, protectAgain } from '../../protection/exclusions/kept.ts';
@@ -42,11 +43,14 @@ export type IdentifyCaller = ProjectRef & Pick<ApiKeyPrincipal, 'kind' | 'proves
 export class Identifier {
   readonly #deps: NewcomerDeps;
   readonly #newcomers: Newcomers;
+  /** Calls and lots of new players hold as many connections as the requests of any endpoint. */
+  readonly #places = new EndpointBulkhead();
 
   constructor(deps: NewcomerDeps) {
     this.#deps = deps;
     this.#newcomers = new Newcomers(
       deps,
+      this.#places,
       async (asked) => (await this.#read(asked)).unchanged ?? this.#alone(asked),
     );
   }
@@ -93,8 +97,10 @@ export class Identifier {
     const { project, ids, traits } = asked;
     const guarded = guardedOf(asked);
     const patch = patchWithout(traits, guarded);
-    const rows = await this.#deps.postgres.readAsTenant(project.tenant_id, (tx) =>
-      selectKnown(tx, project, ids, patch, guarded.length > 0),
+    const rows = await this.#places.run(project.tenant_id, () =>
+      this.#deps.postgres.readAsTenant(project.tenant_id, (tx) =>
+        selectKnown(tx, project, ids, patch, guarded.length > 0),
+      ),
     );
     const unchanged = unchangedOf(asked, patch, rows, this.#deps.clock.now_ms());
     return { unchanged, is_newcomer: rows.length === 0 && ids.player_id === undefined };
@@ -102,8 +108,11 @@ export class Identifier {
 
   async #alone(asked: Asked): Promise<IdentifyResult> {
     try {
-      return await retryConflicts(() =>
-        this.#deps.postgres.asTenant(asked.project.tenant_id, (tx) => identifyOnce(this.#deps, tx, asked)),
+      const { tenant_id } = asked.project;
+      return await this.#places.run(tenant_id, () =>
+        retryConflicts(() =>
+          this.#deps.postgres.asTenant(tenant_id, (tx) => identifyOnce(this.#deps, tx, asked)),
+        ),
       );
     } catch (error) {
       if (isOverflow(error)) {

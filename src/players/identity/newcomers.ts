@@ -1,3 +1,4 @@
+import type { EndpointBulkhead } from '../../http/endpoint-bulkhead.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { newId } from '../../platform/ids.ts';
 import { isDoubtful } from '../../platform/postgres/exclusive-pool.ts';
@@ -104,8 +105,12 @@ export class Newcomers {
   readonly #deps: NewcomerDeps;
   readonly #batcher: TransactionBatcher<Asked, IdentifyResult>;
 
-  /** `alone` runs a call in a transaction of its own. */
-  constructor(deps: NewcomerDeps, alone: (asked: Asked) => Promise<IdentifyResult>) {
+  /** A lot takes a place of `places`; `alone` runs a call in a transaction of its own. */
+  constructor(
+    deps: NewcomerDeps,
+    places: EndpointBulkhead,
+    alone: (asked: Asked) => Promise<IdentifyResult>,
+  ) {
     this.#deps = deps;
     this.#batcher = new TransactionBatcher({
       kindOf: ({ project }) => project.tenant_id,
@@ -114,7 +119,7 @@ export class Newcomers {
         ...(ids.anonymous_id === undefined ? [] : [`anonymous ${project.project_id} ${ids.anonymous_id}`]),
         ...(ids.external_id === undefined ? [] : [`external ${project.project_id} ${ids.external_id}`]),
       ],
-      runBatch: (lot) => this.#runBatch(lot),
+      runBatch: async (lot) => places.run(lot[0]?.project.tenant_id, () => this.#runBatch(lot)),
       retryAlone: {
         run: alone,
         isFinal: isDoubtful,

@@ -14,6 +14,7 @@ export function identityEndpoints(deps: NewcomerDeps): AnyEndpoint[] {
       path: '/v1/players/identify',
       summary: 'Finds or creates the player of the given ids, links the ids, and merges traits and players',
       access: { mode: 'api_key', rate: 'identify' },
+      load: 'grouped',
       body: identifyBody,
       from_pages: true,
       response: identifyResult,
