@@ -31,7 +31,7 @@ export async function insertPlayers(
     select ${tenant_id}, ${project_id}, md5(i::text)::uuid, array['device-' || i], 'EUR', now(), now()
     from generate_series(1, ${count}::integer) i`;
   await sql`
-    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, total_deposited, updated_at)
+    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, total_deposited, updated_at)
     select ${tenant_id}, ${project_id}, md5(i::text)::uuid, now() - interval '30 days', now() - i * interval '1 second', i * 100, now()
     from generate_series(1, ${count}::integer) i`;
 }

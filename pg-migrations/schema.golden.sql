@@ -235,6 +235,19 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.note_player_changes()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into player_changes (tenant_id, project_id, player_count, player_ids)
+  select tenant_id, project_id, count(*), array_agg(player_id)
+  from changed_rows
+  where tg_op = 'DELETE' or changed_xid = pg_current_xact_id()
+  group by tenant_id, project_id;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.note_segment_facts()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1856,6 +1869,23 @@ create table public.mirror_positions (
 );
 grant delete, insert, select, update on public.mirror_positions to engagement_service;
 
+create table public.player_changes (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  changed_xid xid8 not null default pg_current_xact_id(),
+  change_id uuid not null default new_id(),
+  player_count integer not null,
+  player_ids uuid[] not null,
+  noted_at timestamp with time zone not null default now(),
+  constraint player_changes_pkey PRIMARY KEY (tenant_id, change_id)
+);
+CREATE INDEX player_changes_in_order ON public.player_changes USING btree (changed_xid, change_id);
+-- row-level security of public.player_changes: enabled, forced
+create policy every_tenant on player_changes for all to engagement_service using (true);
+create policy own_tenant on player_changes for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.player_changes to engagement_api;
+grant delete, insert, select, update on public.player_changes to engagement_service;
+
 create table public.player_exclusions (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -1962,7 +1992,6 @@ create table public.player_merges (
   is_erased boolean not null default false,
   constraint player_merges_pkey PRIMARY KEY (player_id, tenant_id, project_id)
 );
-CREATE INDEX player_merges_by_change ON public.player_merges USING btree (changed_xid, player_id);
 CREATE INDEX player_merges_by_survivor ON public.player_merges USING btree (into_player_id, tenant_id, project_id);
 CREATE INDEX player_merges_erased ON public.player_merges USING btree (player_id) WHERE is_erased;
 CREATE INDEX player_merges_in_clickhouse ON public.player_merges USING btree (merged_at) WHERE (rewritten_at IS NULL);
@@ -1997,7 +2026,7 @@ create table public.player_totals (
   project_id uuid not null,
   player_id uuid not null,
   first_seen_at timestamp with time zone not null,
-  last_seen_at timestamp with time zone not null,
+  listed_at timestamp with time zone not null,
   total_deposited bigint not null default 0,
   total_withdrawn bigint not null default 0,
   total_wagered bigint not null default 0,
@@ -2013,10 +2042,10 @@ create table public.player_totals (
   total_bonus_won bigint not null default 0,
   total_credited bigint not null default 0,
   total_debited bigint not null default 0,
+  seen_at timestamp with time zone,
   constraint player_totals_pkey PRIMARY KEY (player_id, tenant_id, project_id)
-) with (fillfactor=80);
-CREATE INDEX player_totals_by_change ON public.player_totals USING btree (changed_xid, player_id);
-CREATE INDEX player_totals_by_last_seen ON public.player_totals USING btree (tenant_id, project_id, last_seen_at DESC, player_id DESC) WHERE (last_seen_at > '-infinity'::timestamp with time zone);
+) with (fillfactor=70);
+CREATE INDEX player_totals_by_last_seen ON public.player_totals USING btree (tenant_id, project_id, listed_at DESC, player_id DESC) WHERE (listed_at > '-infinity'::timestamp with time zone);
 -- row-level security of public.player_totals: enabled, forced
 create policy every_tenant on player_totals for all to engagement_service using (true);
 create policy own_tenant on player_totals for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));

@@ -2,10 +2,12 @@ import { newEpochMemory } from '../../src/analytics/epoch.ts';
 import { readMirrorBlock } from '../../src/analytics/mirror-block.ts';
 import {
   type ChangedPlayer,
+  LAST_ID,
   mirrorWork,
   markKnownToSegments,
   moveMirrorPosition,
   readChangedPlayers,
+  removePlayerChanges,
 } from '../../src/analytics/mirror-queries.ts';
 import { PLAYERS, PLAYERS_MIRROR } from '../../src/analytics/mirrors.ts';
 import { newId } from '../../src/platform/ids.ts';
@@ -27,36 +29,39 @@ export function startPlayerMirror(platform: Platform): PollLoop {
   const pauses = { idle_pause_ms: 100, longest_pause_ms: 5_000, work };
   const loop = startPolling(
     { name: 'player-mirror', logger: platform.logger, ...pauses },
-    async () => (await mirrorBlock(platform, memory)) === MAX_BLOCK,
+    async () => (await mirrorBlock(platform, memory)) >= MAX_BLOCK,
   );
   // The first turn also detects a restored or replaced database. The work query does not.
   loop.wake();
   return loop;
 }
 
-/** Mirrors one block of changes; returns how many. */
+/** Mirrors one block of changes; returns how many players it had. */
 export async function mirrorBlock(platform: Platform, memory = newEpochMemory()): Promise<number> {
   const { service } = platform.postgres;
-  const block = await readMirrorBlock(platform, memory, PLAYERS_MIRROR, (position) =>
-    readChangedPlayers(service, position, MAX_BLOCK),
-  );
-  const last = block?.rows.at(-1);
-  if (block === undefined || last === undefined) return 0;
-  const { position, rows: changed } = block;
-  await platform.clickhouse.insertLines(
-    'players',
-    changed.map((row) => row.line),
-    // Repeated rows replace themselves. A token of the positions could repeat after a restore, with other rows.
-    newId(),
-  );
-  const next = { epoch: position.epoch, changed_xid: last.changed_xid, row_id: last.player_id };
-  await service.begin(async (tx) => {
-    await markChanged(tx, changed, new Date(platform.clock.now_ms()));
-    await moveMirrorPosition(tx, PLAYERS_MIRROR, position, next);
+  const block = await readMirrorBlock(platform, memory, PLAYERS_MIRROR, async (position) => {
+    const changes = await readChangedPlayers(service, position, MAX_BLOCK);
+    return changes === undefined ? [] : [changes];
   });
-  memory.seen_xid = BigInt(last.changed_xid);
-  platform.metrics.rowsMirrored.inc(changed.length);
-  return changed.length;
+  const [changes] = block?.rows ?? [];
+  if (block === undefined || changes === undefined) return 0;
+  const { players, until_xid } = changes;
+  if (players.length > 0)
+    await platform.clickhouse.insertLines(
+      'players',
+      players.map((row) => row.line),
+      // Repeated rows replace themselves. A token of the positions could repeat after a restore, with other rows.
+      newId(),
+    );
+  const next = { epoch: block.position.epoch, changed_xid: until_xid, row_id: LAST_ID };
+  await service.begin(async (tx) => {
+    if (players.length > 0) await markChanged(tx, players, new Date(platform.clock.now_ms()));
+    if (await moveMirrorPosition(tx, PLAYERS_MIRROR, block.position, next))
+      await removePlayerChanges(tx, until_xid);
+  });
+  memory.seen_xid = BigInt(until_xid);
+  platform.metrics.rowsMirrored.inc(players.length);
+  return changes.count;
 }
 
 /** Marks the players dirty for realtime segments; players that are new or removed are marked for every segment. */

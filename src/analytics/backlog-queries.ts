@@ -3,19 +3,15 @@ import type { Tx } from '../platform/postgres/port.ts';
 import { readMirrorPosition } from './mirror-queries.ts';
 import { JOURNEYS_MIRROR, PLAYERS_MIRROR, SENDS_MIRROR } from './mirrors.ts';
 
-/**
- * Changed and merged players that player-mirror has not copied. The time is that of the last change of their totals,
- * which may be before the change that waits.
- */
+/** Changes of players that player-mirror has not copied: the players of each transaction. */
 export async function readPlayersToMirror(tx: Tx, most: number): Promise<Backlog> {
   const position = await readMirrorPosition(tx, PLAYERS_MIRROR);
-  const beyond = tx`(changed_xid, player_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
-    order by changed_xid, player_id limit ${most}`;
   const [row] = await tx<Backlog[]>`
-    select least(count(*), ${most})::integer as items, epoch_ms(min(at))::float8 as oldest_ms from (
-      (select updated_at as at from player_totals where ${beyond})
-      union all
-      (select merged_at as at from player_merges where ${beyond})) as waiting`;
+    select least(coalesce(sum(player_count), 0), ${most})::integer as items, epoch_ms(min(noted_at))::float8 as oldest_ms
+    from (
+      select player_count, noted_at from player_changes
+      where (changed_xid, change_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)
+      order by changed_xid, change_id limit ${most}) as waiting`;
   return row ?? NONE;
 }
 

@@ -1,9 +1,10 @@
 import type { ClickHouse } from '../platform/clickhouse/port.ts';
+import { keysOfPage, lastIdOfPage } from './all-players-queries.ts';
 import { textArray } from '../platform/postgres/arrays.ts';
 import type { Db, Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
 import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
-import { mirroredTables, MIRRORS, type MirrorCopy, type MirroredTable } from './mirrors.ts';
+import { followedTables, MIRRORS, PLAYERS_MIRROR, type MirrorCopy, type MirroredTable } from './mirrors.ts';
 
 /** The present life of the database, and what is known of it. */
 export interface EpochState {
@@ -54,8 +55,8 @@ export async function readEpochState(sql: Tx): Promise<EpochState> {
   };
 }
 
-/** Every table whose rows are mirrored by `changed_xid`. */
-const STAMPED: readonly MirroredTable[] = MIRRORS.flatMap(mirroredTables);
+/** Every table that a mirror follows by `changed_xid`. */
+const STAMPED: readonly MirroredTable[] = MIRRORS.flatMap(followedTables);
 
 const FROM_FUTURE = 'changed_xid >= pg_snapshot_xmax(pg_current_snapshot())';
 
@@ -113,6 +114,33 @@ export async function restampRows(sql: Tx, { table, row_id }: MirroredTable): Pr
     )
     update ${sql(table)} t set changed_xid = pg_current_xact_id() from page where t.ctid = page.ctid`;
   return done.count;
+}
+
+/**
+ * Notes the next 2,000 players as changed, in an epoch in which player-mirror starts from the beginning, and gives those with
+ * a transaction id from the future a present one; returns how many, 0 after the last ones. Its position remembers the last
+ * one, so that each player is noted once, by whichever mirror asks. What is written meanwhile is noted by its writer.
+ */
+export async function noteAllPlayers(sql: Db): Promise<number> {
+  return sql.begin(async (tx) => {
+    const [position] = await tx<{ row_id: string }[]>`
+      select row_id from mirror_positions where name = ${PLAYERS_MIRROR} and epoch > 0 and changed_xid = '0' for update`;
+    if (position === undefined) return 0;
+    const { row_id } = position;
+    const last_id = await lastIdOfPage(tx, row_id, RESTAMPED_ROWS);
+    if (last_id === undefined) return 0;
+    for (const table of ['player_totals', 'player_merges'] as const)
+      await tx`
+        update ${tx(table)} set changed_xid = pg_current_xact_id()
+        where player_id > ${row_id}::uuid and player_id <= ${last_id}::uuid and ${tx.unsafe(FROM_FUTURE)}`;
+    const noted = await tx<{ count: number }[]>`
+      insert into player_changes (tenant_id, project_id, player_count, player_ids)
+      select tenant_id, project_id, count(*), array_agg(player_id)
+      from (${keysOfPage(tx, row_id, last_id)}) k group by tenant_id, project_id
+      returning player_count as count`;
+    await tx`update mirror_positions set row_id = ${last_id} where name = ${PLAYERS_MIRROR}`;
+    return noted.reduce((sum, { count }) => sum + count, 0);
+  });
 }
 
 /** Gives a page of every mirrored table present ids, but for those rows that others are writing. */

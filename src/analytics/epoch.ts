@@ -8,6 +8,7 @@ import {
   markEpochReady,
   readEpochState,
   readNewestCopies,
+  noteAllPlayers,
   restampPages,
   restampTriggerEvents,
   type EpochState,
@@ -132,9 +133,10 @@ async function startEpoch(engines: Engines, state: EpochState, reason: string): 
   );
 }
 
-/** Gives every row from the future a present transaction id. */
+/** Gives every row from the future a present transaction id, and has player-mirror copy every player again. */
 async function restampAll({ postgres }: Engines): Promise<void> {
   const { service } = postgres;
+  await restamp(() => noteAllPlayers(service));
   await restamp(() => restampPages(service));
   while (await hasFutureIds(service)) {
     await sleep(LOCKED_PAUSE_MS);

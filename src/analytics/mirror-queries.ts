@@ -1,9 +1,11 @@
+import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
 import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
 import type { WorkQuery } from '../platform/postgres/work-watch.ts';
+import { keysOfPage, lastIdOfPage } from './all-players-queries.ts';
 import { MIRRORED } from './mirrored-columns.ts';
-import { mirroredTables, type Mirror, type MirrorCopy } from './mirrors.ts';
+import { followedTables, type Mirror, type MirrorCopy } from './mirrors.ts';
 import { revisionSql } from './epoch-queries.ts';
 
 /** A mirror's position: all changes up to and including this pair are in ClickHouse. */
@@ -11,9 +13,12 @@ export interface MirrorPosition {
   /** The life of the database that `changed_xid` belongs to. */
   epoch: number;
   changed_xid: string;
-  /** The id of a player (player-mirror), of a send (send-mirror) or of a run (journey-mirror). */
+  /** The id of a send (send-mirror) or of a run (journey-mirror); player-mirror copies whole transactions ({@link LAST_ID}). */
   row_id: string;
 }
+
+/** Behind every id: all rows of the transaction are copied. */
+export const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 export const MIRROR_START: MirrorPosition = {
   epoch: 0,
@@ -42,9 +47,8 @@ export async function moveMirrorPosition(
   return moved.count === 1;
 }
 
-/** A player as a JSONEachRow line of ClickHouse's `players`; `changed_xid` and `player_id` are its position. */
+/** A player as a JSONEachRow line of ClickHouse's `players`. */
 export interface ChangedPlayer extends ProjectRef {
-  changed_xid: string;
   player_id: string;
   line: string;
   /**
@@ -61,40 +65,97 @@ const LINE_FIELDS = MIRRORED.map(
 
 const MERGE_REVISION = revisionSql('m.changed_xid::text::numeric');
 
+/** Rows of `player_changes` that are read to find where a block ends; a fold notes up to 2,000 players in one. */
+const NOTES_AT_ONCE = 1_000;
+
+/** Players that have changed, and up to where all changes are theirs. */
+export interface PlayerChanges {
+  players: ChangedPlayer[];
+  /** The last of the transactions whose changes these are. */
+  until_xid: string;
+  /** How many changes there were, of players that may have changed more than once. */
+  count: number;
+}
+
 /**
- * Players changed (or merged away) after `position`, in order. Only changes of transactions older than every running
- * one are read, so that no change can become visible below a position that was passed.
+ * The players changed or merged away by the next transactions after `position`, about `limit` of them; undefined when
+ * there are none. Only changes of transactions older than every running one are read, so that no change can become
+ * visible below a position that was passed. A player that a newer transaction has written again is left out: that change is
+ * read later, and the revision of the present one might be below that of an older transaction that still runs.
  */
 export async function readChangedPlayers(
   sql: Tx,
   position: MirrorPosition,
   limit: number,
-): Promise<ChangedPlayer[]> {
-  const beyond = sql`> (${position.changed_xid}::text::xid8, ${position.row_id})`;
+): Promise<PlayerChanges | undefined> {
+  const beyond = sql`(c.changed_xid, c.change_id) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)`;
+  const [end] = await sql<{ until_xid: string | null; count: number }[]>`
+    select coalesce(min(changed_xid) filter (where players >= ${limit}), max(changed_xid))::text as until_xid,
+      coalesce(min(players) filter (where players >= ${limit}), max(players), 0)::integer as count
+    from (
+      select changed_xid, sum(player_count) over (order by changed_xid, change_id) as players from (
+        select c.changed_xid, c.change_id, c.player_count from player_changes c
+        where ${beyond} and c.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
+        order by c.changed_xid, c.change_id limit ${NOTES_AT_ONCE}) c) c`;
+  if (end === undefined || end.until_xid === null) return undefined;
+  const { until_xid, count } = end;
+  const players = await selectPlayers(
+    sql,
+    sql`
+      select distinct c.tenant_id, c.project_id, u.player_id
+      from player_changes c cross join lateral unnest(c.player_ids) u (player_id)
+      where ${beyond} and c.changed_xid <= ${until_xid}::text::xid8`,
+  );
+  return { players, until_xid, count };
+}
+
+/** A page of all players by id, also those merged away, without those that a transaction as new as a running one has written. */
+export async function readPlayersPage(
+  sql: Tx,
+  after: string,
+  limit: number,
+): Promise<{ players: ChangedPlayer[]; last_id: string | undefined }> {
+  const last_id = await lastIdOfPage(sql, after, limit);
+  if (last_id === undefined) return { players: [], last_id };
+  const players = await selectPlayers(sql, keysOfPage(sql, after, last_id));
+  return { players, last_id };
+}
+
+/** The last transaction before the oldest one that runs: a row that is not read below the horizon is of a later one. */
+export async function readHorizon(sql: Tx): Promise<string> {
+  const [row] = await sql<{ xid: string }[]>`
+    select (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as xid`;
+  if (row === undefined) throw new Error('Postgres gave no snapshot');
+  return row.xid;
+}
+
+/** The present rows of these players below the horizon. */
+async function selectPlayers(sql: Tx, keys: PendingQuery<Row[]>): Promise<ChangedPlayer[]> {
   return sql<ChangedPlayer[]>`
-    select u.changed_xid::text, u.tenant_id, u.project_id, u.player_id, u.is_new_or_removed, u.line from (
-    (select t.changed_xid, t.tenant_id, t.project_id, t.player_id,
-      not p.is_known_to_segments or p.deleted_at is not null as is_new_or_removed, json_build_object(
-      'tenant_id', t.tenant_id, 'project_id', t.project_id, 'player_id', t.player_id,
-      ${sql.unsafe(LINE_FIELDS)})::text as line
-    from player_totals t
-    cross join lateral (
-      select * from players p
-      where p.tenant_id = t.tenant_id and p.project_id = t.project_id and p.player_id = t.player_id offset 0) p
-    where (t.changed_xid, t.player_id) ${beyond} and t.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
-    order by t.changed_xid, t.player_id
-    limit ${limit})
-    union all
-    (select m.changed_xid, m.tenant_id, m.project_id, m.player_id, true as is_new_or_removed,
-      json_build_object('tenant_id', m.tenant_id, 'project_id', m.project_id,
-      'player_id', m.player_id, 'is_deleted', 1, 'revision', ${sql.unsafe(MERGE_REVISION)})::text as line
-    from player_merges m
-    where (m.changed_xid, m.player_id) ${beyond} and m.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
-    order by m.changed_xid, m.player_id
-    limit ${limit})
-    ) u
-    order by u.changed_xid, u.player_id
-    limit ${limit}`;
+    with k as materialized (${keys})
+    select k.tenant_id, k.project_id, k.player_id, u.is_new_or_removed, u.line
+    from k cross join lateral (
+      select t.changed_xid, not p.is_known_to_segments or p.deleted_at is not null as is_new_or_removed,
+        json_build_object('tenant_id', t.tenant_id, 'project_id', t.project_id, 'player_id', t.player_id,
+          ${sql.unsafe(LINE_FIELDS)})::text as line
+      from player_totals t
+      cross join lateral (
+        select * from players p
+        where p.tenant_id = t.tenant_id and p.project_id = t.project_id and p.player_id = t.player_id offset 0) p
+      where t.tenant_id = k.tenant_id and t.project_id = k.project_id and t.player_id = k.player_id
+      union all
+      select m.changed_xid, true, json_build_object('tenant_id', m.tenant_id, 'project_id', m.project_id,
+        'player_id', m.player_id, 'is_deleted', 1, 'revision', ${sql.unsafe(MERGE_REVISION)})::text
+      from player_merges m
+      where m.tenant_id = k.tenant_id and m.project_id = k.project_id and m.player_id = k.player_id
+      offset 0) u
+    where u.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
+    order by k.player_id`;
+}
+
+/** Removes the changes up to this transaction, which are copied. */
+export async function removePlayerChanges(sql: Tx, until_xid: string): Promise<void> {
+  await sql`delete from player_changes where changed_xid <= ${until_xid}::text::xid8`;
 }
 
 /**
@@ -111,8 +172,9 @@ export async function readIdsChangedAfter(
   const id = sql(row_id);
   const changed = tables.map(
     ({ table }) => sql`
-      select ${id} as id from ${sql(table)}
-      where (changed_xid, ${id}) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid) and ${id} > ${after}::uuid`,
+      (select ${id} as id from ${sql(table)}
+      where (changed_xid, ${id}) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid) and ${id} > ${after}::uuid
+      order by ${id} limit ${limit})`,
   );
   const all = changed.reduce((one, other) => sql`${one} union ${other}`);
   const rows = await sql<{ id: string }[]>`select id from (${all}) u order by id limit ${limit}`;
@@ -129,7 +191,7 @@ export function mirrorWork(mirror: Mirror): WorkQuery {
       select coalesce(m.changed_xid, ${MIRROR_START.changed_xid}::text::xid8) as changed_xid,
         coalesce(m.row_id, ${MIRROR_START.row_id}::uuid) as row_id
       from (values (1)) one left join mirror_positions m on m.name = ${mirror.name}`;
-    const changed = mirroredTables(mirror).map(
+    const changed = followedTables(mirror).map(
       ({ table, row_id }) => sql`
         (select t.changed_xid from ${sql(table)} t
         where (t.changed_xid, t.${sql(row_id)}) > (p.changed_xid, p.row_id)
@@ -143,7 +205,7 @@ export function mirrorWork(mirror: Mirror): WorkQuery {
 
 /** The newest change that the mirror follows; `0` when there are none. */
 export async function newestChange(tx: Tx, mirror: Mirror): Promise<string> {
-  const newest = mirroredTables(mirror).map(({ table }) => `(select max(changed_xid) from ${table})`);
+  const newest = followedTables(mirror).map(({ table }) => `(select max(changed_xid) from ${table})`);
   const [row] = await tx<{ xid: string }[]>`
     select greatest(${tx.unsafe(newest.join(', '))}, '0'::xid8)::text as xid`;
   return row?.xid ?? '0';
@@ -156,7 +218,7 @@ export async function isMirrorBehind(
   position: MirrorPosition,
   until_xid: string,
 ): Promise<boolean> {
-  for (const { table, row_id } of mirroredTables(mirror)) {
+  for (const { table, row_id } of followedTables(mirror)) {
     const [row] = await tx<{ behind: boolean }[]>`
       select exists (select from ${tx(table)}
         where (changed_xid, ${tx(row_id)}) > (${position.changed_xid}::text::xid8, ${position.row_id}::uuid)

@@ -14,6 +14,15 @@ const ATTRIBUTES = `case when p.custom_attributes::text ~ '[0-9]{19}' then store
 export const NGR_SQL = `(t.total_wagered::numeric - t.total_won - t.total_bonus_wagered + t.total_bonus_won
   - t.total_credited + t.total_debited)`;
 
+/** The time of the last event of the totals `t` in SQL. */
+export const LAST_SEEN_SQL = 'coalesce(t.seen_at, t.listed_at)';
+
+/**
+ * `listed_at` of totals, by which lists are sorted, is less than this before the last event: it is in an index, which a
+ * change of it writes.
+ */
+export const LISTED_WITHIN_MS = 300_000;
+
 /**
  * The columns of ClickHouse's `players` other than the player's key, with their expressions in Postgres (`p` is players,
  * `t` is player_totals). player-mirror copies them, reconcile compares them, and a test compares this list with the
@@ -35,7 +44,7 @@ export const MIRRORED = [
   { name: 'ltv_predicted', source: 'p.ltv_predicted', kind: 'float' },
   { name: 'custom_attributes', source: ATTRIBUTES, kind: 'text' },
   { name: 'first_seen_at', source: 't.first_seen_at', kind: 'time' },
-  { name: 'last_seen_at', source: 't.last_seen_at', kind: 'time' },
+  { name: 'last_seen_at', source: LAST_SEEN_SQL, kind: 'time' },
   { name: 'total_deposited', source: 't.total_deposited', kind: 'integer' },
   { name: 'total_withdrawn', source: 't.total_withdrawn', kind: 'integer' },
   { name: 'total_wagered', source: 't.total_wagered', kind: 'integer' },

@@ -5,10 +5,16 @@ export const SENDS_MIRROR = 'message_sends';
 /** The name of journey-mirror's position. */
 export const JOURNEYS_MIRROR = 'journey_steps';
 
-/** A table of Postgres that a mirror follows: by `changed_xid`, and within a transaction by this column. */
+/** A table of Postgres that is mirrored: its rows have a `changed_xid`, and this id. */
 export interface MirroredTable {
-  table: 'player_totals' | 'player_merges' | 'message_sends' | 'journey_runs' | 'journey_steps';
-  row_id: 'player_id' | 'send_id' | 'run_id';
+  table:
+    | 'player_totals'
+    | 'player_merges'
+    | 'player_changes'
+    | 'message_sends'
+    | 'journey_runs'
+    | 'journey_steps';
+  row_id: 'player_id' | 'change_id' | 'send_id' | 'run_id';
 }
 
 /** A table of ClickHouse that a mirror writes, with the tables of Postgres that its rows are made of. */
@@ -28,10 +34,13 @@ export interface Mirror {
   /** What waits while it is behind, for messages. */
   rows: string;
   copies: readonly MirrorCopy[];
+  /** What the mirror follows, by `changed_xid` and within a transaction by the id; without it the tables of its copies. */
+  feed?: MirroredTable;
 }
 
 const totals: MirroredTable = { table: 'player_totals', row_id: 'player_id' };
 const merges: MirroredTable = { table: 'player_merges', row_id: 'player_id' };
+const changes: MirroredTable = { table: 'player_changes', row_id: 'change_id' };
 const sends: MirroredTable = { table: 'message_sends', row_id: 'send_id' };
 const runs: MirroredTable = { table: 'journey_runs', row_id: 'run_id' };
 const steps: MirroredTable = { table: 'journey_steps', row_id: 'run_id' };
@@ -41,6 +50,7 @@ export const PLAYERS: Mirror = {
   processor: 'player-mirror',
   rows: 'changed players',
   copies: [{ copy: 'players', row_id: 'player_id', tables: [totals, merges], is_kept: true }],
+  feed: changes,
 };
 export const SENDS: Mirror = {
   name: SENDS_MIRROR,
@@ -62,6 +72,6 @@ export const JOURNEYS: Mirror = {
 export const MIRRORS: readonly Mirror[] = [PLAYERS, SENDS, JOURNEYS];
 
 /** The tables of Postgres that a mirror follows. */
-export function mirroredTables({ copies }: Pick<Mirror, 'copies'>): readonly MirroredTable[] {
-  return copies.flatMap(({ tables }) => tables);
+export function followedTables({ copies, feed }: Pick<Mirror, 'copies' | 'feed'>): readonly MirroredTable[] {
+  return feed === undefined ? copies.flatMap(({ tables }) => tables) : [feed];
 }

@@ -2,8 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { REWRITER_LOCK, writeAliases } from '../analytics/correction-queries.ts';
 import {
   MIRROR_START,
-  readChangedPlayers,
+  LAST_ID,
+  readHorizon,
   readIdsChangedAfter,
+  readPlayersPage,
   type MirrorPosition,
 } from '../analytics/mirror-queries.ts';
 import { JOURNEYS, PLAYERS, SENDS, type MirrorCopy } from '../analytics/mirrors.ts';
@@ -167,22 +169,18 @@ async function rebuildAliases({ engines }: Rebuild, project: ProjectRef): Promis
   await writeAliases(postgres.service, clickhouse, merges, 0);
 }
 
-/** Reads the players in the order in which player-mirror copies them, and so with the same revisions. */
+/** Reads the players by id, with the revisions with which player-mirror copies them. */
 async function rebuildPlayers(run: Rebuild, projects: readonly ProjectRef[]): Promise<void> {
   const { postgres, clickhouse } = run.engines;
   const isWanted = within(projects);
   await exchangeRebuilt(run, { tables: ['players'], projects }, async (replacementOf, scope) => {
     const table = replacementOf('players');
-    let position = MIRROR_START;
-    for (let full = true; full;) {
+    const position = { ...MIRROR_START, changed_xid: await readHorizon(postgres.service), row_id: LAST_ID };
+    for (let after: string | undefined = MIRROR_START.row_id; after !== undefined;) {
       await requireLocks(run.session);
-      const page = await readChangedPlayers(postgres.service, position, PLAYERS_AT_ONCE);
-      await insertPage(clickhouse, table, page.filter(isWanted), position);
-      const last = page.at(-1);
-      if (last !== undefined) {
-        position = { ...position, changed_xid: last.changed_xid, row_id: last.player_id };
-      }
-      full = page.length === PLAYERS_AT_ONCE;
+      const page = await readPlayersPage(postgres.service, after, PLAYERS_AT_ONCE);
+      await insertPage(clickhouse, table, page.players.filter(isWanted), { ...position, row_id: after });
+      after = page.last_id;
     }
     // What transactions change that were running comes through the mirror.
     await run.catchUp();

@@ -1,3 +1,4 @@
+import { LAST_SEEN_SQL } from '../analytics/mirrored-columns.ts';
 import type { PendingQuery } from 'postgres';
 import { beyond, microseconds, type TimePosition } from '../platform/postgres/keyset.ts';
 import type { Tx } from '../platform/postgres/port.ts';
@@ -35,7 +36,7 @@ export function listMembers(
       select * from players p
       where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = m.player_id offset 0) p
     cross join lateral (
-      select last_seen_at from player_totals t
+      select ${tx.unsafe(LAST_SEEN_SQL)} as last_seen_at from player_totals t
       where t.tenant_id = ${tenant_id} and t.project_id = ${project_id} and t.player_id = m.player_id offset 0) t
     order by m.player_id`;
 }

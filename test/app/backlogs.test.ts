@@ -207,7 +207,7 @@ it('a queue whose table is locked is left out while the lock lasts, and the othe
   // A busy machine may leave out other queues in some readings, too.
   const read = watch(['player-mirror', 'fx-restater'], { query_ms: 500, source_ms: 1_000, total_ms: 4_000 });
   await fixture.platform.postgres.service.begin(async (tx) => {
-    await tx`lock table player_totals in access exclusive mode`;
+    await tx`lock table player_changes in access exclusive mode`;
     await until(async (saw) => {
       const queues = Object.keys(saw(await read()));
       expect(queues).not.toContain('player-mirror');

@@ -201,7 +201,7 @@ export class StandingRuns {
         insert into players (tenant_id, project_id, player_id, email, default_currency_code, created_at, updated_at)
         select ${tenant_id}::uuid, ${project_id}::uuid, player_id, player_id || '@example.com', 'EUR', now(), now() from drawn
       ), totals as (
-        insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+        insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
         select ${tenant_id}::uuid, ${project_id}::uuid, player_id, now(), now(), now() from drawn
       ), begun as (
         insert into journey_runs (tenant_id, project_id, run_id, journey_id, version, player_id, status, node_id, seq,

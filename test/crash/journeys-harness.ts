@@ -246,7 +246,7 @@ async function newPlayers(sql: Db, { tenant_id, project_id }: ProvisionedTenant)
       from generate_series(1, ${PLAYERS}::integer) n
       returning *
     ), totals as (
-      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
       select tenant_id, project_id, player_id, now(), now(), now() from made
     )
     select player_id from made order by player_id`;

@@ -65,7 +65,7 @@ async function restorePlayer(player_id: string): Promise<void> {
   const sql = service.platform.postgres.service;
   await sql`insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
     values (${tenant_id}, ${project_id}, ${player_id}, 'EUR', ${now}, ${now})`;
-  await sql`insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+  await sql`insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
     values (${tenant_id}, ${project_id}, ${player_id}, ${now}, ${now}, ${now})`;
 }
 

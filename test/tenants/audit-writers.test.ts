@@ -77,7 +77,7 @@ test('what events change while a session deletes a player is not recorded as don
     onMerge: () => Promise.resolve(),
     onDelete: async (tx: Tx) => {
       await tx`
-        update player_totals set total_deposited = 500, bet_count = 3, last_seen_at = now()
+        update player_totals set total_deposited = 500, bet_count = 3, seen_at = now()
         where tenant_id = ${tenant.tenant_id} and player_id = ${player.player_id}`;
     },
   };

@@ -1,3 +1,4 @@
+import { LAST_SEEN_SQL } from '../../analytics/mirrored-columns.ts';
 import type { PendingQuery } from 'postgres';
 import { NIL_ID } from '../../platform/ids.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -78,7 +79,7 @@ export function selectToLookUp(
     select ${dueColumns(sql)}, array(select p.player_id::text from ${bettorsOf(sql)} p) as bettor_ids,
       exists (select from player_totals t where t.tenant_id = g.tenant_id and t.project_id = g.project_id
         and t.player_id = g.player_id
-        and t.last_seen_at >= g.activated_at - ${ahead_ms}::integer * interval '1 millisecond' offset 0) as has_events
+        and ${sql.unsafe(LAST_SEEN_SQL)} >= g.activated_at - ${ahead_ms}::integer * interval '1 millisecond' offset 0) as has_events
     from bonus_grants g
     where g.grant_id > ${after} and g.activated_at is not null
       and (not g.are_bets_recorded or g.activated_at < coalesce(g.recorded_from, g.created_at))

@@ -1,4 +1,4 @@
-import { NGR_SQL } from '../../analytics/mirrored-columns.ts';
+import { LAST_SEEN_SQL, NGR_SQL } from '../../analytics/mirrored-columns.ts';
 import type { PendingQuery } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -19,7 +19,7 @@ const SCOPE_COLUMNS = {
   player_status: 'p.status',
   timezone: 'p.timezone',
   first_seen_at: 't.first_seen_at',
-  last_seen_at: 't.last_seen_at',
+  last_seen_at: LAST_SEEN_SQL,
   total_deposited: 't.total_deposited::text',
   total_withdrawn: 't.total_withdrawn::text',
   total_wagered: 't.total_wagered::text',

@@ -9,6 +9,7 @@ import {
 } from '../tier-thresholds/queries.ts';
 import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';
 import { queueCorrections } from '../../analytics/correction-queries.ts';
+import { LISTED_WITHIN_MS } from '../../analytics/mirrored-columns.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { PROJECT_KEY } from '../../tenants/project-ref.ts';
@@ -216,7 +217,7 @@ interface TierRechecks {
 /**
  * Inserts the totals of new players and adds to those of known players. A known player without a totals row was merged
  * into another since it was read: that is a write conflict. Sorted for the same reason as the
- * rows of the ledger. player-mirror finds the changed rows by `changed_xid`.
+ * rows of the ledger. The trigger that notes changed players for player-mirror looks for the new `changed_xid`.
  */
 function addToTotals(
   tx: Tx,
@@ -289,7 +290,7 @@ function insertTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Write {
   const now = new Date(now_ms);
   const has_feed_sums = players.some(hasFeedSums);
   const insertion = tx`
-    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, total_deposited,
+    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, total_deposited,
       total_withdrawn, total_wagered, total_won, bet_count, session_count, pending_conversions,
       ${has_feed_sums ? tx`total_bonus_wagered, total_bonus_won, total_credited, total_debited,` : tx``}
       last_active_at, updated_at)
@@ -318,7 +319,9 @@ function updateTotals(
   const update = tx`
     update player_totals t set
       first_seen_at = least(t.first_seen_at, r.first_seen_at),
-      last_seen_at = greatest(t.last_seen_at, r.last_seen_at),
+      listed_at = case when r.last_seen_at >= t.listed_at + ${LISTED_WITHIN_MS}::integer * interval '1 millisecond'
+        then r.last_seen_at else t.listed_at end,
+      seen_at = greatest(t.seen_at, t.listed_at, r.last_seen_at),
       last_active_at = greatest(t.last_active_at, r.last_active_at),
       total_deposited = t.total_deposited + r.deposited,
       total_withdrawn = t.total_withdrawn + r.withdrawn,

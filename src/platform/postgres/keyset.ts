@@ -30,7 +30,10 @@ export function beyond(
 ): PendingQuery<Row[]> {
   const listed = tx`and ${tx(time_column)} > '-infinity'`;
   if (after === undefined) return listed;
-  const [time_us, id] = after;
-  return tx`${listed} and (${tx(time_column)}, ${tx(id_column)}) <
-    ('epoch'::timestamptz + ${time_us}::bigint * interval '1 microsecond', ${id}::uuid)`;
+  return tx`${listed} and (${tx(time_column)}, ${tx(id_column)}) < (${timeOf(tx, after)}, ${after[1]}::uuid)`;
+}
+
+/** SQL for the time of a position. */
+export function timeOf(tx: Tx, [time_us]: TimePosition): PendingQuery<Row[]> {
+  return tx`('epoch'::timestamptz + ${time_us}::bigint * interval '1 microsecond')`;
 }

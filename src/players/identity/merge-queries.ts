@@ -142,7 +142,8 @@ async function mergeTotals(
     )
     update player_totals t set
       first_seen_at = least(t.first_seen_at, g.first_seen_at),
-      last_seen_at = greatest(t.last_seen_at, g.last_seen_at),
+      listed_at = greatest(t.listed_at, g.listed_at),
+      seen_at = greatest(t.seen_at, g.seen_at, t.listed_at, g.listed_at),
       last_active_at = greatest(t.last_active_at, g.last_active_at),
       total_deposited = t.total_deposited + g.total_deposited,
       total_withdrawn = t.total_withdrawn + g.total_withdrawn,

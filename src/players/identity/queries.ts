@@ -162,7 +162,7 @@ export async function insertPlayers(
       on conflict (tenant_id, project_id, external_id) where external_id is not null do nothing
       returning tenant_id, project_id, player_id
     ), totals as (
-      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
       select tenant_id, project_id, player_id, ${now}, ${now}, ${now} from player
       returning player_id
     )

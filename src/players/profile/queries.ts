@@ -1,6 +1,7 @@
+import { LAST_SEEN_SQL, LISTED_WITHIN_MS } from '../../analytics/mirrored-columns.ts';
 import type { PendingQuery, Row } from 'postgres';
 import { textArray } from '../../platform/postgres/arrays.ts';
-import { beyond, microseconds, type TimePosition } from '../../platform/postgres/keyset.ts';
+import { timeOf, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { PROJECT_KEY } from '../../tenants/project-ref.ts';
@@ -86,18 +87,54 @@ export function listPlayers(
   };
   const same = tx`p.tenant_id = t.tenant_id and p.project_id = t.project_id and p.player_id = t.player_id`;
   const selective = EXACT_FILTERS.some((column) => filters[column] !== undefined) || isRare(filters.status);
+  const wanted = tx`p.tenant_id = ${tenant_id} and p.project_id = ${project_id} ${statusFilter(tx, filters.status)}
+    ${equal('email')} ${equal('external_id')} ${equal('phone')} ${equal('telegram_id')}`;
+  const last_seen_at = tx.unsafe(LAST_SEEN_SQL);
+  const unlisted =
+    after === undefined ? nothing : tx`and (${last_seen_at}, t.player_id) < (${timeOf(tx, after)}, ${after[1]}::uuid)`;
   const source = selective
-    ? tx`players p cross join lateral (select * from player_totals t where ${same} offset 0) t`
-    : tx`player_totals t cross join lateral (select * from players p where ${same} offset 0) p`;
-  const start = selective ? tx`p` : tx`t`;
+    ? tx`players p cross join lateral (select * from player_totals t where ${same} ${unlisted} offset 0) t`
+    : tx`${mostRecent(tx, scope, { wanted, unlisted, limit: filters.limit }, after)} c
+      cross join lateral (
+        select * from player_totals t where t.tenant_id = ${tenant_id} and t.project_id = ${project_id}
+          and t.player_id = c.player_id offset 0) t
+      cross join lateral (select * from players p where ${same} offset 0) p`;
+  const order = selective ? tx`${last_seen_at} desc, t.player_id desc` : tx`c.last_seen_at desc, c.player_id desc`;
   return tx<ListedPlayer[]>`
-    select ${playerColumns(tx)}, ${microseconds(tx, 't.last_seen_at')} as last_seen_us
+    select ${playerColumns(tx)}, (extract(epoch from ${last_seen_at}) * 1000000)::bigint as last_seen_us
     from ${source}
-    where ${start}.tenant_id = ${tenant_id} and ${start}.project_id = ${project_id}
-      ${beyond(tx, 't.last_seen_at', 't.player_id', after)} ${statusFilter(tx, filters.status)}
-      ${equal('email')} ${equal('external_id')} ${equal('phone')} ${equal('telegram_id')}
-    order by t.last_seen_at desc, t.player_id desc
+    where ${wanted}
+    order by ${order}
     limit ${filters.limit}`;
+}
+
+/**
+ * The players after a position in the order in which they were last seen, at least `limit` wanted ones if there are as
+ * many. The index has them in the order of `listed_at`, which is less than {@link LISTED_WITHIN_MS} before that time. So of the
+ * wanted players that are listed that much before the position, the last one of a page has the least time that matters, and
+ * who was seen later than it is listed at most as much before it.
+ */
+function mostRecent(
+  tx: Tx,
+  { tenant_id, project_id }: { tenant_id: string; project_id: string },
+  { wanted, unlisted, limit }: { wanted: PendingQuery<Row[]>; unlisted: PendingQuery<Row[]>; limit: number },
+  after: TimePosition | undefined,
+): PendingQuery<Row[]> {
+  const within = tx`${LISTED_WITHIN_MS}::integer * interval '1 millisecond'`;
+  const listed = tx`t.tenant_id = ${tenant_id} and t.project_id = ${project_id} and t.listed_at > '-infinity'`;
+  const before = after === undefined ? tx`` : tx`and t.listed_at <= ${timeOf(tx, after)}`;
+  return tx`(
+    select t.player_id, ${tx.unsafe(LAST_SEEN_SQL)} as last_seen_at from player_totals t
+    where ${listed} ${before} ${unlisted} and t.listed_at > (
+      select coalesce(min(last.listed_at), '-infinity') from (
+        select t.listed_at - ${within} as listed_at from player_totals t
+        cross join lateral (
+          select p.player_id from players p where p.player_id = t.player_id and ${wanted} offset 0) p
+        where ${listed} ${after === undefined ? tx`` : tx`${before} - ${within}`}
+        order by t.listed_at desc, t.player_id desc
+        offset ${limit - 1} limit 1) last)
+    order by last_seen_at desc, t.player_id desc
+    offset 0)`;
 }
 
 const EXACT_FILTERS = ['email', 'external_id', 'phone', 'telegram_id'] as const;
@@ -333,7 +370,7 @@ function playerColumns(tx: Tx) {
     p.player_id, p.external_id, p.email, p.phone, p.telegram_id, p.status, p.timezone, p.default_currency_code,
     p.current_tier_code, p.tier_promoted_at, p.kyc_status, p.kyc_level, p.churn_score, p.ltv_predicted,
     p.custom_attributes::text as custom_attributes, p.created_at, p.deleted_at,
-    greatest(p.updated_at, t.updated_at) as updated_at, t.first_seen_at, t.last_seen_at,
+    greatest(p.updated_at, t.updated_at) as updated_at, t.first_seen_at, ${tx.unsafe(LAST_SEEN_SQL)} as last_seen_at,
     t.total_deposited, t.total_withdrawn, t.total_wagered, t.total_won,
     t.total_bonus_wagered, t.total_bonus_won, t.total_credited, t.total_debited, t.bet_count, t.session_count,
     t.pending_conversions,

@@ -1,3 +1,4 @@
+import { LAST_SEEN_SQL } from '../../analytics/mirrored-columns.ts';
 import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
@@ -89,7 +90,7 @@ export function searchPlayers(
       select * from players p
       where p.tenant_id = ${tenant_id} and p.project_id = ${project_id} and p.player_id = b.player_id offset 0) p
     cross join lateral (
-      select last_seen_at from player_totals t
+      select ${tx.unsafe(LAST_SEEN_SQL)} as last_seen_at from player_totals t
       where t.tenant_id = ${tenant_id} and t.project_id = ${project_id} and t.player_id = b.player_id offset 0) t
     where b.shows_deleted or p.deleted_at is null
     order by b.place, t.last_seen_at desc, p.player_id

@@ -57,9 +57,9 @@ export async function selectProjects(sql: Tx, tenant_id: string): Promise<string
   return rows.map(({ project_id }) => project_id);
 }
 
-/** The position of a player in the order of their last events. */
+/** The position of a player in the order of lists, which is about that of their last events. */
 export interface SeenPosition {
-  last_seen_at: string;
+  listed_at: string;
   player_id: string;
 }
 
@@ -77,9 +77,9 @@ export async function selectSeen(
   const beyond =
     after === undefined
       ? sql``
-      : sql`and (last_seen_at, player_id) > (${after.last_seen_at}::text::timestamptz, ${after.player_id}::uuid)`;
+      : sql`and (listed_at, player_id) > (${after.listed_at}::text::timestamptz, ${after.player_id}::uuid)`;
   return sql<(SeenPosition & { project_id: string; updated_at: Date })[]>`
-    select project_id, player_id, last_seen_at::text, updated_at from player_totals
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and last_seen_at > '-infinity' ${beyond}
-    order by player_totals.last_seen_at, player_id limit ${limit}`;
+    select project_id, player_id, listed_at::text, updated_at from player_totals
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and listed_at > '-infinity' ${beyond}
+    order by player_totals.listed_at, player_id limit ${limit}`;
 }

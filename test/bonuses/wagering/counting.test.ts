@@ -191,7 +191,7 @@ describe('bets that came before their grant', () => {
   const seen = (player_id: string, last_seen_at: Date) => {
     const { tenant_id, project_id } = on.project;
     return on.sql`
-      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
       values (${tenant_id}, ${project_id}, ${player_id}, ${at(0)}, ${last_seen_at}, now())`;
   };
 

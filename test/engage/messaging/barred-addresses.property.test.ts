@@ -158,7 +158,7 @@ async function insert(drafts: readonly Drafted[]): Promise<Person[]> {
     project_id,
     player_id,
     first_seen_at: NOW,
-    last_seen_at: NOW,
+    listed_at: NOW,
     updated_at: NOW,
   }));
   await sql`insert into player_totals ${sql(totals)}`;

@@ -93,7 +93,7 @@ export function messagingClient(service: TestService, tenant: TestTenant = servi
           ${columns.timezone ?? null}, 'EUR', '{"first_name": "Ada"}', ${now}, ${now}
         from unnest(${plainArray(ids)}::text::uuid[], ${textArray(emails)}::text::text[]) as u (player_id, email)`;
       await postgres.service`
-        insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+        insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
         select ${tenant.tenant_id}, ${tenant.project_id}, u.player_id, ${now}, ${now}, ${now}
         from unnest(${plainArray(ids)}::text::uuid[]) as u (player_id)`;
       return ids;

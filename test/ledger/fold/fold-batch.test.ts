@@ -111,7 +111,7 @@ describe('two partitions with common players, bets or transactions', () => {
         values (${tenant_id}, ${project_id}, 'shared', ${player_id}, ${now})`;
       await tx`insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
         values (${tenant_id}, ${project_id}, ${player_id}, 'EUR', ${now}, ${now})`;
-      await tx`insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+      await tx`insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
         values (${tenant_id}, ${project_id}, ${player_id}, ${now}, ${now}, ${now})`;
       folding = foldBatch(fold, batchOf(project, [deposit('shared', 't', 7)], { topic }));
       await fixture.someoneWaits();

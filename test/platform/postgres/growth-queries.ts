@@ -23,7 +23,7 @@ export async function growTo(
       insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
       select ${tenant_id}, ${project_id}, 'device-' || i, ${player}, now() from ${each}`;
     await tx`
-      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
       select ${tenant_id}, ${project_id}, ${player}, now(), now() - i * interval '1 second', now() from ${each}`;
     await tx`
       insert into player_merges (tenant_id, project_id, player_id, into_player_id, merged_at, rewritten_at)

@@ -395,7 +395,7 @@ describe('concurrent calls', () => {
         insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
         values (${tenant_id}, ${project_id}, ${player_id}, 'EUR', now(), now())`;
       await tx`
-        insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+        insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
         values (${tenant_id}, ${project_id}, ${player_id}, now(), now(), now())`;
     });
     expect(await pending).toEqual({ player_id, created: false, merged_player_ids: [], conflict: false });

@@ -1,3 +1,4 @@
+import { LISTED_WITHIN_MS } from '../../../src/analytics/mirrored-columns.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../engines/until.ts';
 import { statementWaits } from '../../engines/lock-wait.ts';
@@ -31,7 +32,7 @@ async function newPlayer(body: Record<string, unknown> = {}, who = tenant): Prom
 }
 
 /** Sets totals and the time last seen, as the fold does. */
-async function fold(player_id: string, values: { last_seen_at?: string; total_deposited?: bigint }) {
+async function fold(player_id: string, values: { listed_at?: string; total_deposited?: bigint }) {
   const { service } = fixture.platform.postgres;
   await service`update player_totals set ${service(values)} where player_id = ${player_id}`;
 }
@@ -246,7 +247,7 @@ describe('listing', () => {
       const id = await newPlayer({}, who);
       ids.push(id);
       // Equal times, and times that differ only in microseconds, which a millisecond clock would lose.
-      await fold(id, { last_seen_at: `2026-01-01T00:00:00.00000${Math.floor(i / 4)}Z` });
+      await fold(id, { listed_at: `2026-01-01T00:00:00.00000${Math.floor(i / 4)}Z` });
     }
     const seen: string[] = [];
     let cursor: string | null = '';
@@ -257,12 +258,46 @@ describe('listing', () => {
       seen.push(...idsOf(answer));
       cursor = answer.body.meta['next_cursor'] as string | null;
       // A player already listed moves to the top, and a new one appears there.
-      await fold(seen[page] ?? '', { last_seen_at: '2026-06-01T00:00:00Z' });
+      await fold(seen[page] ?? '', { listed_at: '2026-06-01T00:00:00Z' });
       await newPlayer({}, who);
       expect(page).toBeLessThan(10);
     }
     expect([...seen].sort()).toEqual([...ids].sort());
     expect(new Set(seen).size).toBe(25);
+  });
+
+  test('pages have the order of the last events, also of players that are listed at an earlier time', async () => {
+    const who = await fixture.makeTenant();
+    const { service } = fixture.platform.postgres;
+    const from_ms = Date.parse('2026-01-01T00:00:00Z');
+    const seen_ms = new Map<string, number>();
+    for (let i = 0; i < 40; i++) {
+      const id = await newPlayer({}, who);
+      const listed_ms = from_ms + ((i * 7) % 40) * 60_000;
+      // Some were seen at one time, and some have no later event.
+      const later_ms = i % 4 === 0 ? 0 : Math.min(((i * 13) % 40) * 10_000, LISTED_WITHIN_MS - 1);
+      seen_ms.set(id, listed_ms + later_ms);
+      await service`
+        update player_totals set listed_at = ${new Date(listed_ms)},
+          seen_at = ${later_ms === 0 ? null : new Date(listed_ms + later_ms)}
+        where player_id = ${id}`;
+    }
+    const deleted = [...seen_ms.keys()][11] ?? '';
+    await service`update players set deleted_at = now() where player_id = ${deleted}`;
+    seen_ms.delete(deleted);
+    const expected = [...seen_ms]
+      .toSorted(([one, at], [other, then]) => then - at || (one < other ? 1 : -1))
+      .map(([id]) => id);
+    for (const limit of [1, 3, 7, 40]) {
+      const seen: string[] = [];
+      for (let cursor: string | null = ''; cursor !== null;) {
+        const suffix: string = cursor === '' ? '' : `&cursor=${cursor}`;
+        const answer: Answer = await get(`/v1/players?limit=${limit}${suffix}`, who);
+        seen.push(...idsOf(answer));
+        cursor = answer.body.meta['next_cursor'] as string | null;
+      }
+      expect(seen, String(limit)).toEqual(expected);
+    }
   });
 
   test('limits are checked', async () => {

@@ -25,7 +25,7 @@ beforeAll(async () => {
       union all
       select ${tenant_id}::uuid, ${small_id}::uuid, new_id(), 'Few@Example.com', '+356 9912', 'EUR', now(), now()
       returning tenant_id, project_id, player_id)
-    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
     select tenant_id, project_id, player_id, now(), now(), now() from made`;
 });
 afterAll(async () => explained?.service.close());

@@ -155,7 +155,7 @@ describe('the beginning of an id', () => {
         insert into players (tenant_id, project_id, player_id, email, default_currency_code, created_at, updated_at)
         select ${tenant.tenant_id}, ${tenant.project_id}, new_id(), 'many-' || i || '@example.com', 'EUR', now(), now()
         from generate_series(1, 100) i returning tenant_id, project_id, player_id)
-      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
       select tenant_id, project_id, player_id, now(), now(), now() from made`;
     expect(await search('many-')).toHaveLength(20);
     expect(brief(await search('many-77@example.com'))).toEqual([[expect.any(String), 'email', true]]);

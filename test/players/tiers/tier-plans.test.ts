@@ -48,7 +48,7 @@ beforeAll(async () => {
       current_tier_code, tier_promoted_at, created_at, updated_at)
     select ${tenant_id}, ${project_id}, ${player}, '{}', 'EUR', 'active', 'tier_1', now(), now(), now() from ${each}`;
   await sql`
-    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, total_wagered, updated_at)
+    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, total_wagered, updated_at)
     select ${tenant_id}, ${project_id}, ${player}, now(), now() - i * interval '1 second', (i % 3) * 1000, now() from ${each}`;
   await sql`
     insert into player_tier_history (tenant_id, project_id, player_id, from_code, to_code, trigger, context, occurred_at)
@@ -96,7 +96,7 @@ it.each(['without statistics', 'with statistics'])(
     const now = new Date();
     const [tier] = await lockTiers(sql, tenant_id);
     if (tier === undefined) throw new Error('no tier');
-    const seen = { last_seen_at: new Date(now.getTime() - 5_000_000).toISOString(), player_id: randomUUID() };
+    const seen = { listed_at: new Date(now.getTime() - 5_000_000).toISOString(), player_id: randomUUID() };
     const due = { due_at: now.toISOString(), player_id: randomUUID() };
     const works: ((tx: Tx) => Promise<unknown>)[] = [
       (tx) => readThresholds(tx, [tenant_id]),

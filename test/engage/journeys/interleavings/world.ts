@@ -176,7 +176,7 @@ export class World {
       insert into players (tenant_id, project_id, player_id, email, default_currency_code, created_at, updated_at)
       values (${tenant_id}, ${project_id}, ${player_id}, 'ada@example.com', 'EUR', now(), now())`;
     await this.sql`
-      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
       values (${tenant_id}, ${project_id}, ${player_id}, now(), now(), now())`;
     return player_id;
   }
