@@ -11,7 +11,7 @@ const app = fastify();
 const columns = sql`p.player_id, p.external_id, p.email, p.phone, p.telegram_id, p.status, p.timezone,
   p.default_currency_code, p.current_tier_code, p.tier_promoted_at, p.kyc_status, p.kyc_level, p.churn_score,
   p.ltv_predicted, p.custom_attributes::text as custom_attributes, p.created_at, p.deleted_at,
-  greatest(p.updated_at, t.updated_at) as updated_at, t.first_seen_at, t.last_seen_at,
+  greatest(p.updated_at, t.updated_at) as updated_at, t.first_seen_at, coalesce(t.seen_at, t.listed_at) as last_seen_at,
   t.total_deposited, t.total_withdrawn, t.total_wagered, t.total_won, t.bet_count, t.session_count,
   t.pending_conversions, array_to_json(p.anonymous_ids)::text as anonymous_ids`;
 
@@ -33,12 +33,22 @@ app.get('/players/:tenant/:project', async (request) => {
   const { tenant, project } = request.params as Record<string, string>;
   const rows = await sql`
     select ${columns}
-    from player_totals t
+    from (
+      select t.player_id, coalesce(t.seen_at, t.listed_at) as last_seen_at from player_totals t
+      where t.tenant_id = ${tenant ?? ''} and t.project_id = ${project ?? ''} and t.listed_at > '-infinity'
+        and t.listed_at > (select coalesce(min(last.listed_at), '-infinity') from (
+          select t.listed_at - interval '5 minutes' as listed_at from player_totals t
+          cross join lateral (select p.player_id from players p where p.tenant_id = t.tenant_id
+            and p.project_id = t.project_id and p.player_id = t.player_id and p.deleted_at is null offset 0) p
+          where t.tenant_id = ${tenant ?? ''} and t.project_id = ${project ?? ''} and t.listed_at > '-infinity'
+          order by t.listed_at desc, t.player_id desc offset 49 limit 1) last)
+      order by last_seen_at desc, t.player_id desc offset 0) c
+    cross join lateral (select * from player_totals t where t.tenant_id = ${tenant ?? ''}
+      and t.project_id = ${project ?? ''} and t.player_id = c.player_id offset 0) t
     cross join lateral (select * from players p where p.tenant_id = t.tenant_id
       and p.project_id = t.project_id and p.player_id = t.player_id offset 0) p
-    where t.tenant_id = ${tenant ?? ''} and t.project_id = ${project ?? ''} and p.deleted_at is null
-      and t.last_seen_at > '-infinity'
-    order by t.last_seen_at desc, t.player_id desc
+    where p.deleted_at is null
+    order by c.last_seen_at desc, c.player_id desc
     limit 50`;
   return inJson(rows);
 });

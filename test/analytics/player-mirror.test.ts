@@ -1,8 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { startPlayerMirror } from '../../processors/player-mirror/index.ts';
+import { mirrorBlock, startPlayerMirror } from '../../processors/player-mirror/index.ts';
+import { newEpochMemory } from '../../src/analytics/epoch.ts';
+import { beginEpoch, noteAllPlayers, readEpochState } from '../../src/analytics/epoch-queries.ts';
+import { MIRROR_START, readChangedPlayers } from '../../src/analytics/mirror-queries.ts';
 import { readConfig } from '../../src/config.ts';
+import { newId } from '../../src/platform/ids.ts';
+import type { Tx } from '../../src/platform/postgres/port.ts';
 import type { WatchedWork } from '../../src/platform/postgres/work-watch.ts';
 import type { Platform } from '../../src/platform/platform.ts';
 import { runFolder } from '../engines/run-folder.ts';
@@ -13,7 +18,7 @@ let dir: string;
 let platform: Platform;
 beforeAll(async () => {
   dir = await mkdtemp(join(runFolder(), 'engagement-mirror-'));
-  platform = await openTestPlatform(readConfig({ DATA_DIR: dir, LOG_LEVEL: 'silent' }));
+  platform = await openTestPlatform(readConfig({ DATA_DIR: dir, LOG_LEVEL: 'silent' }), { own_postgres: true });
 });
 afterAll(async () => {
   await platform?.close();
@@ -35,4 +40,99 @@ it('looks once at its start, also without work: the database may have been resto
   const loop = startPlayerMirror({ ...platform, workWatch: { watch: () => NO_WORK, wake: () => undefined } });
   onTestFinished(() => loop.close());
   await until(async (saw) => saw((await epochs()).length) === 1);
+});
+
+const [tenant_id, project_id] = [newId(), newId()];
+
+async function addPlayer(tx: Tx): Promise<string> {
+  const player_id = newId();
+  await tx`
+    insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
+    values (${tenant_id}, ${project_id}, ${player_id}, 'EUR', now(), now())`;
+  await tx`
+    insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
+    values (${tenant_id}, ${project_id}, ${player_id}, now(), now(), now())`;
+  return player_id;
+}
+
+const bet = (tx: Tx, player_id: string) => tx`
+  update player_totals set bet_count = bet_count + 1, changed_xid = pg_current_xact_id() where player_id = ${player_id}`;
+
+async function copied(): Promise<Record<string, string>> {
+  const rows = await platform.clickhouse.query<{ player_id: string; bet_count: string }>(
+    `select player_id, toString(bet_count) as bet_count from players final
+    where project_id = {project_id:UUID} and is_deleted = 0`,
+    { project_id },
+  );
+  return Object.fromEntries(rows.map((row) => [row.player_id, row.bet_count]));
+}
+
+async function mirrorAll(): Promise<void> {
+  const memory = newEpochMemory();
+  await until(async (saw) => saw(await mirrorBlock(platform, memory)) === 0);
+}
+
+it('copies each change once, also the older one of two transactions that ends last, and removes what it has copied', async () => {
+  const { service: sql } = platform.postgres;
+  const player_id = await sql.begin(addPlayer);
+  await mirrorAll();
+  expect(await copied()).toEqual({ [player_id]: '0' });
+  await sql.begin(async (older) => {
+    await older`select pg_current_xact_id()`;
+    await sql.begin((newer) => bet(newer, player_id));
+    // Its transaction id is above one that still runs.
+    await mirrorAll();
+    expect(await copied()).toEqual({ [player_id]: '0' });
+    await bet(older, player_id);
+  });
+  await mirrorAll();
+  expect(await copied()).toEqual({ [player_id]: '2' });
+  expect(await sql`select from player_changes`).toHaveLength(0);
+});
+
+it('does not copy a state under a revision above one that is still to come', async () => {
+  const { service: sql } = platform.postgres;
+  const player_id = await sql.begin(addPlayer);
+  await sql.begin(async (older) => {
+    await older`select pg_current_xact_id()`;
+    await sql.begin((newer) => bet(newer, player_id));
+    // The change that made the player may be read; its present row is of the newer transaction.
+    const changes = await readChangedPlayers(sql, MIRROR_START, 10);
+    expect(changes?.count).toBe(1);
+    expect(changes?.players).toEqual([]);
+    await bet(older, player_id);
+  });
+  await mirrorAll();
+  expect(await copied()).toMatchObject({ [player_id]: '2' });
+});
+
+it('reads whole transactions', async () => {
+  const { service: sql } = platform.postgres;
+  await mirrorAll();
+  const ids = await sql.begin(async (tx) => [await addPlayer(tx), await addPlayer(tx), await addPlayer(tx)]);
+  const other = await sql.begin(addPlayer);
+  const first = await readChangedPlayers(sql, MIRROR_START, 2);
+  expect(first?.players.map(({ player_id }) => player_id)).toEqual(ids.toSorted());
+  await mirrorAll();
+  expect(Object.keys(await copied())).toEqual(expect.arrayContaining([...ids, other]));
+});
+
+it('copies every player again in a new epoch, and those with ids from the future with present ones', async () => {
+  const { service: sql } = platform.postgres;
+  const player_id = await sql.begin(addPlayer);
+  await mirrorAll();
+  await sql`update player_totals set bet_count = 7, changed_xid = '999999999' where player_id = ${player_id}`;
+  await sql`delete from player_changes`;
+  const { epoch, identity } = await readEpochState(sql);
+  expect(await beginEpoch(sql, epoch, { epoch: (epoch ?? 0) + 1, identity }, ['players'])).toBe(true);
+  const [{ count = -1 } = {}] = await sql<{ count: number }[]>`
+    select count(*)::integer as count from player_totals`;
+  expect(await noteAllPlayers(sql)).toBe(count);
+  expect(await noteAllPlayers(sql)).toBe(0);
+  await mirrorAll();
+  expect(await copied()).toMatchObject({ [player_id]: '7' });
+  const [row] = await sql<{ future: boolean }[]>`
+    select exists (select from player_totals where changed_xid >= pg_snapshot_xmax(pg_current_snapshot())) as future`;
+  expect(row?.future).toBe(false);
+  expect(await sql`select from player_changes`).toHaveLength(0);
 });

@@ -40,7 +40,7 @@ async function stored({ tenant_id }: Pick<Tenant, 'tenant_id'>, external_ids: re
       'status', p.status, 'email', p.email, 'phone', p.phone, 'telegram_id', p.telegram_id, 'timezone', p.timezone,
       'currency', p.default_currency_code, 'attributes', p.custom_attributes, 'is_noted', p.identified_at is not null,
       'links', (select count(*) from player_identities i where i.tenant_id = p.tenant_id and i.player_id = p.player_id),
-      'self_excluded', p.self_excluded, 'seen', t.first_seen_at = t.last_seen_at) as player
+      'self_excluded', p.self_excluded, 'seen', t.first_seen_at = t.listed_at) as player
     from players p join player_totals t using (tenant_id, project_id, player_id)
     where p.tenant_id = ${tenant_id} and p.external_id = any(${[...external_ids]}::text[])
     order by p.external_id`;
@@ -132,7 +132,7 @@ describe('of many at once, those that cannot be made fail alone', () => {
         insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
         values (${tenant_id}, ${project_id}, ${player_id}, 'EUR', now(), now())`;
       await tx`
-        insert into player_totals (tenant_id, project_id, player_id, first_seen_at, last_seen_at, updated_at)
+        insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
         values (${tenant_id}, ${project_id}, ${player_id}, now(), now(), now())`;
     });
     const answer = await held;
