@@ -36,7 +36,7 @@ app.get('/players/:tenant/:project', async (request) => {
     from (
       select t.player_id, coalesce(t.seen_at, t.listed_at) as last_seen_at from player_totals t
       where t.tenant_id = ${tenant ?? ''} and t.project_id = ${project ?? ''} and t.listed_at > '-infinity'
-        and t.listed_at > (select coalesce(min(last.listed_at), '-infinity') from (
+        and t.listed_at <= 'infinity' and t.listed_at > (select coalesce(min(last.listed_at), '-infinity') from (
           select t.listed_at - interval '5 minutes' as listed_at from player_totals t
           cross join lateral (select p.player_id from players p where p.tenant_id = t.tenant_id
             and p.project_id = t.project_id and p.player_id = t.player_id and p.deleted_at is null offset 0) p

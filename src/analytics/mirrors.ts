@@ -8,12 +8,7 @@ export const JOURNEYS_MIRROR = 'journey_steps';
 /** A table of Postgres that is mirrored: its rows have a `changed_xid`, and this id. */
 export interface MirroredTable {
   table:
-    | 'player_totals'
-    | 'player_merges'
-    | 'player_changes'
-    | 'message_sends'
-    | 'journey_runs'
-    | 'journey_steps';
+    'player_totals' | 'player_merges' | 'player_changes' | 'message_sends' | 'journey_runs' | 'journey_steps';
   row_id: 'player_id' | 'change_id' | 'send_id' | 'run_id';
 }
 

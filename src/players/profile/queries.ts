@@ -91,7 +91,9 @@ export function listPlayers(
     ${equal('email')} ${equal('external_id')} ${equal('phone')} ${equal('telegram_id')}`;
   const last_seen_at = tx.unsafe(LAST_SEEN_SQL);
   const unlisted =
-    after === undefined ? nothing : tx`and (${last_seen_at}, t.player_id) < (${timeOf(tx, after)}, ${after[1]}::uuid)`;
+    after === undefined
+      ? nothing
+      : tx`and (${last_seen_at}, t.player_id) < (${timeOf(tx, after)}, ${after[1]}::uuid)`;
   const source = selective
     ? tx`players p cross join lateral (select * from player_totals t where ${same} ${unlisted} offset 0) t`
     : tx`${mostRecent(tx, scope, { wanted, unlisted, limit: filters.limit }, after)} c
@@ -99,7 +101,9 @@ export function listPlayers(
         select * from player_totals t where t.tenant_id = ${tenant_id} and t.project_id = ${project_id}
           and t.player_id = c.player_id offset 0) t
       cross join lateral (select * from players p where ${same} offset 0) p`;
-  const order = selective ? tx`${last_seen_at} desc, t.player_id desc` : tx`c.last_seen_at desc, c.player_id desc`;
+  const order = selective
+    ? tx`${last_seen_at} desc, t.player_id desc`
+    : tx`c.last_seen_at desc, c.player_id desc`;
   return tx<ListedPlayer[]>`
     select ${playerColumns(tx)}, (extract(epoch from ${last_seen_at}) * 1000000)::bigint as last_seen_us
     from ${source}
@@ -122,7 +126,8 @@ function mostRecent(
 ): PendingQuery<Row[]> {
   const within = tx`${LISTED_WITHIN_MS}::integer * interval '1 millisecond'`;
   const listed = tx`t.tenant_id = ${tenant_id} and t.project_id = ${project_id} and t.listed_at > '-infinity'`;
-  const before = after === undefined ? tx`` : tx`and t.listed_at <= ${timeOf(tx, after)}`;
+  // Without an end the planner takes a third of all players for listed after a time that it does not know.
+  const before = tx`and t.listed_at <= ${after === undefined ? tx`'infinity'` : timeOf(tx, after)}`;
   return tx`(
     select t.player_id, ${tx.unsafe(LAST_SEEN_SQL)} as last_seen_at from player_totals t
     where ${listed} ${before} ${unlisted} and t.listed_at > (
@@ -130,7 +135,7 @@ function mostRecent(
         select t.listed_at - ${within} as listed_at from player_totals t
         cross join lateral (
           select p.player_id from players p where p.player_id = t.player_id and ${wanted} offset 0) p
-        where ${listed} ${after === undefined ? tx`` : tx`${before} - ${within}`}
+        where ${listed} ${before} ${after === undefined ? tx`` : tx`- ${within}`}
         order by t.listed_at desc, t.player_id desc
         offset ${limit - 1} limit 1) last)
     order by last_seen_at desc, t.player_id desc
