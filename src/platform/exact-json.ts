@@ -157,6 +157,16 @@ const isDigit = (code: number) => code >= ZERO && code <= NINE;
 const HELD_DIGITS = 15;
 const HELD_EXPONENT = -250;
 
+/** The place after the string whose opening quote is at `at`, in JSON; the end of the text if it does not end. */
+export function endOfText(json: string, at: number): number {
+  for (let end = json.indexOf('"', at + 1); end !== -1; end = json.indexOf('"', end + 1)) {
+    let before = end;
+    while (json.charCodeAt(before - 1) === BACKSLASH) before--;
+    if ((end - before) % 2 === 0) return end + 1;
+  }
+  return json.length;
+}
+
 /** Reads a text that JSON.parse has read, several times slower than that. */
 class Reader {
   readonly #text: string;
@@ -171,7 +181,7 @@ class Reader {
     const text = this.#text;
     while (this.#at < text.length) {
       const code = text.charCodeAt(this.#at);
-      if (code === QUOTE) this.#at = this.#endOfText();
+      if (code === QUOTE) this.#at = endOfText(text, this.#at);
       else if (code !== MINUS && !isDigit(code)) this.#at++;
       else if (typeof this.#number(true) === 'object') return true;
     }
@@ -239,21 +249,10 @@ class Reader {
   }
 
   #string(): string {
-    const [from, end] = [this.#at, this.#endOfText()];
+    const [from, end] = [this.#at, endOfText(this.#text, this.#at)];
     this.#at = end;
     const text = this.#text.slice(from + 1, end - 1);
     return text.includes('\\') ? (JSON.parse(this.#text.slice(from, end)) as string) : text;
-  }
-
-  /** The place after the string at the place. */
-  #endOfText(): number {
-    const text = this.#text;
-    for (let at = text.indexOf('"', this.#at + 1); at !== -1; at = text.indexOf('"', at + 1)) {
-      let before = at;
-      while (text.charCodeAt(before - 1) === BACKSLASH) before--;
-      if ((at - before) % 2 === 0) return at + 1;
-    }
-    return text.length;
   }
 
   /** The number at the place; with `is_passed` any number where a double surely holds it. */

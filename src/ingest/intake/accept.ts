@@ -9,6 +9,7 @@ import { isUtf8 } from 'node:buffer';
 import { MAX_BATCH_EVENTS, MAX_ID_LENGTH } from '../events/catalogue.ts';
 import { isDedupeId } from '../events/dedupe-id.ts';
 import type { RejectedRow } from '../rejected/refusals.ts';
+import { eventTexts } from './event-texts.ts';
 import { isProtecting } from './exclusions.ts';
 import { sentIdOf } from './sent-id.ts';
 
@@ -72,6 +73,7 @@ export function acceptBatch(
   context: ValidationContext,
 ): Accepted & { result: BatchResult } {
   const events = eventsOf(body.value);
+  const texts = eventTexts(body.text, events.length);
   const records: NewRecord[] = [];
   const rejected: BatchResult['rejected'] = [];
   let is_protecting = false;
@@ -79,7 +81,7 @@ export function acceptBatch(
     const event = events[index];
     const problem = findEventProblem(event, context);
     if (problem === undefined) {
-      const value = encodeAccepted(stamp, index, exactJson(event));
+      const value = encodeAccepted(stamp, index, texts[index] ?? exactJson(event));
       records.push({ key: identityKey(stamp.project_id, event as EventBody), value });
       is_protecting ||= isProtecting((event as EventBody).event);
     } else {
