@@ -1,7 +1,9 @@
 import { withinTime } from '../time-limit.ts';
 import type { Db } from '../postgres/port.ts';
 import { endOffset, insertRecords } from './postgres-queries.ts';
-import { LogUnavailable, type NewRecord } from './port.ts';
+import { LogUnavailable, type LogRecord, type NewRecord } from './port.ts';
+import { RecentRecords } from './recent-records.ts';
+import { unitsOf } from './record-size.ts';
 
 const MAX_STATEMENT_RECORDS = 5_000;
 const MAX_STATEMENT_BYTES = 8 * 1024 * 1024;
@@ -36,6 +38,7 @@ export class PartitionAppender {
   #flushing: Promise<void> | undefined;
   #closed = false;
   #listeners = new Set<() => void>();
+  readonly #recent = new RecentRecords();
 
   constructor(sql: Db, topic_id: number, partition: number) {
     this.#sql = sql;
@@ -60,7 +63,7 @@ export class PartitionAppender {
   append(records: readonly NewRecord[]): Promise<void> {
     if (records.length === 0) return Promise.resolve();
     if (this.#closed) return Promise.reject(new LogUnavailable('the event log is closed'));
-    const bytes = records.reduce((sum, record) => sum + sizeOf(record), 0);
+    const bytes = records.reduce((sum, record) => sum + unitsOf(record), 0);
     const full =
       this.#waiting_records + records.length > MAX_WAITING_RECORDS ||
       this.#waiting_bytes + bytes > MAX_WAITING_BYTES;
@@ -94,6 +97,11 @@ export class PartitionAppender {
     return () => void this.#listeners.delete(check);
   }
 
+  /** The first records of `[from, to)`, as {@link RecentRecords.read}; only records that are durable. */
+  recent(from: bigint, to: bigint, limit: number): LogRecord[] | undefined {
+    return this.#recent.read(from, to, limit);
+  }
+
   /** Rejects further appends and waits for the pending ones. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -106,10 +114,13 @@ export class PartitionAppender {
     while (this.#waiting.length > 0) {
       const { records, finished } = this.#take();
       try {
-        this.#end = await withinTime(APPEND_DEADLINE_MS, this.#insert(records));
+        const end = await withinTime(APPEND_DEADLINE_MS, this.#insert(records));
+        this.#recent.add(end - BigInt(records.length), records);
+        this.#end = end;
         this.#end_known = true;
         for (const append of finished) append.resolve();
       } catch (cause) {
+        this.#recent.clear();
         const error = new LogUnavailable('the event log did not confirm the append', { cause });
         // Waiting appends are rejected too: they have waited for this statement already.
         for (const append of [...finished, ...this.#takeAll()]) append.reject(error);
@@ -145,7 +156,7 @@ export class PartitionAppender {
     for (let append = this.#waiting[0]; append !== undefined; append = this.#waiting[0]) {
       for (; append.next < append.records.length; append.next++) {
         const record = append.records[append.next] as NewRecord;
-        const size = sizeOf(record);
+        const size = unitsOf(record);
         const full = records.length >= MAX_STATEMENT_RECORDS || bytes + size > MAX_STATEMENT_BYTES;
         if (full && records.length > 0) return { records, finished };
         records.push(record);
@@ -158,9 +169,4 @@ export class PartitionAppender {
     }
     return { records, finished };
   }
-}
-
-/** The size in UTF-16 units: close enough to the bytes, and cheaper than counting them. */
-function sizeOf({ key, value }: NewRecord): number {
-  return key.length + value.length;
 }

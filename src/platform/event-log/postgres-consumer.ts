@@ -104,18 +104,23 @@ async function consumePartition(
   const { partition } = appender;
   let failures = 0;
   let next: bigint | undefined;
+  // What was appended before the consumer began, it reads in Postgres: so it sees what Postgres has lost.
+  let began = 0n;
   let more_waits = false;
   let read_ms = performance.now();
   let ahead: ReadAhead | undefined;
   while (!stop.aborted) {
     try {
-      next ??= await startOf(options, partition);
+      if (next === undefined) {
+        next = await startOf(options, partition);
+        began = appender.end;
+      }
       // The last batch ended at its byte limit, so more records wait: they need no further lingering.
       if (!more_waits) await waitForRecords(options, appender, { next, read_ms }, stop);
       if (stop.aborted) return;
       const { end, read } = ahead ?? { end: appender.end, read: undefined };
       read_ms = performance.now();
-      const { records, keys } = await (read ?? readBatch(options, partition, next, end));
+      const { records, keys } = await (read ?? readBatch(options, appender, { from: next, end, began }));
       const last = records.at(-1);
       more_waits = last !== undefined && last.offset + 1n < end && records.length < consumer.max_records;
       ahead = undefined;
@@ -124,7 +129,7 @@ async function consumePartition(
         continue;
       }
       const batch: LogBatch = { topic: consumer.topic, partition, from: next, records, keys };
-      ahead = readAhead(options, appender, last.offset + 1n);
+      ahead = readAhead(options, appender, { from: last.offset + 1n, began });
       await consumer.handle(batch);
       next = last.offset + 1n;
       await commitOffset(sql, consumer.group, topic_id, partition, next);
@@ -149,11 +154,15 @@ interface ReadAhead {
  * Only a full batch is read ahead: one that is read later has more records. A consumer of some keys does not read ahead:
  * the keys of a later batch are not known yet.
  */
-function readAhead(options: MemberOptions, appender: PartitionAppender, from: bigint): ReadAhead | undefined {
+function readAhead(
+  options: MemberOptions,
+  appender: PartitionAppender,
+  { from, began }: { from: bigint; began: bigint },
+): ReadAhead | undefined {
   const { consumer } = options;
   const { end } = appender;
   if (consumer.keys !== undefined || end - from < BigInt(consumer.max_records)) return undefined;
-  const read = readBatch(options, appender.partition, from, end);
+  const read = readBatch(options, appender, { from, end, began });
   // It is awaited when the batch before it was handled; when that fails, never.
   read.catch(() => undefined);
   return { end, read };
@@ -162,23 +171,32 @@ function readAhead(options: MemberOptions, appender: PartitionAppender, from: bi
 /**
  * The next records of `[from, end)`, all of which were appended: those of the keys that the consumer needs. They end before
  * the first one that the log lacks, and there are none when that is the one at `from`. If records of other keys are
- * missing between the first and the last one, this consumer does not notice; other consumers of the topic do.
+ * missing between the first and the last one, this consumer does not notice; other consumers of the topic do. Records from `began`
+ * on are taken from memory if they are there.
  */
 async function readBatch(
   { sql, topic_id, consumer }: MemberOptions,
-  partition: number,
-  from: bigint,
-  end: bigint,
+  appender: PartitionAppender,
+  { from, end, began }: { from: bigint; end: bigint; began: bigint },
 ): Promise<{ records: LogRecord[]; keys?: ReadonlySet<string> | undefined }> {
   const full = from + BigInt(consumer.max_records);
   const to = end < full ? end : full;
   const keys = await consumer.keys?.(Number(to - from));
+  const { partition } = appender;
+  const recent = from < began ? undefined : appender.recent(from, to, consumer.max_records);
+  if (recent !== undefined) return { records: ofKeys(recent, keys), keys };
   if (keys !== undefined) {
     const records = await readRecordsOf(sql, topic_id, partition, from, to, keys);
     if (records[0]?.offset === from) return { records, keys };
   }
   const records = await readRecords(sql, topic_id, partition, from, end, consumer.max_records);
   return { records: withoutHole(records, from) };
+}
+
+/** The records of these keys, with the first and the last one even if they have other keys. */
+function ofKeys(records: LogRecord[], keys: ReadonlySet<string> | undefined): LogRecord[] {
+  if (keys === undefined) return records;
+  return records.filter(({ key }, i) => i === 0 || i === records.length - 1 || keys.has(key));
 }
 
 /** The records from `from` on up to the first offset that none of them has. */
