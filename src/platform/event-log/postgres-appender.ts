@@ -38,6 +38,7 @@ export class PartitionAppender {
   #flushing: Promise<void> | undefined;
   #closed = false;
   #listeners = new Set<() => void>();
+  #readers = 0;
   readonly #recent = new RecentRecords();
 
   constructor(sql: Db, topic_id: number, partition: number) {
@@ -97,6 +98,14 @@ export class PartitionAppender {
     return () => void this.#listeners.delete(check);
   }
 
+  /** Keeps the last records in memory until the function is called that it returns. */
+  keepRecent(): () => void {
+    this.#readers++;
+    return () => {
+      if (--this.#readers === 0) this.#recent.clear();
+    };
+  }
+
   /** The first records of `[from, to)`, as {@link RecentRecords.read}; only records that are durable. */
   recent(from: bigint, to: bigint, limit: number): LogRecord[] | undefined {
     return this.#recent.read(from, to, limit);
@@ -115,7 +124,7 @@ export class PartitionAppender {
       const { records, finished } = this.#take();
       try {
         const end = await withinTime(APPEND_DEADLINE_MS, this.#insert(records));
-        this.#recent.add(end - BigInt(records.length), records);
+        if (this.#readers > 0) this.#recent.add(end - BigInt(records.length), records);
         this.#end = end;
         this.#end_known = true;
         for (const append of finished) append.resolve();

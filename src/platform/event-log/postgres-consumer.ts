@@ -77,11 +77,13 @@ export function startGroupMember(options: MemberOptions): GroupMember {
   function start(appender: PartitionAppender): void {
     if (peers().some((peer) => peer.holds(appender.partition))) return;
     const stop = new AbortController();
+    const forget = appender.keepRecent();
     const done = consumePartition(options, appender, stop.signal)
       .catch((error: unknown) =>
         options.logger.error({ err: error, group: consumer.group }, 'consumer loop failed'),
       )
       .finally(() => {
+        forget();
         running.delete(appender.partition);
         if (closed && running.size === 0) leave();
         else for (const peer of peers()) peer.rebalance();
