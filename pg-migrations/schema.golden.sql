@@ -46,6 +46,55 @@ CREATE OR REPLACE FUNCTION public.consent_value(value jsonb)
  IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN ((value IS NULL) OR (jsonb_typeof(value) = ANY (ARRAY['null'::text, 'object'::text]))) THEN NULL::boolean ELSE (value = ANY (ARRAY['true'::jsonb, '1'::jsonb, '"true"'::jsonb, '"yes"'::jsonb, '"1"'::jsonb])) END;
 
+CREATE OR REPLACE FUNCTION public.count_campaign_messages()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  changes refcursor;
+  change record;
+  free_id uuid;
+begin
+  if tg_op = 'UPDATE' then
+    open changes no scroll for
+      select r.tenant_id, r.project_id, r.campaign_id, r.variant_id, c.counted, c.at, sum(r.times)::integer as messages
+      from (select 1 as times, * from changed_rows union all select -1, * from former_rows) r
+      cross join lateral counted_as(r.status, r.error_code, r.sent_at, r.delivered_at, r.opened_at, r.machine_opened_at,
+        r.clicked_at, r.bounced_at) c
+      where r.campaign_id is not null
+      group by 1, 2, 3, 4, 5, 6 having sum(r.times) <> 0;
+  else
+    open changes no scroll for
+      select r.tenant_id, r.project_id, r.campaign_id, r.variant_id, c.counted, c.at,
+        (case tg_op when 'INSERT' then 1 else -1 end * count(*))::integer as messages
+      from changed_rows r
+      cross join lateral counted_as(r.status, r.error_code, r.sent_at, r.delivered_at, r.opened_at, r.machine_opened_at,
+        r.clicked_at, r.bounced_at) c
+      where r.campaign_id is not null
+      group by 1, 2, 3, 4, 5, 6;
+  end if;
+  loop
+    fetch changes into change;
+    exit when not found;
+    change.variant_id := coalesce(change.variant_id, '00000000-0000-0000-0000-000000000000');
+    select c.count_id into free_id from campaign_counts c
+    where c.tenant_id = change.tenant_id and c.project_id = change.project_id and c.campaign_id = change.campaign_id
+      and c.counted = change.counted and c.variant_id = change.variant_id and c.at = change.at
+    limit 1 for no key update skip locked;
+    if found then
+      update campaign_counts c set messages = c.messages + change.messages
+      where c.tenant_id = change.tenant_id and c.project_id = change.project_id and c.campaign_id = change.campaign_id
+        and c.counted = change.counted and c.variant_id = change.variant_id and c.at = change.at and c.count_id = free_id;
+    else
+      insert into campaign_counts (tenant_id, project_id, campaign_id, counted, variant_id, at, messages)
+      values (change.tenant_id, change.project_id, change.campaign_id, change.counted, change.variant_id, change.at,
+        change.messages);
+    end if;
+  end loop;
+  close changes;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.count_campaign_rows()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -83,6 +132,17 @@ begin
   end loop;
   return null;
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.counted_as(status text, error_code text, sent_at timestamp with time zone, delivered_at timestamp with time zone, opened_at timestamp with time zone, machine_opened_at timestamp with time zone, clicked_at timestamp with time zone, bounced_at timestamp with time zone)
+ RETURNS TABLE(counted text, at timestamp with time zone)
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+ SELECT c.counted,
+     COALESCE(date_bin('00:15:00'::interval, c.at, '1970-01-01 00:00:00+00'::timestamp with time zone), '-infinity'::timestamp with time zone) AS "coalesce"
+    FROM ( VALUES ('recipients_total'::text,NULL::timestamp with time zone,true), ('sent'::text,counted_as.sent_at,((counted_as.sent_at IS NOT NULL) OR (counted_as.status = ANY (ARRAY['sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text])))), ('delivered'::text,counted_as.delivered_at,((counted_as.delivered_at IS NOT NULL) OR (counted_as.opened_at IS NOT NULL) OR (counted_as.clicked_at IS NOT NULL) OR (counted_as.status = ANY (ARRAY['delivered'::text, 'opened'::text, 'clicked'::text])))), ('opened'::text,counted_as.opened_at,((counted_as.opened_at IS NOT NULL) OR (counted_as.clicked_at IS NOT NULL) OR (counted_as.status = ANY (ARRAY['opened'::text, 'clicked'::text])))), ('clicked'::text,counted_as.clicked_at,((counted_as.clicked_at IS NOT NULL) OR (counted_as.status = 'clicked'::text))), ('machine_opened'::text,NULL::timestamp with time zone,(counted_as.machine_opened_at IS NOT NULL)), ('bounced'::text,NULL::timestamp with time zone,((counted_as.bounced_at IS NOT NULL) OR (counted_as.status = 'bounced'::text))), ('failed'::text,NULL::timestamp with time zone,(counted_as.status = 'failed'::text)), ('capped'::text,NULL::timestamp with time zone,(counted_as.status = 'capped'::text)), (counted_as.error_code,NULL::timestamp with time zone,(counted_as.error_code IS NOT NULL))) c(counted, at, is_counted)
+   WHERE c.is_counted;
+END;
 
 CREATE OR REPLACE FUNCTION public.current_tenant_id()
  RETURNS uuid
@@ -993,6 +1053,23 @@ create policy own_tenant on bonus_templates for all to engagement_api using ((te
 grant delete, insert, select, update on public.bonus_templates to engagement_api;
 grant delete, insert, select, update on public.bonus_templates to engagement_service;
 
+create table public.campaign_counts (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  campaign_id uuid not null,
+  counted text not null,
+  variant_id uuid not null,
+  at timestamp with time zone not null,
+  count_id uuid not null default gen_random_uuid(),
+  messages integer not null,
+  constraint campaign_counts_pkey PRIMARY KEY (tenant_id, project_id, campaign_id, counted, variant_id, at, count_id)
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500);
+-- row-level security of public.campaign_counts: enabled, forced
+create policy every_tenant on campaign_counts for all to engagement_service using (true);
+create policy own_tenant on campaign_counts for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.campaign_counts to engagement_api;
+grant delete, insert, select, update on public.campaign_counts to engagement_service;
+
 create table public.campaign_variants (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -1039,6 +1116,7 @@ create table public.campaigns (
   updated_at timestamp with time zone not null,
   deleted_at timestamp with time zone,
   retry_failed_until timestamp with time zone,
+  is_counted boolean not null default true,
   constraint campaigns_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint campaigns_goal_attribution_days_check CHECK ((goal_attribution_days > 0)),
   constraint campaigns_pkey PRIMARY KEY (tenant_id, project_id, campaign_id),

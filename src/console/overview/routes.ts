@@ -6,7 +6,7 @@ import { projectRefOf } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { overviewJson } from './overview.ts';
 import { rangeOf, stepsOf } from './range.ts';
-import { RecentAnswers } from './recent-answers.ts';
+import { RecentAnswers } from '../../analytics/recent-answers.ts';
 import { overview, overviewQuery, series, seriesQuery } from './schema.ts';
 import { isMoney, seriesPoints } from './series.ts';
 import { JsonText, exactJson } from '../../platform/exact-json.ts';

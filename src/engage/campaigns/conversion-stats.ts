@@ -1,5 +1,7 @@
 import type { Platform } from '../../platform/platform.ts';
-import { countConversions, countRecipients } from './stats-queries.ts';
+import type { RecentAnswers } from '../../analytics/recent-answers.ts';
+import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
+import { countConversions, countRecipients, type VariantConversions } from './stats-queries.ts';
 import { selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 import { rate } from './read.ts';
 import { compareVariants } from './significance.ts';
@@ -7,29 +9,33 @@ import { jsonDigits, exactJson } from '../../platform/exact-json.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
-type Deps = Pick<Platform, 'postgres' | 'clickhouse'>;
-
 /**
  * The conversions of a campaign's variants (spec part 4), as JSON text, which keeps every digit of the values. Without
- * a goal there are no conversions and no winner.
+ * a goal there are no conversions and no winner. What is counted is at most a minute old.
  */
 export async function conversionStatsOf(
-  deps: Deps,
+  { postgres, answers }: Pick<Platform, 'postgres'> & { answers: RecentAnswers },
   ref: CampaignRef,
   campaign: CampaignRow,
 ): Promise<string> {
   const { campaign_id, goal_event, goal_attribution_days, goal_value_property } = campaign;
   const window_ms = (goal_attribution_days ?? 0) * DAY_MS;
-  const [variants, counted] = await Promise.all([
-    deps.postgres.readAsTenant(ref.tenant_id, (tx) => selectLiveVariants(tx, ref)),
-    goal_event === null
-      ? countRecipients(deps.clickhouse, ref)
-      : countConversions(deps.clickhouse, ref, {
-          event: goal_event,
-          window_ms,
-          value_property: goal_value_property,
-        }),
+  const question = ['conversions', campaign_id, goal_event, window_ms, goal_value_property];
+  const compute = async (clickhouse: ClickHouseQueries) =>
+    JSON.stringify(
+      goal_event === null
+        ? await countRecipients(clickhouse, ref)
+        : await countConversions(clickhouse, ref, {
+            event: goal_event,
+            window_ms,
+            value_property: goal_value_property,
+          }),
+    );
+  const [variants, { text }] = await Promise.all([
+    postgres.readAsTenant(ref.tenant_id, (tx) => selectLiveVariants(tx, ref)),
+    answers.of(ref, question, compute),
   ]);
+  const counted = JSON.parse(text) as VariantConversions[];
   const by_id = new Map(counted.map((row) => [row.variant_id, row]));
   const outcomes = variants.map(({ variant_id, name, label, weight }) => {
     const row = by_id.get(variant_id);

@@ -42,12 +42,14 @@ export interface CampaignRow extends CampaignPlan {
   created_at: Date;
   updated_at: Date;
   deleted_at: Date | null;
+  /** False: messages from before `campaign_counts` are not in it yet. */
+  is_counted: boolean;
 }
 
 function columns(tx: Tx) {
   return tx`campaign_id, name, type, channel, segment_id, template_id, provider_id, schedule_at, trigger_event,
     goal_event, goal_attribution_days, goal_value_property, status, started_at, finished_at, last_error,
-    created_at, updated_at, deleted_at`;
+    created_at, updated_at, deleted_at, is_counted`;
 }
 
 function itself(tx: Tx, { tenant_id, project_id, campaign_id }: CampaignRef) {

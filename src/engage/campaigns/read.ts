@@ -2,7 +2,8 @@ import { requireLiveRow, requireRow } from '../../http/record.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { selectCampaign, type CampaignRef, type CampaignRow, type VariantRow } from './queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { Counters } from './stats-queries.ts';
+import { COUNTERS } from './counts-queries.ts';
+import type { Counts } from './counts.ts';
 
 /** The names of campaigns in paths, ids and errors. */
 export const CAMPAIGN = {
@@ -74,18 +75,12 @@ export function variantResourceOf(campaign_id: string, { variant_id, ...row }: V
   };
 }
 
-/** The counters as JSON numbers, and the rates between them as fractions (spec part 4); a rate of nothing is 0. */
-export function statsOf({ campaign_id, status }: CampaignRow, counted: Counters) {
-  const counters = {
-    recipients_total: Number(counted.recipients_total),
-    sent: Number(counted.sent),
-    delivered: Number(counted.delivered),
-    opened: Number(counted.opened),
-    clicked: Number(counted.clicked),
-    bounced: Number(counted.bounced),
-    failed: Number(counted.failed),
-    capped: Number(counted.capped),
-  };
+/** The counters, and the rates between them as fractions (spec part 4); a rate of nothing is 0. */
+export function statsOf({ campaign_id, status }: CampaignRow, counts: Counts) {
+  const counters = Object.fromEntries(COUNTERS.map((name) => [name, counts[name] ?? 0])) as Record<
+    (typeof COUNTERS)[number],
+    number
+  >;
   const { sent, delivered, opened, clicked, bounced } = counters;
   const rates = {
     delivered_rate: rate(delivered, sent),
@@ -93,7 +88,7 @@ export function statsOf({ campaign_id, status }: CampaignRow, counted: Counters)
     click_rate: rate(clicked, delivered),
     bounce_rate: rate(bounced, sent),
   };
-  return { campaign_id, status, counters, rates, machine_opened: Number(counted.machine_opened) };
+  return { campaign_id, status, counters, rates, machine_opened: counts.machine_opened ?? 0 };
 }
 
 /** `part` / `whole`; 0 when `whole` is 0. */

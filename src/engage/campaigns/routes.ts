@@ -33,13 +33,15 @@ import { retryFailed } from './retry-failed.ts';
 import { countUnavailable } from './retry-failed-queries.ts';
 import { cancelCampaign, sendCampaign } from './send.ts';
 import { ApiError } from '../../errors.ts';
-import { SKIP_CODES, sendResourceOf } from '../messaging/send-row.ts';
+import { FAILURE_CODES, SKIP_CODES, sendResourceOf } from '../messaging/send-row.ts';
 import { audienceOf } from './audience.ts';
 import { listOf } from '../../http/keyset-page.ts';
 import { sendResource } from '../messaging/schema.ts';
+import { RecentAnswers } from '../../analytics/recent-answers.ts';
 import { isUuid } from '../../platform/ids.ts';
 import { conversionStatsOf } from './conversion-stats.ts';
-import { countSends, listRecipients, countCodes } from './stats-queries.ts';
+import { countsOf } from './counts.ts';
+import { listRecipients } from './stats-queries.ts';
 import {
   campaignStats,
   conversionStats,
@@ -310,6 +312,7 @@ export function campaignAudienceEndpoints(deps: Platform): AnyEndpoint[] {
 
 /** The statistics and recipients of campaigns (spec part 4). */
 export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
+  const answers = new RecentAnswers(deps);
   const shared = {
     method: 'GET',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
@@ -319,15 +322,12 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/campaigns/:id/stats',
-      load: 'slow',
       summary: 'Counts the messages by stage; a message counts in every stage that it reached',
       response: campaignStats,
       handle: async ({ caller, params }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         const campaign = await findCampaign(deps.postgres, ref);
-        const [counted] = await deps.postgres.countAsTenant(ref.tenant_id, (tx) => countSends(tx, ref));
-        if (counted === undefined) throw new Error('an aggregate gave no row');
-        return envelope(statsOf(campaign, counted));
+        return envelope(statsOf(campaign, await countsOf(deps.postgres, ref, campaign)));
       },
     }),
     endpoint({
@@ -350,7 +350,7 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
       handle: async ({ caller, params }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         const campaign = await findCampaign(deps.postgres, ref);
-        return envelopeOfText(await conversionStatsOf(deps, ref, campaign));
+        return envelopeOfText(await conversionStatsOf({ ...deps, answers }, ref, campaign));
       },
     }),
   ];
@@ -374,6 +374,7 @@ async function recipientsPage(
 
 /** What a report of a campaign shows besides its statistics: what happened when, and why messages were not sent. */
 export function campaignReportEndpoints(deps: Platform): AnyEndpoint[] {
+  const answers = new RecentAnswers(deps);
   const shared = {
     method: 'GET',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
@@ -383,15 +384,14 @@ export function campaignReportEndpoints(deps: Platform): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/campaigns/:id/failures',
-      load: 'slow',
       summary: 'Counts the skipped and failed messages by code',
       response: campaignFailures,
       handle: async ({ caller, params }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
-        await findCampaign(deps.postgres, ref);
-        const rows = await deps.postgres.countAsTenant(ref.tenant_id, (tx) => countCodes(tx, ref));
+        const campaign = await findCampaign(deps.postgres, ref);
+        const counts = await countsOf(deps.postgres, ref, campaign);
         const by_code = Object.fromEntries(
-          rows.map(({ error_code, messages }) => [error_code, Number(messages)]),
+          [...SKIP_CODES, ...FAILURE_CODES].flatMap((code) => (counts[code] ? [[code, counts[code]]] : [])),
         );
         return envelope({ by_code });
       },
@@ -406,7 +406,7 @@ export function campaignReportEndpoints(deps: Platform): AnyEndpoint[] {
       handle: async ({ caller, params, query }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         const campaign = await findCampaign(deps.postgres, ref);
-        return envelope(await seriesOf(deps, ref, campaign, query.interval));
+        return envelope(await seriesOf({ ...deps, answers }, ref, campaign, query.interval));
       },
     }),
   ];

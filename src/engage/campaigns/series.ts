@@ -1,5 +1,8 @@
 import type { Platform } from '../../platform/platform.ts';
-import { countConversionsByTime, countStagesByTime, STAGES } from './stats-queries.ts';
+import { ensureCounted } from './counts.ts';
+import { selectStagesByTime } from './counts-queries.ts';
+import type { RecentAnswers } from '../../analytics/recent-answers.ts';
+import { countConversionsByTime, type ConversionBucket } from './stats-queries.ts';
 import type { CampaignRef, CampaignRow } from './queries.ts';
 
 /** How long an interval lasts. */
@@ -34,38 +37,34 @@ export interface Series {
  * stages over more than three days. At most 400 intervals, the first ones.
  */
 export async function seriesOf(
-  { clickhouse }: Pick<Platform, 'clickhouse'>,
+  { postgres, answers }: Pick<Platform, 'postgres'> & { answers: RecentAnswers },
   ref: CampaignRef,
-  { goal_event, goal_attribution_days, goal_value_property }: CampaignRow,
+  campaign: CampaignRow,
   asked: Interval | undefined,
 ): Promise<Series> {
-  const goal = {
-    event: goal_event ?? '',
-    window_ms: (goal_attribution_days ?? 0) * DAY_MS,
-    value_property: goal_value_property,
-  };
-  // Hours make days, so the messages need not be read before that to know how long it took.
+  // Hours make days, so nothing need be read before to know how long it took.
   const asked_s = INTERVALS[asked ?? 'hour'];
+  const countStages = async () => {
+    await ensureCounted(postgres, ref, campaign);
+    return postgres.readAsTenant(ref.tenant_id, (tx) => selectStagesByTime(tx, ref, asked_s));
+  };
   const [stages, conversions] = await Promise.all([
-    countStagesByTime(clickhouse, ref, asked_s),
-    goal_event === null ? [] : countConversionsByTime(clickhouse, ref, goal, asked_s),
+    countStages(),
+    conversionsOf(answers, ref, campaign, asked_s),
   ]);
   if (stages.length === 0) return { interval: asked ?? 'hour', points: [], is_complete: true };
   const [first_ms, last_ms] = ends(stages.map(({ at_ms }) => Number(at_ms)));
   const interval = asked ?? (last_ms - first_ms > HOURS_UP_TO_MS ? 'day' : 'hour');
   const step_ms = INTERVALS[interval] * 1_000;
   const found = new Map<number, SeriesPoint>();
-  const pointAt = (at_ms: string) => {
-    const begin_ms = Math.floor(Number(at_ms) / step_ms) * step_ms;
+  const pointAt = (at_ms: number) => {
+    const begin_ms = Math.floor(at_ms / step_ms) * step_ms;
     const point = found.get(begin_ms) ?? nothingAt(begin_ms);
     found.set(begin_ms, point);
     return point;
   };
-  for (const { at_ms, ...counts } of stages) {
-    const point = pointAt(at_ms);
-    for (const stage of STAGES) point[stage] += Number(counts[stage]);
-  }
-  for (const { at_ms, conversions: count } of conversions) pointAt(at_ms).converted += Number(count);
+  for (const { at_ms, stage, messages } of stages) pointAt(Number(at_ms))[stage] += Number(messages);
+  for (const { at_ms, conversions: count } of conversions) pointAt(Number(at_ms)).converted += Number(count);
   const [from_ms, until_ms] = ends([...found.keys()]);
   const count = (until_ms - from_ms) / step_ms + 1;
   const points = Array.from({ length: Math.min(MAX_POINTS, count) }, (_, i) => {
@@ -73,6 +72,22 @@ export async function seriesOf(
     return found.get(at_ms) ?? nothingAt(at_ms);
   });
   return { interval, points, is_complete: count <= MAX_POINTS };
+}
+
+/** How many players converted in which interval; at most a minute old. */
+async function conversionsOf(
+  answers: RecentAnswers,
+  ref: CampaignRef,
+  { goal_event: event, goal_attribution_days }: CampaignRow,
+  interval_s: number,
+): Promise<ConversionBucket[]> {
+  if (event === null) return [];
+  const window_ms = (goal_attribution_days ?? 0) * DAY_MS;
+  const question = ['conversions by time', ref.campaign_id, event, window_ms, interval_s];
+  const { text } = await answers.of(ref, question, async (clickhouse) =>
+    JSON.stringify(await countConversionsByTime(clickhouse, ref, { event, window_ms }, interval_s)),
+  );
+  return JSON.parse(text) as ConversionBucket[];
 }
 
 function nothingAt(at_ms: number): SeriesPoint {

@@ -1,70 +1,16 @@
 import type { PendingQuery } from 'postgres';
 import { sendColumns } from '../messaging/queries.ts';
 import type { SendStatus } from '../../analytics/message-status.ts';
-import type { FailureCode, SendRow, SkipCode } from '../messaging/send-row.ts';
+import type { SendRow } from '../messaging/send-row.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { CampaignRef } from './queries.ts';
-import type { ClickHouse } from '../../platform/clickhouse/port.ts';
+import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { isMoneyProperty } from '../../segments/language/fields.ts';
 import { Bindings } from '../../segments/sql/bindings.ts';
 import { DECIMAL_SCALE } from '../../segments/sql/comparison-sql.ts';
 import { jsonDecimal } from '../../segments/sql/json-sql.ts';
 import { moneyOperand } from '../../segments/sql/money-sql.ts';
 import { OWNER, SCOPE } from '../../segments/sql/owner-sql.ts';
-
-/** The messages of a campaign by stage; each message counts for every stage that it has reached. */
-export interface Counters {
-  recipients_total: bigint;
-  sent: bigint;
-  delivered: bigint;
-  opened: bigint;
-  clicked: bigint;
-  bounced: bigint;
-  /** Fetched by a mail program by itself, whether or not a person opened them. */
-  machine_opened: bigint;
-  /** Includes skipped messages, except the capped ones. */
-  failed: bigint;
-  /** Skipped because of a frequency cap. */
-  capped: bigint;
-}
-
-/**
- * Counts the messages of a campaign by stage; always one row. Because a callback can be lost, a later stage implies the
- * earlier ones: a clicked message was also opened.
- */
-export function countSends(
-  tx: Tx,
-  { tenant_id, project_id, campaign_id }: CampaignRef,
-): PendingQuery<Counters[]> {
-  return tx<Counters[]>`
-    select count(*) as recipients_total,
-      count(*) filter (where sent_at is not null
-        or status in ('sent', 'delivered', 'opened', 'clicked', 'bounced')) as sent,
-      count(*) filter (where delivered_at is not null or opened_at is not null or clicked_at is not null
-        or status in ('delivered', 'opened', 'clicked')) as delivered,
-      count(*) filter (where opened_at is not null or clicked_at is not null
-        or status in ('opened', 'clicked')) as opened,
-      count(*) filter (where clicked_at is not null or status = 'clicked') as clicked,
-      count(machine_opened_at) as machine_opened,
-      count(*) filter (where bounced_at is not null or status = 'bounced') as bounced,
-      count(*) filter (where status = 'failed') as failed,
-      count(*) filter (where status = 'capped') as capped
-    from message_sends
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}`;
-}
-
-/** How many messages of the campaign have each code of a skip or failure; those without a code are omitted. */
-export function countCodes(
-  tx: Tx,
-  { tenant_id, project_id, campaign_id }: CampaignRef,
-): PendingQuery<{ error_code: SkipCode | FailureCode; messages: bigint }[]> {
-  return tx<{ error_code: SkipCode | FailureCode; messages: bigint }[]>`
-    select error_code, count(*) as messages
-    from message_sends
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}
-      and error_code is not null
-    group by error_code`;
-}
 
 /** Which recipients are listed: those of a status, those with an error code, or all that were skipped. */
 export type RecipientFilter = { status: SendStatus } | { error_code: string } | 'skipped' | undefined;
@@ -124,7 +70,7 @@ const SENDS =
 
 /** How many players got a message of each variant, for a campaign without a goal. */
 export async function countRecipients(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   ref: CampaignRef,
 ): Promise<VariantConversions[]> {
   return clickhouse.query<VariantConversions>(
@@ -150,7 +96,7 @@ const NO_ID = `toUUID('00000000-0000-0000-0000-000000000000')`;
  * list of goals filtered for each message, which was as fast but is quadratic in the messages and goals of one player.
  */
 export async function countConversions(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   ref: CampaignRef,
   { event, window_ms, value_property }: Goal,
 ): Promise<VariantConversions[]> {
@@ -182,9 +128,9 @@ export interface ConversionBucket {
 
 /** Counts the conversions of {@link countConversions} by the time of the goal event, without intervals that have none. */
 export async function countConversionsByTime(
-  clickhouse: ClickHouse,
+  clickhouse: ClickHouseQueries,
   ref: CampaignRef,
-  { event, window_ms }: Goal,
+  { event, window_ms }: Omit<Goal, 'value_property'>,
   interval_s: number,
 ): Promise<ConversionBucket[]> {
   const bindings = new Bindings();
@@ -244,36 +190,4 @@ function worthOf(
   const { sql, held_as } = moneyOperand(event, property, bindings);
   if (held_as === 'integer') return { worth: `toInt128(ifNull(${sql}, 0))`, nothing: none };
   return { worth: `ifNull(${sql}, ${nothing})`, nothing };
-}
-
-/** What became of messages in an interval, which begins `at_ms` after the epoch; all as text. */
-export interface StageBucket {
-  at_ms: string;
-  sent: string;
-  delivered: string;
-  opened: string;
-  clicked: string;
-}
-
-/** What a message reaches, in this order. */
-export const STAGES = ['sent', 'delivered', 'opened', 'clicked'] as const;
-const TIMES = STAGES.map((stage) => `${stage}_at`).join(', ');
-const OF_CAMPAIGN = `from campaign_sends final where ${SCOPE} and assumeNotNull(campaign_id) = {campaign_id:UUID}`;
-
-/** Counts messages by the interval in which they reached each stage, without intervals in which none did. */
-export async function countStagesByTime(
-  clickhouse: ClickHouse,
-  ref: CampaignRef,
-  interval_s: number,
-): Promise<StageBucket[]> {
-  const counts = STAGES.map((stage, i) => `toString(countIf(stage = ${i + 1})) as ${stage}`).join(', ');
-  return clickhouse.query<StageBucket>(
-    `select toString(intDiv(toUnixTimestamp(assumeNotNull(at)), {interval_s:UInt32}) * {interval_s:UInt32} * 1000) as at_ms,
-      ${counts}
-    from (select [${TIMES}] as times ${OF_CAMPAIGN})
-    array join times as at, arrayEnumerate(times) as stage
-    where at is not null
-    group by at_ms ${LIMITS}`,
-    { ...ref, interval_s },
-  );
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { mirrorSends } from '../../../processors/send-mirror/index.ts';
 import { until } from '../../engines/until.ts';
 import {
@@ -304,6 +304,20 @@ describe('conversion stats', () => {
       winner_variant_id: null,
       significance: null,
     });
+  });
+
+  it('are counted once for all who ask within 10 s, over time, too', async () => {
+    const { clickhouse } = f.fixture.platform;
+    const asked = vi.spyOn(clickhouse, 'query');
+    try {
+      for (const path of ['conversion-stats', 'series']) {
+        asked.mockClear();
+        expect(await get(path)).toEqual(await get(path));
+        expect(asked).toHaveBeenCalledTimes(1);
+      }
+    } finally {
+      asked.mockRestore();
+    }
   });
 
   it('count the first goal within the window after each message, to the millisecond, with exact money', async () => {

@@ -61,6 +61,7 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   bonus_grants: `${CODES}, and the terms of the template`,
   bonus_reconcile_positions: KEYS,
   bonus_templates: OPERATOR,
+  campaign_counts: CODES,
   campaign_variants: OPERATOR,
   campaigns: OPERATOR,
   console_sessions: 'users of the operator',

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { RecentAnswers } from '../../../src/console/overview/recent-answers.ts';
+import { RecentAnswers } from '../../src/analytics/recent-answers.ts';
 
 const PROJECT = { tenant_id: 'tenant', project_id: 'project' };
 

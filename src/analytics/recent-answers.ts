@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
-import { QuestionLines } from '../../platform/clickhouse/question-lines.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Logger } from '../../platform/logger.ts';
-import type { ProjectRef } from '../../tenants/project-ref.ts';
+import type { ClickHouseQueries } from '../platform/clickhouse/port.ts';
+import { QuestionLines } from '../platform/clickhouse/question-lines.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { ProjectRef } from '../tenants/project-ref.ts';
 
 /** An answer is given again without computing another for this long after its computation began. */
 const FRESH_MS = 10_000;
@@ -96,6 +96,6 @@ export class RecentAnswers {
     const known = this.#known.peek(key);
     if (known === undefined) return;
     known.fresh_until_ms = Math.min(begun_at_ms + FRESH_MS, known.begun_at_ms + STALE_MS);
-    this.#deps.logger.warn({ err: error }, 'an answer of the overview could not be computed again');
+    this.#deps.logger.warn({ err: error }, 'an answer from ClickHouse could not be computed again');
   }
 }
