@@ -29,6 +29,7 @@ import { benchMessaging } from './messaging.ts';
 import { benchNeighbours } from './neighbours.ts';
 import { benchDialect, benchPages } from './pages.ts';
 import { benchReads } from './reads.ts';
+import { benchReports } from './reports.ts';
 import { benchSegmentLatency } from './segment-latency.ts';
 import { benchSegments } from './segments.ts';
 import { benchSink } from './sink.ts';
@@ -74,6 +75,7 @@ const BENCHES: Record<string, Bench> = {
   'segment-latency': benchSegmentLatency,
   messaging: () => withIdleService(benchMessaging),
   console: benchConsole,
+  reports: benchReports,
   conversions: () => withIdleService(benchConversions),
   journeys: () => withIdleService(benchJourneys),
   'journey-entry': benchJourneyEntry,

@@ -36,12 +36,18 @@ export async function makeMembers(
   await joinAll(sql, { tenant_id, project_id }, segment_id);
 }
 
-/** Makes all players of the project members of the segment, and counts them as the service does. */
+/** Makes all players of the project members of the segment, and counts and publishes them as the service does. */
 async function joinAll(sql: Db, { tenant_id, project_id }: ProjectRef, segment_id: string): Promise<void> {
   await sql`
     insert into segment_members (tenant_id, project_id, segment_id, player_id, entered_at)
     select tenant_id, project_id, ${segment_id}::uuid, player_id, now() from players
     where tenant_id = ${tenant_id} and project_id = ${project_id}`;
+  await sql`
+    insert into segment_changes (tenant_id, project_id, segment_id, has_entered, player_ids, changed_at)
+    select ${tenant_id}, ${project_id}, ${segment_id}::uuid, true, array_agg(player_id), now()
+    from (select player_id, row_number() over () / 1000 as part from players
+      where tenant_id = ${tenant_id} and project_id = ${project_id}) p
+    group by part`;
   await sql`
     update segments set estimated_size = (
       select count(*) from players where tenant_id = ${tenant_id} and project_id = ${project_id})

@@ -22,22 +22,26 @@ call protect_tenant_table('campaign_counts');
 alter table campaigns add column is_counted boolean not null default false;
 alter table campaigns alter column is_counted set default true;
 
--- What a message is counted as, and when it became that. A callback can be lost, so a later stage implies the earlier ones:
--- a clicked message was opened, too, at an unknown time.
-create function counted_as(status text, error_code text, sent_at timestamptz, delivered_at timestamptz,
-  opened_at timestamptz, machine_opened_at timestamptz, clicked_at timestamptz, bounced_at timestamptz)
+-- The begin of the quarter of an hour of a time.
+create function quarter_of(at timestamptz) returns timestamptz language sql immutable parallel safe
+return date_bin('15 minutes', at, 'epoch');
+
+-- What messages are counted as that reached stages in these quarters of an hour. A callback can be lost, so a later stage
+-- implies the earlier ones: a clicked message was opened, too, at an unknown time.
+create function counted_as(status text, error_code text, sent timestamptz, delivered timestamptz, opened timestamptz,
+  clicked timestamptz, is_machine_opened boolean, is_bounced boolean)
   returns table (counted text, at timestamptz) language sql immutable parallel safe
 begin atomic
-  select c.counted, coalesce(date_bin('15 minutes', c.at, 'epoch'), '-infinity')
+  select c.counted, coalesce(c.at, '-infinity')
   from (values
     ('recipients_total', null, true),
-    ('sent', sent_at, sent_at is not null or status in ('sent', 'delivered', 'opened', 'clicked', 'bounced')),
-    ('delivered', delivered_at, delivered_at is not null or opened_at is not null or clicked_at is not null
+    ('sent', sent, sent is not null or status in ('sent', 'delivered', 'opened', 'clicked', 'bounced')),
+    ('delivered', delivered, delivered is not null or opened is not null or clicked is not null
       or status in ('delivered', 'opened', 'clicked')),
-    ('opened', opened_at, opened_at is not null or clicked_at is not null or status in ('opened', 'clicked')),
-    ('clicked', clicked_at, clicked_at is not null or status = 'clicked'),
-    ('machine_opened', null, machine_opened_at is not null),
-    ('bounced', null, bounced_at is not null or status = 'bounced'),
+    ('opened', opened, opened is not null or clicked is not null or status in ('opened', 'clicked')),
+    ('clicked', clicked, clicked is not null or status = 'clicked'),
+    ('machine_opened', null, is_machine_opened),
+    ('bounced', null, is_bounced or status = 'bounced'),
     ('failed', null, status = 'failed'),
     ('capped', null, status = 'capped'),
     (error_code, null, error_code is not null)
@@ -45,7 +49,8 @@ begin atomic
   where c.is_counted;
 end;
 
--- Adds what a statement changed. One that changes no figure, such as the claim of messages, writes nothing.
+-- Adds what a statement changed. Equal messages are counted together first, which is a tenth of the work: those of a statement
+-- have a few states. A statement that changes no figure, such as the claim of messages, writes nothing.
 create function count_campaign_messages() returns trigger language plpgsql as $$
 declare
   changes refcursor;
@@ -54,20 +59,34 @@ declare
 begin
   if tg_op = 'UPDATE' then
     open changes no scroll for
-      select r.tenant_id, r.project_id, r.campaign_id, r.variant_id, c.counted, c.at, sum(r.times)::integer as messages
-      from (select 1 as times, * from changed_rows union all select -1, * from former_rows) r
-      cross join lateral counted_as(r.status, r.error_code, r.sent_at, r.delivered_at, r.opened_at, r.machine_opened_at,
-        r.clicked_at, r.bounced_at) c
-      where r.campaign_id is not null
-      group by 1, 2, 3, 4, 5, 6 having sum(r.times) <> 0;
+      select s.tenant_id, s.project_id, s.campaign_id, s.variant_id, c.counted, c.at, sum(s.messages)::integer as messages
+      from (
+        select r.tenant_id, r.project_id, r.campaign_id, r.variant_id, r.status, r.error_code, quarter_of(r.sent_at) as sent,
+          quarter_of(r.delivered_at) as delivered, quarter_of(r.opened_at) as opened, quarter_of(r.clicked_at) as clicked,
+          r.machine_opened_at is not null as is_machine_opened, r.bounced_at is not null as is_bounced,
+          sum(r.times) as messages
+        from (select 1 as times, * from changed_rows union all select -1, * from former_rows) r
+        where r.campaign_id is not null
+        group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 having sum(r.times) <> 0
+      ) s
+      cross join lateral counted_as(s.status, s.error_code, s.sent, s.delivered, s.opened, s.clicked, s.is_machine_opened,
+        s.is_bounced) c
+      group by 1, 2, 3, 4, 5, 6 having sum(s.messages) <> 0;
   else
     open changes no scroll for
-      select r.tenant_id, r.project_id, r.campaign_id, r.variant_id, c.counted, c.at,
-        (case tg_op when 'INSERT' then 1 else -1 end * count(*))::integer as messages
-      from changed_rows r
-      cross join lateral counted_as(r.status, r.error_code, r.sent_at, r.delivered_at, r.opened_at, r.machine_opened_at,
-        r.clicked_at, r.bounced_at) c
-      where r.campaign_id is not null
+      select s.tenant_id, s.project_id, s.campaign_id, s.variant_id, c.counted, c.at,
+        (case tg_op when 'INSERT' then 1 else -1 end * sum(s.messages))::integer as messages
+      from (
+        select r.tenant_id, r.project_id, r.campaign_id, r.variant_id, r.status, r.error_code, quarter_of(r.sent_at) as sent,
+          quarter_of(r.delivered_at) as delivered, quarter_of(r.opened_at) as opened, quarter_of(r.clicked_at) as clicked,
+          r.machine_opened_at is not null as is_machine_opened, r.bounced_at is not null as is_bounced,
+          count(*) as messages
+        from changed_rows r
+        where r.campaign_id is not null
+        group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+      ) s
+      cross join lateral counted_as(s.status, s.error_code, s.sent, s.delivered, s.opened, s.clicked, s.is_machine_opened,
+        s.is_bounced) c
       group by 1, 2, 3, 4, 5, 6;
   end if;
   loop

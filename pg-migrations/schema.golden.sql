@@ -57,20 +57,34 @@ declare
 begin
   if tg_op = 'UPDATE' then
     open changes no scroll for
-      select r.tenant_id, r.project_id, r.campaign_id, r.variant_id, c.counted, c.at, sum(r.times)::integer as messages
-      from (select 1 as times, * from changed_rows union all select -1, * from former_rows) r
-      cross join lateral counted_as(r.status, r.error_code, r.sent_at, r.delivered_at, r.opened_at, r.machine_opened_at,
-        r.clicked_at, r.bounced_at) c
-      where r.campaign_id is not null
-      group by 1, 2, 3, 4, 5, 6 having sum(r.times) <> 0;
+      select s.tenant_id, s.project_id, s.campaign_id, s.variant_id, c.counted, c.at, sum(s.messages)::integer as messages
+      from (
+        select r.tenant_id, r.project_id, r.campaign_id, r.variant_id, r.status, r.error_code, quarter_of(r.sent_at) as sent,
+          quarter_of(r.delivered_at) as delivered, quarter_of(r.opened_at) as opened, quarter_of(r.clicked_at) as clicked,
+          r.machine_opened_at is not null as is_machine_opened, r.bounced_at is not null as is_bounced,
+          sum(r.times) as messages
+        from (select 1 as times, * from changed_rows union all select -1, * from former_rows) r
+        where r.campaign_id is not null
+        group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 having sum(r.times) <> 0
+      ) s
+      cross join lateral counted_as(s.status, s.error_code, s.sent, s.delivered, s.opened, s.clicked, s.is_machine_opened,
+        s.is_bounced) c
+      group by 1, 2, 3, 4, 5, 6 having sum(s.messages) <> 0;
   else
     open changes no scroll for
-      select r.tenant_id, r.project_id, r.campaign_id, r.variant_id, c.counted, c.at,
-        (case tg_op when 'INSERT' then 1 else -1 end * count(*))::integer as messages
-      from changed_rows r
-      cross join lateral counted_as(r.status, r.error_code, r.sent_at, r.delivered_at, r.opened_at, r.machine_opened_at,
-        r.clicked_at, r.bounced_at) c
-      where r.campaign_id is not null
+      select s.tenant_id, s.project_id, s.campaign_id, s.variant_id, c.counted, c.at,
+        (case tg_op when 'INSERT' then 1 else -1 end * sum(s.messages))::integer as messages
+      from (
+        select r.tenant_id, r.project_id, r.campaign_id, r.variant_id, r.status, r.error_code, quarter_of(r.sent_at) as sent,
+          quarter_of(r.delivered_at) as delivered, quarter_of(r.opened_at) as opened, quarter_of(r.clicked_at) as clicked,
+          r.machine_opened_at is not null as is_machine_opened, r.bounced_at is not null as is_bounced,
+          count(*) as messages
+        from changed_rows r
+        where r.campaign_id is not null
+        group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+      ) s
+      cross join lateral counted_as(s.status, s.error_code, s.sent, s.delivered, s.opened, s.clicked, s.is_machine_opened,
+        s.is_bounced) c
       group by 1, 2, 3, 4, 5, 6;
   end if;
   loop
@@ -133,14 +147,14 @@ begin
   return null;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.counted_as(status text, error_code text, sent_at timestamp with time zone, delivered_at timestamp with time zone, opened_at timestamp with time zone, machine_opened_at timestamp with time zone, clicked_at timestamp with time zone, bounced_at timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.counted_as(status text, error_code text, sent timestamp with time zone, delivered timestamp with time zone, opened timestamp with time zone, clicked timestamp with time zone, is_machine_opened boolean, is_bounced boolean)
  RETURNS TABLE(counted text, at timestamp with time zone)
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
  SELECT c.counted,
-     COALESCE(date_bin('00:15:00'::interval, c.at, '1970-01-01 00:00:00+00'::timestamp with time zone), '-infinity'::timestamp with time zone) AS "coalesce"
-    FROM ( VALUES ('recipients_total'::text,NULL::timestamp with time zone,true), ('sent'::text,counted_as.sent_at,((counted_as.sent_at IS NOT NULL) OR (counted_as.status = ANY (ARRAY['sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text])))), ('delivered'::text,counted_as.delivered_at,((counted_as.delivered_at IS NOT NULL) OR (counted_as.opened_at IS NOT NULL) OR (counted_as.clicked_at IS NOT NULL) OR (counted_as.status = ANY (ARRAY['delivered'::text, 'opened'::text, 'clicked'::text])))), ('opened'::text,counted_as.opened_at,((counted_as.opened_at IS NOT NULL) OR (counted_as.clicked_at IS NOT NULL) OR (counted_as.status = ANY (ARRAY['opened'::text, 'clicked'::text])))), ('clicked'::text,counted_as.clicked_at,((counted_as.clicked_at IS NOT NULL) OR (counted_as.status = 'clicked'::text))), ('machine_opened'::text,NULL::timestamp with time zone,(counted_as.machine_opened_at IS NOT NULL)), ('bounced'::text,NULL::timestamp with time zone,((counted_as.bounced_at IS NOT NULL) OR (counted_as.status = 'bounced'::text))), ('failed'::text,NULL::timestamp with time zone,(counted_as.status = 'failed'::text)), ('capped'::text,NULL::timestamp with time zone,(counted_as.status = 'capped'::text)), (counted_as.error_code,NULL::timestamp with time zone,(counted_as.error_code IS NOT NULL))) c(counted, at, is_counted)
+     COALESCE(c.at, '-infinity'::timestamp with time zone) AS "coalesce"
+    FROM ( VALUES ('recipients_total'::text,NULL::timestamp with time zone,true), ('sent'::text,counted_as.sent,((counted_as.sent IS NOT NULL) OR (counted_as.status = ANY (ARRAY['sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text])))), ('delivered'::text,counted_as.delivered,((counted_as.delivered IS NOT NULL) OR (counted_as.opened IS NOT NULL) OR (counted_as.clicked IS NOT NULL) OR (counted_as.status = ANY (ARRAY['delivered'::text, 'opened'::text, 'clicked'::text])))), ('opened'::text,counted_as.opened,((counted_as.opened IS NOT NULL) OR (counted_as.clicked IS NOT NULL) OR (counted_as.status = ANY (ARRAY['opened'::text, 'clicked'::text])))), ('clicked'::text,counted_as.clicked,((counted_as.clicked IS NOT NULL) OR (counted_as.status = 'clicked'::text))), ('machine_opened'::text,NULL::timestamp with time zone,counted_as.is_machine_opened), ('bounced'::text,NULL::timestamp with time zone,(counted_as.is_bounced OR (counted_as.status = 'bounced'::text))), ('failed'::text,NULL::timestamp with time zone,(counted_as.status = 'failed'::text)), ('capped'::text,NULL::timestamp with time zone,(counted_as.status = 'capped'::text)), (counted_as.error_code,NULL::timestamp with time zone,(counted_as.error_code IS NOT NULL))) c(counted, at, is_counted)
    WHERE c.is_counted;
 END;
 
@@ -411,6 +425,12 @@ BEGIN ATOMIC
          END) || COALESCE(( SELECT jsonb_build_object('birth_date', born.birth_date) AS jsonb_build_object
             FROM born), '{}'::jsonb));
 END;
+
+CREATE OR REPLACE FUNCTION public.quarter_of(at timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN date_bin('00:15:00'::interval, at, '1970-01-01 00:00:00+00'::timestamp with time zone);
 
 CREATE OR REPLACE FUNCTION public.queue_job(task text, payload json, max_attempts integer, job_key text, queue text, run_at timestamp with time zone, priority integer DEFAULT 0)
  RETURNS void

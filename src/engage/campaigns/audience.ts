@@ -1,6 +1,8 @@
 import { isStatementTimeout } from '../../platform/postgres/retry.ts';
+import type { Platform } from '../../platform/platform.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import {
+  selectCopiedSample,
   selectSample,
   selectSize,
   AS_SETS,
@@ -10,7 +12,7 @@ import {
   type Counting,
   type VerdictCount,
 } from './audience-queries.ts';
-import type { Audience, Member } from './fan-out-queries.ts';
+import type { Audience } from './fan-out-queries.ts';
 import { type CampaignRef, type CampaignRow, selectCampaign, selectLiveVariants } from './queries.ts';
 import { gateAt, gateRulesOf } from '../messaging/gate.ts';
 import type { RuleProduct } from '../../tenants/licence/rule.ts';
@@ -35,7 +37,7 @@ export interface AudienceAnswer extends Verdicts {
  * `exact` is wanted. When that takes longer than 20 s, the answer is the estimate. `leaves` is the client's going away.
  */
 export async function audienceOf(
-  postgres: Postgres,
+  { postgres, clickhouse }: Pick<Platform, 'postgres' | 'clickhouse'>,
   ref: CampaignRef,
   { type, segment_id, channel }: CampaignRow,
   { now, exact, leaves }: { now: Date; exact: boolean; leaves: AbortSignal },
@@ -54,13 +56,19 @@ export async function audienceOf(
       if (leaves.aborted || !isStatementTimeout(error)) throw error;
     }
   }
-  const sampled = await postgres.countAsTenant(
-    ref.tenant_id,
-    (tx) => selectSample(tx, audience, SAMPLE / members, MAX_SAMPLE),
-    undefined,
-    leaves,
-  );
-  const sample = await countByVerdict(postgres, audience, now, { only: sampled, signal: leaves });
+  const share = SAMPLE / members;
+  let player_ids = await selectCopiedSample(clickhouse, audience, share, MAX_SAMPLE);
+  // The copy does not have the members yet: the segment was filled a moment ago.
+  if (player_ids.length < SAMPLE / 2) {
+    const rows = await postgres.countAsTenant(
+      ref.tenant_id,
+      (tx) => selectSample(tx, audience, share, MAX_SAMPLE),
+      undefined,
+      leaves,
+    );
+    player_ids = rows.map(({ player_id }) => player_id);
+  }
+  const sample = await countByVerdict(postgres, audience, now, { player_ids, signal: leaves });
   return estimated(members, sample);
 }
 
@@ -129,8 +137,8 @@ export interface Verdicts {
 }
 
 interface CountOptions {
-  /** These of the members; absent: all. */
-  only?: readonly Member[];
+  /** These players, if they are members; absent: all members. */
+  player_ids?: readonly string[];
   /** Settings of Postgres for the statements that count. */
   settings?: Readonly<Record<string, string>>;
   signal?: AbortSignal;
@@ -141,7 +149,7 @@ export async function countByVerdict(
   postgres: Postgres,
   audience: Audience,
   now: Date,
-  { only, settings: asked = {}, signal }: CountOptions = {},
+  { player_ids, settings: asked = {}, signal }: CountOptions = {},
 ): Promise<Verdicts> {
   const { tenant_id, channel } = audience;
   const rules = gateRulesOf(await readOwnConfig(postgres, tenant_id), channel, now);
@@ -150,15 +158,12 @@ export async function countByVerdict(
   const many = async () =>
     (await postgres.readAsTenant(tenant_id, (tx) => selectManyMembers(tx, audience))).length > 0;
   const counting: Counting =
-    only === undefined
-      ? { as_sets: await many() }
-      : { as_sets: false, player_ids: only.map(({ player_id }) => player_id) };
+    player_ids === undefined ? { as_sets: await many() } : { as_sets: false, player_ids };
   const settings = counting.as_sets ? { ...AS_SETS, ...asked } : asked;
   const gate = await gateAt(rules, now, async () => {
-    if (only !== undefined) return only.map(({ timezone }) => timezone);
     const rows = await postgres.countAsTenant(
       tenant_id,
-      (tx) => selectMemberZones(tx, audience, counting.as_sets),
+      (tx) => selectMemberZones(tx, audience, counting),
       settings,
       signal,
     );

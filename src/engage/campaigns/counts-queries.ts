@@ -67,12 +67,17 @@ export function selectMissing(
   return tx<MissingCount[]>`
     select counted, variant_id, nullif(at, '-infinity') as at, sum(messages)::integer as messages
     from (
-      select c.counted, coalesce(s.variant_id, ${NIL_ID}) as variant_id, c.at, count(*) as messages
-      from message_sends s
-      cross join lateral counted_as(s.status, s.error_code, s.sent_at, s.delivered_at, s.opened_at, s.machine_opened_at,
-        s.clicked_at, s.bounced_at) c
-      where s.tenant_id = ${tenant_id} and s.project_id = ${project_id} and s.campaign_id = ${campaign_id}
-      group by 1, 2, 3
+      select c.counted, coalesce(s.variant_id, ${NIL_ID}) as variant_id, c.at, s.messages
+      from (
+        select variant_id, status, error_code, quarter_of(sent_at) as sent, quarter_of(delivered_at) as delivered,
+          quarter_of(opened_at) as opened, quarter_of(clicked_at) as clicked,
+          machine_opened_at is not null as is_machine_opened, bounced_at is not null as is_bounced, count(*) as messages
+        from message_sends
+        where tenant_id = ${tenant_id} and project_id = ${project_id} and campaign_id = ${campaign_id}
+        group by 1, 2, 3, 4, 5, 6, 7, 8, 9
+      ) s
+      cross join lateral counted_as(s.status, s.error_code, s.sent, s.delivered, s.opened, s.clicked,
+        s.is_machine_opened, s.is_bounced) c
       union all
       select counted, variant_id, at, -messages ${countsOf(tx, { tenant_id, project_id, campaign_id })}
     ) d

@@ -296,7 +296,7 @@ export function campaignAudienceEndpoints(deps: Platform): AnyEndpoint[] {
         const campaign = await requireCampaign(deps.postgres, ref);
         const now = new Date(deps.clock.now_ms());
         const exact = body?.exact === true;
-        return audienceOf(deps.postgres, ref, campaign, { now, exact, leaves: left }).then(
+        return audienceOf(deps, ref, campaign, { now, exact, leaves: left }).then(
           envelope,
           (cause: unknown) => {
             // A count that is cancelled because nobody waits for it is not a fault of the service.

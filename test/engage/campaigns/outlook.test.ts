@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TestService, TestTenant } from '../../engines/service.ts';
 import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
+import { selectCopiedSample } from '../../../src/engage/campaigns/audience-queries.ts';
 import { messagingClient, type Body, type MessagingClient } from '../messaging/messaging-client.ts';
 
 // What the console shows of a campaign before and after it is sent, and what uses a template.
@@ -112,6 +113,24 @@ describe('the audience', () => {
     );
     // The same members each time: a page that asks again shows no other figures.
     expect(await audience(campaign_id)).toEqual(sample);
+    const { clickhouse, postgres } = service.platform;
+    const segment = await client.api<{ segment_id: string }>('GET', `/v1/campaigns/${campaign_id}`);
+    const ref = { ...tenant, campaign_id, segment_id: segment.data.segment_id, channel: 'email' } as const;
+    const copied = async () => (await selectCopiedSample(clickhouse, ref, 0.25, 20_000)).length;
+    expect(await copied()).toBe(0);
+    await postgres.service`
+      insert into segment_changes (tenant_id, project_id, segment_id, has_entered, player_ids, changed_at)
+      select tenant_id, project_id, segment_id, true, array_agg(player_id), now()
+      from segment_members where segment_id = ${ref.segment_id}
+      group by tenant_id, project_id, segment_id, get_byte(uuid_send(player_id), 15) % 64`;
+    await until('the members are in ClickHouse', async (saw) => saw(await copied()) > 9_400);
+    const from_copy = await until('all are copied', async (saw) => {
+      const [before, found, after] = [await copied(), await audience(campaign_id), await copied()];
+      return saw(found.counted) === before && before === after ? found : undefined;
+    });
+    expect(from_copy.exact).toBe(false);
+    expect(Math.abs(from_copy.sendable - 30_000)).toBeLessThan(1_200);
+    expect(await audience(campaign_id)).toEqual(from_copy);
     expect(await audience(campaign_id, { exact: true })).toEqual({
       members: 40_000,
       sendable: 30_000,
