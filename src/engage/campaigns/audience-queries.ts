@@ -7,7 +7,7 @@ import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { SCOPE } from '../../segments/sql/owner-sql.ts';
 import { EVERYBODY } from '../member-ranges/range-queries.ts';
-import { membersSql, type Audience, type Member } from './fan-out-queries.ts';
+import { membersSql, type Audience } from './fan-out-queries.ts';
 
 /** With more members than this the tables are joined as a whole. */
 const MANY_MEMBERS = 50_000;
@@ -85,23 +85,16 @@ export function selectSample(
     limit ${limit}`;
 }
 
-/** The time zones of the members, each once; null stands for players without one. */
-export function selectMemberZones(
-  tx: Tx,
-  audience: Audience,
-  counting: Counting,
-): PendingQuery<Pick<Member, 'timezone'>[]> {
-  return tx<Pick<Member, 'timezone'>[]>`select distinct p.timezone ${countedSql(tx, audience, counting)}`;
-}
-
 /** How many members have a verdict of the gate; null: a message may go out to them. */
 export interface VerdictCount {
   verdict: SkipCode | null;
+  /** Null: players without one. */
+  timezone: string | null;
   members: bigint;
 }
 
 /**
- * Counts the members by the verdict of the gate. `product`: of the bonus that the message is about; null: about none.
+ * Counts the members by the verdict of the gate and their time zone. `product`: of the bonus that the message is about; null: about none.
  */
 export function countVerdicts(
   tx: Tx,
@@ -112,12 +105,12 @@ export function countVerdicts(
 ): PendingQuery<VerdictCount[]> {
   const recipient = recipientOf(tx, audience.channel);
   return tx<VerdictCount[]>`
-    select verdict, count(*) as members
+    select verdict, timezone, count(*) as members
     from (
-      select ${verdictSql(tx, gate, recipient, tx`${product}::text`)} as verdict
+      select ${verdictSql(tx, gate, recipient, tx`${product}::text`)} as verdict, p.timezone
       ${countedSql(tx, audience, counting)} offset 0
     ) j
-    group by verdict`;
+    group by verdict, timezone`;
 }
 
 function countedSql(tx: Tx, audience: Audience, { as_sets, player_ids }: Counting): PendingQuery<Row[]> {

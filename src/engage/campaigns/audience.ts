@@ -8,7 +8,6 @@ import {
   AS_SETS,
   countVerdicts,
   selectManyMembers,
-  selectMemberZones,
   type Counting,
   type VerdictCount,
 } from './audience-queries.ts';
@@ -17,6 +16,7 @@ import { type CampaignRef, type CampaignRow, selectCampaign, selectLiveVariants 
 import { gateAt, gateRulesOf } from '../messaging/gate.ts';
 import type { RuleProduct } from '../../tenants/licence/rule.ts';
 import { readOwnConfig } from '../../tenants/config/read.ts';
+import type { Gate } from '../messaging/gate-queries.ts';
 import type { SkipCode } from '../messaging/send-row.ts';
 
 /** Members that are counted when nobody asks for all of them: the gate needs 60 to 170 ms for them. */
@@ -160,31 +160,26 @@ export async function countByVerdict(
   const counting: Counting =
     player_ids === undefined ? { as_sets: await many() } : { as_sets: false, player_ids };
   const settings = counting.as_sets ? { ...AS_SETS, ...asked } : asked;
-  const gate = await gateAt(rules, now, async () => {
-    const rows = await postgres.countAsTenant(
-      tenant_id,
-      (tx) => selectMemberZones(tx, audience, counting),
-      settings,
-      signal,
-    );
-    return rows.map(({ timezone }) => timezone);
-  });
+  // Quiet hours are the last rule of the gate: one read of the members finds who passes the others, and their zones.
+  const before_quiet = await gateAt({ ...rules, quiet_hours: null }, now, () => []);
   const rows = await postgres.countAsTenant(
     tenant_id,
-    (tx) => countVerdicts(tx, audience, gate, product, counting),
+    (tx) => countVerdicts(tx, audience, before_quiet, product, counting),
     settings,
     signal,
   );
-  return verdictsOf(rows);
+  return verdictsOf(rows, await gateAt(rules, now, () => rows.map(({ timezone }) => timezone)));
 }
 
-function verdictsOf(rows: readonly VerdictCount[]): Verdicts {
+function verdictsOf(rows: readonly VerdictCount[], { quiet_hours, quiet_zones }: Gate): Verdicts {
   const found: Verdicts = { members: 0, sendable: 0, by_code: {} };
-  for (const { verdict, members } of rows) {
+  for (const { verdict, timezone, members } of rows) {
     const count = Number(members);
+    const zone = timezone ?? quiet_hours?.default_timezone ?? '';
+    const code = verdict ?? (quiet_zones.includes(zone) ? 'SKIPPED_QUIET_HOURS' : null);
     found.members += count;
-    if (verdict === null) found.sendable = count;
-    else found.by_code[verdict] = count;
+    if (code === null) found.sendable += count;
+    else found.by_code[code] = (found.by_code[code] ?? 0) + count;
   }
   return found;
 }

@@ -119,6 +119,7 @@ function barsOf(tx: Tx, gate: Gate, recipient: Recipient, product: Fragment): (B
     { code: 'SKIPPED_NO_CONSENT', when: tx`not ${consentSql(tx, gate)}` },
     ...bonusConsentBars(tx, gate, product),
     ...capBars(tx, gate),
+    // The last: counts of an audience decide it by themselves.
     ...quietBars(tx, gate),
   ];
 }
