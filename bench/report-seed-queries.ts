@@ -1,4 +1,5 @@
 import type { TestService } from '../test/engines/service.ts';
+import type { CampaignRef } from '../src/engage/campaigns/queries.ts';
 import type { Db } from '../src/platform/postgres/port.ts';
 import type { ProjectRef } from '../src/tenants/project-ref.ts';
 
@@ -22,8 +23,7 @@ export async function insertGoals(
 /** The funnel as it is without kept counts. */
 export async function recountByHand(
   sql: Db,
-  { tenant_id, project_id }: ProjectRef,
-  campaign_id: string,
+  { tenant_id, project_id, campaign_id }: CampaignRef,
 ): Promise<void> {
   await sql`
     select count(*) as recipients_total,
