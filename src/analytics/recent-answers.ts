@@ -9,6 +9,8 @@ import type { ProjectRef } from '../tenants/project-ref.ts';
 const FRESH_MS = 10_000;
 /** Until then it is given as well, and the next one is computed meanwhile. */
 const STALE_MS = 60_000;
+/** An answer for a time in proportion is given for so many times as long as its computation took. */
+const PROPORTION = 10;
 /** Characters of all answers at most; a series of 1,000 points has about 50,000. */
 const MAX_SIZE = 20_000_000;
 
@@ -45,6 +47,7 @@ type Compute = (clickhouse: ClickHouseQueries) => Promise<string>;
  */
 export class RecentAnswers {
   readonly #deps: Deps;
+  readonly #in_proportion: boolean;
   readonly #known = new LRUCache<string, Answer>({
     maxSize: MAX_SIZE,
     sizeCalculation: ({ text }, key) => text.length + key.length,
@@ -52,8 +55,13 @@ export class RecentAnswers {
   readonly #computing = new Map<string, Promise<string>>();
   readonly #lines: QuestionLines;
 
-  constructor(deps: Deps) {
+  /**
+   * `in_proportion`: for callers who read what they have just caused. An answer is given for ten times as long as its computation
+   * took, 10 s at most, and never while the next one is computed.
+   */
+  constructor(deps: Deps, { in_proportion = false } = {}) {
     this.#deps = deps;
+    this.#in_proportion = in_proportion;
     this.#lines = new QuestionLines(deps.clickhouse);
   }
 
@@ -64,7 +72,7 @@ export class RecentAnswers {
     const known = this.#known.get(key);
     const now_ms = this.#deps.clock.now_ms();
     if (known !== undefined && now_ms < known.fresh_until_ms) return { text: known.text, is_stale: false };
-    const is_given = known !== undefined && now_ms - known.begun_at_ms < STALE_MS;
+    const is_given = !this.#in_proportion && known !== undefined && now_ms - known.begun_at_ms < STALE_MS;
     const clickhouse = is_given ? this.#lines.of(owner) : this.#deps.clickhouse;
     const next = this.#computing.get(key) ?? this.#start(key, compute(clickhouse));
     if (!is_given) return { text: await next, is_stale: false };
@@ -78,7 +86,9 @@ export class RecentAnswers {
     const computing = computed
       .then(
         (text) => {
-          this.#known.set(key, { text, begun_at_ms, fresh_until_ms: begun_at_ms + FRESH_MS });
+          const took_ms = this.#deps.clock.now_ms() - begun_at_ms;
+          const fresh_ms = this.#in_proportion ? Math.min(FRESH_MS, took_ms * PROPORTION) : FRESH_MS;
+          this.#known.set(key, { text, begun_at_ms, fresh_until_ms: begun_at_ms + fresh_ms });
           return text;
         },
         (error: unknown) => {
@@ -94,7 +104,8 @@ export class RecentAnswers {
   /** The answer of before is given for as long as one that was computed would be, but not beyond its own minute. */
   #failed(key: string, begun_at_ms: number, error: unknown): void {
     const known = this.#known.peek(key);
-    if (known === undefined) return;
+    // Who waited got the error.
+    if (known === undefined || this.#in_proportion) return;
     known.fresh_until_ms = Math.min(begun_at_ms + FRESH_MS, known.begun_at_ms + STALE_MS);
     this.#deps.logger.warn({ err: error }, 'an answer from ClickHouse could not be computed again');
   }

@@ -10,10 +10,13 @@ interface Work {
 }
 
 /** Answers by a clock that is set, whose computations end when the test says so. */
-function answersAt() {
+function answersAt(options?: { in_proportion: boolean }) {
   const clock = { ms: 1_000_000, now_ms: () => clock.ms };
   const warn = vi.fn<() => void>();
-  const answers = new RecentAnswers({ clickhouse: { query: async () => [] }, clock, logger: { warn } });
+  const answers = new RecentAnswers(
+    { clickhouse: { query: async () => [] }, clock, logger: { warn } },
+    options,
+  );
   const begun: Work[] = [];
   const ask = async (question = 'a') => (await askFor(question)).text;
   const askFor = (question: string) =>
@@ -63,6 +66,30 @@ it('gives the answer of before for a minute while the next one is computed, and 
   await finish(1, 'second');
   expect(await late).toBe('second');
   expect(begun).toHaveLength(2);
+});
+
+it('gives an answer in proportion to what it cost, and never one of before', async () => {
+  const { clock, begun, ask, finish } = answersAt({ in_proportion: true });
+  const cheap = ask();
+  clock.ms += 20;
+  await finish(0, 'cheap');
+  expect(await cheap).toBe('cheap');
+  clock.ms += 179;
+  expect(await ask()).toBe('cheap');
+  clock.ms += 1;
+  const dear = ask();
+  clock.ms += 3_000;
+  await finish(1, 'dear');
+  expect(await dear).toBe('dear');
+  clock.ms += 6_999;
+  expect(await ask()).toBe('dear');
+  clock.ms += 1;
+  const refused = ask();
+  begun[2]?.reject(new Error('down'));
+  await expect(refused).rejects.toThrow('down');
+  const last = ask();
+  await finish(3, 'last');
+  expect(await last).toBe('last');
 });
 
 it('tells a failure to those who wait, keeps none, and logs one that nobody waits for', async () => {
