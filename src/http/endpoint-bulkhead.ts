@@ -44,14 +44,15 @@ export class EndpointBulkhead {
 
   /**
    * Runs `work` now or later. Rejects or throws SERVICE_UNAVAILABLE or TooBusy when `work` was not begun. `tenant_id` is
-   * the caller's; callers without a known tenant are treated as one tenant.
+   * the caller's; callers without a known tenant are treated as one tenant. `is_brief`: `work` waits for locks so briefly
+   * that its failure does not show that a table is locked; what it was for is run again with a longer wait.
    */
-  run<T>(tenant_id: string | undefined, work: () => Maybe<T>): Maybe<T> {
+  run<T>(tenant_id: string | undefined, work: () => Maybe<T>, is_brief = false): Maybe<T> {
     const turn = this.#bulkhead.enter(tenant_id);
-    return turn === undefined ? this.#work(work) : turn.then(() => this.#work(work));
+    return turn === undefined ? this.#work(work, is_brief) : turn.then(() => this.#work(work, is_brief));
   }
 
-  #work<T>(work: () => Maybe<T>): Maybe<T> {
+  #work<T>(work: () => Maybe<T>, is_brief: boolean): Maybe<T> {
     let result: Maybe<T>;
     try {
       this.#refuseWhileLocked();
@@ -72,11 +73,20 @@ export class EndpointBulkhead {
       },
       (error: unknown) => {
         this.#bulkhead.leave();
-        this.#is_tripped = isTableLocked(error);
-        this.#rests_until_ms = performance.now() + REST_MS;
+        this.#noteFailure(isTableLocked(error), is_brief);
         throw error;
       },
     );
+  }
+
+  #noteFailure(is_locked: boolean, is_brief: boolean): void {
+    if (is_locked && is_brief) {
+      // If it was the trial, the next request is another one.
+      this.#rests_until_ms = 0;
+      return;
+    }
+    this.#is_tripped = is_locked;
+    this.#rests_until_ms = performance.now() + REST_MS;
   }
 
   #refuseWhileLocked(): void {

@@ -119,7 +119,7 @@ export class Newcomers {
         ...(ids.anonymous_id === undefined ? [] : [`anonymous ${project.project_id} ${ids.anonymous_id}`]),
         ...(ids.external_id === undefined ? [] : [`external ${project.project_id} ${ids.external_id}`]),
       ],
-      runBatch: async (lot) => places.run(lot[0]?.project.tenant_id, () => this.#runBatch(lot)),
+      runBatch: async (lot) => places.run(lot[0]?.project.tenant_id, () => this.#runBatch(lot), true),
       retryAlone: {
         run: alone,
         isFinal: isDoubtful,

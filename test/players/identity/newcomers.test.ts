@@ -3,7 +3,8 @@ import { PLAYER_DEPENDENTS } from '../../../src/app/player-dependents.ts';
 import { Identifier } from '../../../src/players/identity/identify.ts';
 import { addressHash } from '../../../src/protection/exclusions/erasure-key.ts';
 import { insertKept } from '../../../src/protection/exclusions/kept-queries.ts';
-import { statementWaits } from '../../engines/lock-wait.ts';
+import { blockedBy, statementWaits } from '../../engines/lock-wait.ts';
+import { until } from '../../engines/until.ts';
 import type { Answer } from '../../engines/http-client.ts';
 import type { Fixture, Tenant } from '../../http/api-fixture.ts';
 import { sharedFixture } from '../../http/shared-fixture.ts';
@@ -138,6 +139,28 @@ describe('of many at once, those that cannot be made fail alone', () => {
     const answer = await held;
     expect(answer?.body.data).toMatchObject({ player_id, created: false });
   });
+});
+
+test('a table that is locked for longer than a lot waits refuses nobody', async () => {
+  const { service } = fixture.platform.postgres;
+  const other = await fixture.makeTenant();
+  const known = newcomer();
+  expect(brief(await ask(known))).toBe(true);
+  expect(brief(await ask(known, other.api_key))).toBe(true);
+  let held: Promise<Answer[]> | undefined;
+  await service.begin(async (tx) => {
+    // As an index that is made: nobody can write, everybody can read.
+    await tx`lock table players in share mode`;
+    let answered = 0;
+    held = Promise.all(Array.from({ length: 5 }, () => ask(newcomer()).finally(() => answered++)));
+    // At most two lots are under way, each of which waits with one statement.
+    await until('calls of the lot wait alone', async (saw) => {
+      return saw(await blockedBy(service, tx)) > 2 || answered > 0;
+    });
+    expect(answered).toBe(0);
+    for (const key of [tenant.api_key, other.api_key]) expect(brief(await ask(known, key))).toBe(false);
+  });
+  expect((await held)?.map(brief)).toEqual([true, true, true, true, true]);
 });
 
 test('each of many gets the protection that is kept under its own address', async () => {
