@@ -126,7 +126,7 @@ export class InboundApplier<Event extends { event_id: string }, Result extends o
         groupOf: ({ adapter }) => adapter.tenant_id,
         namesOf: () => [],
         runBatch: async (members) =>
-          lots.run(members[0]?.adapter.tenant_id, () => this.#applyTogether(lot, members)),
+          lots.run(members[0]?.adapter.tenant_id, () => this.#applyTogether(lot, members), true),
         retryAlone: {
           run: async (member) => this.#applyAlone(member),
           // An ApiError: the bulkhead has not begun it. After another error a second run replays what was committed after all.

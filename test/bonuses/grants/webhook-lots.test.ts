@@ -13,6 +13,8 @@ import { Random } from '../../crash/random.ts';
 import type { Body } from '../../engage/messaging/messaging-client.ts';
 import { startTestService, type TestService, type TestTenant } from '../../engines/service.ts';
 import { runs, SEED } from '../../engines/effort.ts';
+import { blockedBy } from '../../engines/lock-wait.ts';
+import { until } from '../../engines/until.ts';
 import { grantsFixture, type GrantsFixture } from './grants-fixture.ts';
 
 let service: TestService;
@@ -177,6 +179,19 @@ describe('webhooks that come together', () => {
       { status: 200, body: { applied: false, replay: true } },
     ]);
     expect(await ledger()).toHaveLength(20);
+  });
+
+  it('are not refused because lots have waited for a locked table', async () => {
+    const { on, grant_ids, send } = await project(3);
+    const neighbour = await project(1);
+    const { sent } = await on.sql.begin(async (tx) => {
+      await tx`lock table bonus_grants in share mode`;
+      const waiting = grant_ids.map((id) => send('bonus.credited', id));
+      // At most two lots are under way, each of which waits with one statement.
+      await until('webhooks of a lot wait alone', async (saw) => saw(await blockedBy(on.sql, tx)) > 2);
+      return { sent: [...waiting, ...neighbour.grant_ids.map((id) => neighbour.send('bonus.credited', id))] };
+    });
+    expect((await Promise.all(sent)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   });
 });
 
