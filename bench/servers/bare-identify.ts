@@ -19,7 +19,10 @@ interface Body {
 
 const find = (tx: Tx, params: unknown, { traits: { email, ...attributes }, ...ids }: Body) => {
   const patch = { columns: { email }, attributes, removed_attributes: [] };
-  return selectKnown(tx, params as { tenant_id: string; project_id: string }, ids, patch, false);
+  return selectKnown(tx, params as { tenant_id: string; project_id: string }, ids, patch, {
+    currency: undefined,
+    is_named: false,
+  });
 };
 
 const answerOf = (player_id: string | undefined, created: boolean) => ({
@@ -49,6 +52,7 @@ app.post('/new/:tenant_id/:project_id', ({ params, body }) => {
       telegram_id: null,
       timezone: null,
       currency: null,
+      asked_currency: null,
       attributes,
       identified_at: now,
       max_bytes: 65_536,

@@ -63,9 +63,10 @@ export class Identifier {
    * of them create a link. Locks are taken in the order identities, players, player_totals. A merge moves and links identities
    * last; a deadlock that results is a write conflict and is retried. A client key without the `user_hash` of the external_id
    * changes the ids of no player who exists. It sets no guarded trait of a player with an external_id, and of another player
-   * none that is set already; `ignored` names what was left out. `at_ms`: when the traits were known; absent: now. Traits that
-   * are older than those of an earlier call overwrite nothing. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR,
-   * SERVICE_UNAVAILABLE (repeated write conflicts), TooBusy or CONFLICT (the sum of the totals does not fit a 64-bit integer).
+   * none that is set already; `ignored` names what was left out. A currency that is not active is refused, also where it would
+   * be left out. `at_ms`: when the traits were known; absent: now. Traits that are older than those of an earlier call
+   * overwrite nothing. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE (repeated write conflicts),
+   * TooBusy or CONFLICT (the sum of the totals does not fit a 64-bit integer).
    */
   async identify(
     caller: IdentifyCaller,
@@ -97,9 +98,10 @@ export class Identifier {
     const { project, ids, traits } = asked;
     const guarded = guardedOf(asked);
     const patch = patchWithout(traits, guarded);
+    const known = { currency: traits.default_currency_code, is_named: guarded.length > 0 };
     const rows = await this.#places.run(project.tenant_id, () =>
       this.#deps.postgres.readAsTenant(project.tenant_id, (tx) =>
-        selectKnown(tx, project, ids, patch, guarded.length > 0),
+        selectKnown(tx, project, ids, patch, known),
       ),
     );
     const unchanged = unchangedOf(asked, patch, rows, this.#deps.clock.now_ms());

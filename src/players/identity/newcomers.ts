@@ -53,6 +53,7 @@ export function newcomerOf(asked: Asked, decided: Decided, now_ms: number): Newc
     telegram_id: patch.columns.telegram_id ?? null,
     timezone: patch.columns.timezone ?? null,
     currency: patch.columns.default_currency_code ?? null,
+    asked_currency: asked.traits.default_currency_code ?? null,
     attributes: patch.attributes,
     // Anybody could otherwise make what the tenant's servers say of a player older than what is known.
     identified_at: asked.is_proven && !isEmptyPatch(patch) ? knownAt(asked, now_ms) : null,

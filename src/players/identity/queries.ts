@@ -20,6 +20,8 @@ export interface NewPlayer extends PlayerRef {
   timezone: string | null;
   /** Null: the tenant's base currency. */
   currency: string | null;
+  /** The currency that the call names: it must be active, also when the player does not get it. Null: none. */
+  asked_currency: string | null;
   attributes: Record<string, unknown>;
   /** When the traits were known; null: it is not noted. */
   identified_at: Date | null;
@@ -43,19 +45,21 @@ export interface KnownPlayer extends NamedRow, Pick<KnownTraits, 'identified_at'
   has_traits: boolean;
 }
 
-/** As {@link findNamed}, with what each player has of the traits; with the names of those that it has, if `is_named`. */
+/**
+ * As {@link findNamed}, with what each player has of the traits; with the names of those that it has, if `is_named`. `currency`
+ * is the one that the call names, also when it is not among the traits.
+ */
 export function selectKnown(
   tx: Tx,
   project: ProjectRef,
   given: GivenIds,
   traits: ProfilePatch,
-  is_named: boolean,
+  { currency, is_named }: { currency: string | undefined; is_named: boolean },
 ): PendingQuery<KnownPlayer[]> {
-  const code = traits.columns.default_currency_code;
   const is_active =
-    code === undefined
+    currency === undefined
       ? tx`true`
-      : tx`exists (select from currencies where tenant_id = ${project.tenant_id} and code = ${code} and is_active)`;
+      : tx`exists (select from currencies where tenant_id = ${project.tenant_id} and code = ${currency} and is_active)`;
   const names = is_named ? tx`, ${traitNamesSql(tx)}` : tx``;
   const columns = tx`${names}, p.identified_at, (p.deleted_at is not null or ${hasTraits(tx, traits)}) and ${is_active} as has_traits`;
   return selectNamed<KnownPlayer>(tx, project, given, columns);
@@ -112,7 +116,8 @@ export interface InsertedPlayer {
 
 /**
  * Inserts players, their totals and their links, in the order of the list. Not made is a player whose anonymous_id or
- * external_id somebody has, also meanwhile, whose attributes are too large, or whose currency is not active.
+ * external_id somebody has, also meanwhile, whose attributes are too large, or whose `asked_currency` is
+ * not active.
  */
 export async function insertPlayers(
   tx: Tx,
@@ -130,6 +135,7 @@ export async function insertPlayers(
     telegram_id: 'text',
     timezone: 'text',
     currency: 'text',
+    asked_currency: 'text',
     attributes: ['jsonb', (player) => exactJson(player.attributes)],
     identified_at: 'timestamptz',
     max_bytes: 'integer',
@@ -141,8 +147,8 @@ export async function insertPlayers(
     ), allowed as materialized (
       select g.*, t.base_currency from given g
       cross join lateral (select base_currency from tenants t where t.tenant_id = g.tenant_id offset 0) t
-      where g.bytes <= g.max_bytes and (g.currency is null or (
-        select c.is_active from currencies c where c.tenant_id = g.tenant_id and c.code = g.currency))
+      where g.bytes <= g.max_bytes and (g.asked_currency is null or (
+        select c.is_active from currencies c where c.tenant_id = g.tenant_id and c.code = g.asked_currency))
     ), identity as (
       insert into player_identities (tenant_id, project_id, anonymous_id, player_id, linked_at)
       select tenant_id, project_id, anonymous_id, player_id, ${now} from allowed

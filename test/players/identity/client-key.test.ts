@@ -199,6 +199,34 @@ describe('without a proof', () => {
     expect(joined.player_id).toBe(player_id);
   });
 
+  test('a currency that the tenant does not have is refused, also where the trait is not set', async () => {
+    const known = await victim();
+    const deleted = await victim();
+    await fixture.as(tenant.session, `/v1/players/${deleted.player_id}`, { method: 'DELETE' });
+    const taken = fresh('a');
+    await byServer({ anonymous_id: taken, traits: { default_currency_code: 'EUR' } });
+    const unknown = [{ external_id: fresh('user') }, { anonymous_id: fresh('a') }];
+    for (const given of [
+      { external_id: known.external_id },
+      { anonymous_id: known.anonymous_id },
+      { external_id: known.external_id, user_hash: hashOf(known.external_id) },
+      { external_id: deleted.external_id },
+      { anonymous_id: taken },
+      { player_id: '22222222-2222-4222-8222-222222222222' },
+      ...unknown,
+    ]) {
+      for (const others of [{}, { plan: fresh('plan') }]) {
+        const body = { ...given, traits: { ...others, default_currency_code: 'ZZZ' } };
+        const answer = await fixture.as(page.key, '/v1/players/identify', { method: 'POST', body });
+        expect([answer.status, answer.body.error?.code], JSON.stringify(body)).toEqual([
+          422,
+          'VALIDATION_ERROR',
+        ]);
+      }
+    }
+    for (const given of unknown) expect((await byClient(given)).created).toBe(true);
+  });
+
   test('a new external_id gets no address either: its user has not come yet', async () => {
     const external_id = fresh('user');
     const { player_id, ignored } = await byClient({ external_id, traits: { ...EVIL, plan: 'gold' } });
