@@ -7,13 +7,15 @@ import type { QueueLimits } from '../platform/fair-queue.ts';
 /** How many requests of one endpoint run at once, and how many wait. */
 export interface BulkheadLimits {
   max_running: number;
+  /** How many of one tenant run at once; absent: as many as of all. */
+  max_running_of_tenant?: number;
   waiting: QueueLimits;
 }
 
 /** Requests of one endpoint at once: fewer than there are connections in a pool, so that others always get one. */
 export const LIMITS: BulkheadLimits = { max_running: 6, waiting: { max_waiting: 1_000, max_wait_ms: 3_000 } };
 /** For an endpoint whose requests share transactions, and take turns for as many connections as {@link LIMITS} allows. */
-export const GROUPED_LIMITS: BulkheadLimits = { ...LIMITS, max_running: 32 };
+export const GROUPED_LIMITS: BulkheadLimits = { ...LIMITS, max_running: 64, max_running_of_tenant: 32 };
 /** For an endpoint whose requests keep a connection for seconds: most connections remain for the others. */
 export const SLOW_LIMITS: BulkheadLimits = {
   max_running: 3,
@@ -29,7 +31,7 @@ const TRIAL_MS = 15_000;
 /**
  * Limits what the requests of one endpoint hold, so that an endpoint that cannot go on does not stop the others. At most
  * 6 run at once and 1,000 wait, 3 s at most, or what its limits say. Tenants take turns, and the requests of one tenant
- * take at most half of the room, so a tenant that sends many does not stop the others. While a table that the endpoint
+ * take at most half of the room to wait in, so a tenant that sends many does not stop the others. While a table that the endpoint
  * needs is locked as a whole, one request at a time finds out whether it still is, and the others are refused at once.
  */
 export class EndpointBulkhead {
@@ -37,9 +39,10 @@ export class EndpointBulkhead {
   #is_tripped = false;
   #rests_until_ms = 0;
 
-  constructor({ max_running, waiting }: BulkheadLimits = LIMITS) {
+  constructor({ max_running, max_running_of_tenant, waiting }: BulkheadLimits = LIMITS) {
     const limits = { ...waiting, max_waiting_of_group: Math.ceil(waiting.max_waiting / 2) };
-    this.#bulkhead = new Bulkhead('other requests of this endpoint', max_running, limits);
+    const what = 'other requests of this endpoint';
+    this.#bulkhead = new Bulkhead(what, max_running, limits, max_running_of_tenant);
   }
 
   /**
@@ -49,30 +52,31 @@ export class EndpointBulkhead {
    */
   run<T>(tenant_id: string | undefined, work: () => Maybe<T>, is_brief = false): Maybe<T> {
     const turn = this.#bulkhead.enter(tenant_id);
-    return turn === undefined ? this.#work(work, is_brief) : turn.then(() => this.#work(work, is_brief));
+    const begin = () => this.#work(tenant_id, work, is_brief);
+    return turn === undefined ? begin() : turn.then(begin);
   }
 
-  #work<T>(work: () => Maybe<T>, is_brief: boolean): Maybe<T> {
+  #work<T>(tenant_id: string | undefined, work: () => Maybe<T>, is_brief: boolean): Maybe<T> {
     let result: Maybe<T>;
     try {
       this.#refuseWhileLocked();
       result = work();
     } catch (error) {
-      this.#bulkhead.leave();
+      this.#bulkhead.leave(tenant_id);
       throw error;
     }
     if (!(result instanceof Promise)) {
-      this.#bulkhead.leave();
+      this.#bulkhead.leave(tenant_id);
       return result;
     }
     return result.then(
       (value) => {
-        this.#bulkhead.leave();
+        this.#bulkhead.leave(tenant_id);
         this.#is_tripped = false;
         return value;
       },
       (error: unknown) => {
-        this.#bulkhead.leave();
+        this.#bulkhead.leave(tenant_id);
         this.#noteFailure(isTableLocked(error), is_brief);
         throw error;
       },

@@ -69,18 +69,18 @@ export class FairQueue<T> {
     return this.#waiting === 0;
   }
 
-  /** Gives `value` to the first of the next group; false when nobody waits. */
-  serve(value: T): boolean {
-    const [next] = this.#groups;
-    if (next === undefined) return false;
-    const [group, waiters] = next;
-    const [first] = waiters;
-    if (first === undefined) return false;
-    this.#leave(first);
-    // Its group waits for its next turn behind all others.
-    if (this.#groups.delete(group)) this.#groups.set(group, waiters);
-    first.resolve(value);
-    return true;
+  /** Gives `value` to the first of the next group that may have it; false when none of them waits. */
+  serve(value: T, mayHave: (group: string) => boolean = () => true): boolean {
+    for (const [group, waiters] of this.#groups) {
+      const [first] = waiters;
+      if (first === undefined || !mayHave(group)) continue;
+      this.#leave(first);
+      // Its group waits for its next turn behind all others.
+      if (this.#groups.delete(group)) this.#groups.set(group, waiters);
+      first.resolve(value);
+      return true;
+    }
+    return false;
   }
 
   /** Rejects everyone who waits. */
