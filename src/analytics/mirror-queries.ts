@@ -65,15 +65,12 @@ const LINE_FIELDS = MIRRORED.map(
 
 const MERGE_REVISION = revisionSql('m.changed_xid::text::numeric');
 
-/** Rows of `player_changes` that are read to find where a block ends; a fold notes up to 2,000 players in one. */
-const NOTES_AT_ONCE = 1_000;
-
 /** Players that have changed, and up to where all changes are theirs. */
 export interface PlayerChanges {
   players: ChangedPlayer[];
   /** The last of the transactions whose changes these are. */
   until_xid: string;
-  /** How many changes there were, of players that may have changed more than once. */
+  /** How many changes there were, of players that may have changed more than once; below the limit only if they were all. */
   count: number;
 }
 
@@ -96,7 +93,7 @@ export async function readChangedPlayers(
       select changed_xid, sum(player_count) over (order by changed_xid, change_id) as players from (
         select c.changed_xid, c.change_id, c.player_count from player_changes c
         where ${beyond} and c.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
-        order by c.changed_xid, c.change_id limit ${NOTES_AT_ONCE}) c) c`;
+        order by c.changed_xid, c.change_id limit ${limit}) c) c`;
   if (end === undefined || end.until_xid === null) return undefined;
   const { until_xid, count } = end;
   const players = await selectPlayers(

@@ -119,6 +119,19 @@ it('reads whole transactions', async () => {
   expect(Object.keys(await copied())).toEqual(expect.arrayContaining([...ids, other]));
 });
 
+it('reads as many changes of one player as of many', async () => {
+  const { service: sql } = platform.postgres;
+  await mirrorAll();
+  const changes = await sql.begin(async (tx) => {
+    await tx`
+      insert into player_changes (tenant_id, project_id, changed_xid, player_count, player_ids)
+      select ${tenant_id}, ${project_id}, '3', 1, array[${newId()}::uuid] from generate_series(1, 1500)`;
+    return readChangedPlayers(tx, MIRROR_START, 2_000);
+  });
+  expect(changes?.count).toBe(1_500);
+  await sql`delete from player_changes`;
+});
+
 it('copies every player again in a new epoch, and those with ids from the future with present ones', async () => {
   const { service: sql } = platform.postgres;
   const player_id = await sql.begin(addPlayer);
