@@ -77,8 +77,8 @@ export interface PlayerChanges {
 /**
  * The players changed or merged away by the next transactions after `position`, about `limit` of them; undefined when
  * there are none. Only changes of transactions older than every running one are read, so that no change can become
- * visible below a position that was passed. A player that a newer transaction has written again is left out: that change is
- * read later, and the revision of the present one might be below that of an older transaction that still runs.
+ * visible below a position that was passed. A player that a later transaction has written again is left out: it is copied
+ * with that change, once, and its present revision might be above that of an older transaction that still runs.
  */
 export async function readChangedPlayers(
   sql: Tx,
@@ -102,6 +102,7 @@ export async function readChangedPlayers(
       select distinct c.tenant_id, c.project_id, u.player_id
       from player_changes c cross join lateral unnest(c.player_ids) u (player_id)
       where ${beyond} and c.changed_xid <= ${until_xid}::text::xid8`,
+    sql`u.changed_xid <= ${until_xid}::text::xid8`,
   );
   return { players, until_xid, count };
 }
@@ -114,7 +115,8 @@ export async function readPlayersPage(
 ): Promise<{ players: ChangedPlayer[]; last_id: string | undefined }> {
   const last_id = await lastIdOfPage(sql, after, limit);
   if (last_id === undefined) return { players: [], last_id };
-  const players = await selectPlayers(sql, keysOfPage(sql, after, last_id));
+  const settled = sql`u.changed_xid < pg_snapshot_xmin(pg_current_snapshot())`;
+  const players = await selectPlayers(sql, keysOfPage(sql, after, last_id), settled);
   return { players, last_id };
 }
 
@@ -126,8 +128,12 @@ export async function readHorizon(sql: Tx): Promise<string> {
   return row.xid;
 }
 
-/** The present rows of these players below the horizon. */
-async function selectPlayers(sql: Tx, keys: PendingQuery<Row[]>): Promise<ChangedPlayer[]> {
+/** The present rows of these players for whose `u.changed_xid` the condition holds. */
+async function selectPlayers(
+  sql: Tx,
+  keys: PendingQuery<Row[]>,
+  is_read: PendingQuery<Row[]>,
+): Promise<ChangedPlayer[]> {
   return sql<ChangedPlayer[]>`
     with k as materialized (${keys})
     select k.tenant_id, k.project_id, k.player_id, u.is_new_or_removed, u.line
@@ -146,7 +152,7 @@ async function selectPlayers(sql: Tx, keys: PendingQuery<Row[]>): Promise<Change
       from player_merges m
       where m.tenant_id = k.tenant_id and m.project_id = k.project_id and m.player_id = k.player_id
       offset 0) u
-    where u.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
+    where ${is_read}
     order by k.player_id`;
 }
 
