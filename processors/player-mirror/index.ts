@@ -57,7 +57,7 @@ export async function mirrorBlock(platform: Platform, memory = newEpochMemory())
   await service.begin(async (tx) => {
     if (players.length > 0) await markChanged(tx, players, new Date(platform.clock.now_ms()));
     if (await moveMirrorPosition(tx, PLAYERS_MIRROR, block.position, next))
-      await removePlayerChanges(tx, until_xid);
+      await removePlayerChanges(tx, block.position, until_xid);
   });
   memory.seen_xid = BigInt(until_xid);
   platform.metrics.rowsMirrored.inc(players.length);

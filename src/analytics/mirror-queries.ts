@@ -156,9 +156,15 @@ async function selectPlayers(
     order by k.player_id`;
 }
 
-/** Removes the changes up to this transaction, which are copied. */
-export async function removePlayerChanges(sql: Tx, until_xid: string): Promise<void> {
-  await sql`delete from player_changes where changed_xid <= ${until_xid}::text::xid8`;
+/**
+ * Removes the changes from the position that was read up to this transaction, which are copied. There are none below: they
+ * were removed with the positions before, and a new epoch sets the position back. Their entries in the index may still be
+ * there, and are not visited.
+ */
+export async function removePlayerChanges(sql: Tx, read: MirrorPosition, until_xid: string): Promise<void> {
+  await sql`
+    delete from player_changes
+    where changed_xid >= ${read.changed_xid}::text::xid8 and changed_xid <= ${until_xid}::text::xid8`;
 }
 
 /**
