@@ -85,9 +85,10 @@ export async function beginEpoch(
     await tx`insert into database_epochs (epoch, identity) values (${next.epoch}, ${next.identity})`;
     if (next.epoch === 0) return true;
     await tx`
-      update mirror_positions set epoch = ${next.epoch}, changed_xid = '0',
-        row_id = '00000000-0000-0000-0000-000000000000'
-      where name = any(${textArray(restarted)}::text::text[])`;
+      insert into mirror_positions (name, epoch, changed_xid, row_id)
+      select name, ${next.epoch}, '0', '00000000-0000-0000-0000-000000000000'
+      from unnest(${textArray(restarted)}::text::text[]) r (name)
+      on conflict (name) do update set epoch = excluded.epoch, changed_xid = excluded.changed_xid, row_id = excluded.row_id`;
     return true;
   });
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { mirrorBlock, startPlayerMirror } from '../../processors/player-mirror/index.ts';
 import { newEpochMemory } from '../../src/analytics/epoch.ts';
 import { beginEpoch, noteAllPlayers, readEpochState } from '../../src/analytics/epoch-queries.ts';
-import { MIRROR_START, readChangedPlayers } from '../../src/analytics/mirror-queries.ts';
+import { LAST_ID, MIRROR_START, readChangedPlayers } from '../../src/analytics/mirror-queries.ts';
 import { readConfig } from '../../src/config.ts';
 import { newId } from '../../src/platform/ids.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
@@ -119,6 +119,34 @@ it('reads whole transactions', async () => {
   expect(Object.keys(await copied())).toEqual(expect.arrayContaining([...ids, other]));
 });
 
+it('copies a player that changed often once, with its last change', async () => {
+  const { service: sql } = platform.postgres;
+  await mirrorAll();
+  const player_id = await sql.begin(addPlayer);
+  await sql.begin((tx) => bet(tx, player_id));
+  const first = await readChangedPlayers(sql, MIRROR_START, 1);
+  expect(first).toMatchObject({ count: 1, players: [] });
+  const position = { ...MIRROR_START, changed_xid: first?.until_xid ?? '', row_id: LAST_ID };
+  const last = await readChangedPlayers(sql, position, 1);
+  expect(last?.players).toMatchObject([{ player_id }]);
+  await mirrorAll();
+  expect(await copied()).toMatchObject({ [player_id]: '1' });
+});
+
+it('removes what lies between the old and the new position only', async () => {
+  const { service: sql } = platform.postgres;
+  await sql.begin(addPlayer);
+  await mirrorAll();
+  await sql`
+    insert into player_changes (tenant_id, project_id, changed_xid, player_count, player_ids)
+    values (${tenant_id}, ${project_id}, '3', 1, array[${newId()}::uuid])`;
+  await sql.begin(addPlayer);
+  await mirrorAll();
+  expect(await sql`delete from player_changes returning changed_xid::text`).toMatchObject([
+    { changed_xid: '3' },
+  ]);
+});
+
 it('reads as many changes of one player as of many', async () => {
   const { service: sql } = platform.postgres;
   await mirrorAll();
@@ -139,6 +167,8 @@ it('copies every player again in a new epoch, and those with ids from the future
   await sql`update player_totals set bet_count = 7, changed_xid = '999999999' where player_id = ${player_id}`;
   await sql`delete from player_changes`;
   const { epoch, identity } = await readEpochState(sql);
+  // As where a mirror has never copied anything.
+  await sql`delete from mirror_positions`;
   expect(await beginEpoch(sql, epoch, { epoch: (epoch ?? 0) + 1, identity }, ['players'])).toBe(true);
   const [all] = await sql<{ count: number }[]>`
     select count(*)::integer as count from player_totals`;
