@@ -38,30 +38,30 @@ create trigger player_totals_changed after update on player_totals
 create trigger player_totals_removed after delete on player_totals
   referencing old table as changed_rows for each statement execute function note_player_changes();
 
--- What player-mirror has not copied yet. A position between two players of one transaction counts as behind it.
+-- What player-mirror has not copied yet.
 alter table player_totals no force row level security;
 alter table player_merges no force row level security;
 alter table player_changes no force row level security;
 insert into player_changes (tenant_id, project_id, changed_xid, player_count, player_ids)
-select c.tenant_id, c.project_id, c.noted_xid, count(*), array_agg(c.player_id)
-from (
-  select t.tenant_id, t.project_id, t.player_id,
-    case when t.changed_xid = p.changed_xid then pg_current_xact_id() else t.changed_xid end as noted_xid
-  from (values (1)) one (n)
-  left join mirror_positions p on p.name = 'players'
-  cross join lateral (
-    select tenant_id, project_id, player_id, changed_xid from player_totals
-    where (changed_xid, player_id) > (coalesce(p.changed_xid, '0'), coalesce(p.row_id, '00000000-0000-0000-0000-000000000000'))
-    union all
-    select tenant_id, project_id, player_id, changed_xid from player_merges
-    where (changed_xid, player_id) > (coalesce(p.changed_xid, '0'), coalesce(p.row_id, '00000000-0000-0000-0000-000000000000'))
-  ) t
-) c
-group by c.tenant_id, c.project_id, c.noted_xid;
+select t.tenant_id, t.project_id, t.changed_xid, count(*), array_agg(t.player_id)
+from (values (1)) one (n)
+left join mirror_positions p on p.name = 'players'
+cross join lateral (
+  select tenant_id, project_id, player_id, changed_xid from player_totals
+  where (changed_xid, player_id) > (coalesce(p.changed_xid, '0'), coalesce(p.row_id, '00000000-0000-0000-0000-000000000000'))
+  union all
+  select tenant_id, project_id, player_id, changed_xid from player_merges
+  where (changed_xid, player_id) > (coalesce(p.changed_xid, '0'), coalesce(p.row_id, '00000000-0000-0000-0000-000000000000'))
+) t
+group by t.tenant_id, t.project_id, t.changed_xid;
+-- The mirror copies whole transactions now: it begins that of its position again if it has not copied all of it.
+update mirror_positions p set row_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+  changed_xid = case when exists (select from player_changes c where c.changed_xid = p.changed_xid)
+    then (p.changed_xid::text::numeric - 1)::text::xid8 else p.changed_xid end
+where p.name = 'players' and p.changed_xid <> '0';
 alter table player_totals force row level security;
 alter table player_merges force row level security;
 alter table player_changes force row level security;
-update mirror_positions set row_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff' where name = 'players' and changed_xid <> '0';
 drop index player_totals_by_change;
 drop index player_merges_by_change;
 

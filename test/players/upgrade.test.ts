@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { LAST_SEEN_SQL } from '../../src/analytics/mirrored-columns.ts';
-import { readChangedPlayers, readMirrorPosition } from '../../src/analytics/mirror-queries.ts';
+import { LAST_ID, readChangedPlayers, readMirrorPosition } from '../../src/analytics/mirror-queries.ts';
 import { PLAYERS_MIRROR } from '../../src/analytics/mirrors.ts';
 import { openForUpgrade, type Upgraded } from '../engines/upgrade.ts';
 
@@ -50,6 +50,26 @@ it('changes of before that were not copied are noted, and neither times nor tabl
     select ${sql.unsafe(LAST_SEEN_SQL)} as at from player_totals t where player_id in (${copied}, ${later})`;
   expect(times.map(({ at }) => at.toISOString())).toEqual(Array(2).fill('2026-02-03T04:05:06.789Z'));
   const position = await readMirrorPosition(sql, PLAYERS_MIRROR);
+  // Who waits in that transaction counts as not copied.
+  const [proof] = await sql<{ proven: boolean }[]>`
+    select (changed_xid, player_id) <= (${position.changed_xid}::text::xid8, ${position.row_id}::uuid) as proven
+    from player_totals where player_id = ${waiting}`;
+  expect(proof).toEqual({ proven: false });
   const changes = await readChangedPlayers(sql, position, 10);
   expect(changes?.players.map(({ player_id }) => player_id)).toEqual([waiting, later, merged]);
+});
+
+it('a transaction of which all is copied stays so', async () => {
+  const whole = await openForUpgrade('before_totals_whole');
+  onTestFinished(() => whole.close());
+  const { sql, migrate } = whole;
+  await migrate((version) => version < UPGRADE);
+  await sql`
+    insert into mirror_positions (name, changed_xid, row_id, epoch) values ('players', '700', ${randomUUID()}, 0)`;
+  await migrate((version) => version >= UPGRADE);
+  expect(await readMirrorPosition(sql, PLAYERS_MIRROR)).toEqual({
+    epoch: 0,
+    changed_xid: '700',
+    row_id: LAST_ID,
+  });
 });
