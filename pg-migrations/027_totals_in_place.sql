@@ -11,7 +11,7 @@ create table player_changes (
   changed_xid xid8 not null default pg_current_xact_id(),
   change_id uuid not null default new_id(),
   player_count integer not null,
-  -- May contain a player twice.
+  -- May contain a player twice. At most 2,000.
   player_ids uuid[] not null,
   noted_at timestamptz not null default now(),
   primary key (tenant_id, change_id)
@@ -26,9 +26,11 @@ create function note_player_changes() returns trigger language plpgsql as $$
 begin
   insert into player_changes (tenant_id, project_id, player_count, player_ids)
   select tenant_id, project_id, count(*), array_agg(player_id)
-  from changed_rows
-  where tg_op = 'DELETE' or changed_xid = pg_current_xact_id()
-  group by tenant_id, project_id;
+  from (
+    select tenant_id, project_id, player_id, (row_number() over () - 1) / 2000 as part
+    from changed_rows
+    where tg_op = 'DELETE' or changed_xid = pg_current_xact_id()) c
+  group by tenant_id, project_id, part;
   return null;
 end $$;
 create trigger player_totals_made after insert on player_totals
@@ -43,17 +45,20 @@ alter table player_totals no force row level security;
 alter table player_merges no force row level security;
 alter table player_changes no force row level security;
 insert into player_changes (tenant_id, project_id, changed_xid, player_count, player_ids)
-select t.tenant_id, t.project_id, t.changed_xid, count(*), array_agg(t.player_id)
-from (values (1)) one (n)
-left join mirror_positions p on p.name = 'players'
-cross join lateral (
-  select tenant_id, project_id, player_id, changed_xid from player_totals
-  where (changed_xid, player_id) > (coalesce(p.changed_xid, '0'), coalesce(p.row_id, '00000000-0000-0000-0000-000000000000'))
-  union all
-  select tenant_id, project_id, player_id, changed_xid from player_merges
-  where (changed_xid, player_id) > (coalesce(p.changed_xid, '0'), coalesce(p.row_id, '00000000-0000-0000-0000-000000000000'))
-) t
-group by t.tenant_id, t.project_id, t.changed_xid;
+select c.tenant_id, c.project_id, c.changed_xid, count(*), array_agg(c.player_id)
+from (
+  select t.*, (row_number() over (partition by t.tenant_id, t.project_id, t.changed_xid) - 1) / 2000 as part
+  from (values (1)) one (n)
+  left join mirror_positions p on p.name = 'players'
+  cross join lateral (
+    select tenant_id, project_id, player_id, changed_xid from player_totals
+    where (changed_xid, player_id) > (coalesce(p.changed_xid, '0'), coalesce(p.row_id, '00000000-0000-0000-0000-000000000000'))
+    union all
+    select tenant_id, project_id, player_id, changed_xid from player_merges
+    where (changed_xid, player_id) > (coalesce(p.changed_xid, '0'), coalesce(p.row_id, '00000000-0000-0000-0000-000000000000'))
+  ) t
+) c
+group by c.tenant_id, c.project_id, c.changed_xid, c.part;
 -- The mirror copies whole transactions now: it begins that of its position again if it has not copied all of it.
 update mirror_positions p set row_id = 'ffffffff-ffff-ffff-ffff-ffffffffffff',
   changed_xid = case when exists (select from player_changes c where c.changed_xid = p.changed_xid)

@@ -316,9 +316,11 @@ AS $function$
 begin
   insert into player_changes (tenant_id, project_id, player_count, player_ids)
   select tenant_id, project_id, count(*), array_agg(player_id)
-  from changed_rows
-  where tg_op = 'DELETE' or changed_xid = pg_current_xact_id()
-  group by tenant_id, project_id;
+  from (
+    select tenant_id, project_id, player_id, (row_number() over () - 1) / 2000 as part
+    from changed_rows
+    where tg_op = 'DELETE' or changed_xid = pg_current_xact_id()) c
+  group by tenant_id, project_id, part;
   return null;
 end $function$;
 

@@ -119,6 +119,25 @@ it('reads whole transactions', async () => {
   expect(Object.keys(await copied())).toEqual(expect.arrayContaining([...ids, other]));
 });
 
+it('a statement over many players notes them in parts', async () => {
+  const { service: sql } = platform.postgres;
+  const many = newId();
+  const counts = await sql.begin(async (tx) => {
+    await tx`
+      with made as (
+        insert into players (tenant_id, project_id, player_id, default_currency_code, created_at, updated_at)
+        select ${tenant_id}, ${many}, new_id(), 'EUR', now(), now() from generate_series(1, 4500) returning *)
+      insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, updated_at)
+      select tenant_id, project_id, player_id, now(), now(), now() from made`;
+    const noted = await tx`
+      select player_count, cardinality(player_ids) from player_changes where project_id = ${many} order by 1`;
+    await tx`delete from player_totals where project_id = ${many}`;
+    await tx`delete from player_changes where project_id = ${many}`;
+    return noted;
+  });
+  expect(counts.map((row) => Object.values(row))).toEqual([500, 2_000, 2_000].map((n) => [n, n]));
+});
+
 it('copies a player that changed often once, with its last change', async () => {
   const { service: sql } = platform.postgres;
   await mirrorAll();
