@@ -40,6 +40,10 @@ create trigger player_totals_changed after update on player_totals
 create trigger player_totals_removed after delete on player_totals
   referencing old table as changed_rows for each statement execute function note_player_changes();
 
+-- The last transaction that noted players to be copied again in this epoch; null: none were. Pages of them follow their ids,
+-- so a position of player-mirror before it proves nothing about the changes below the position.
+alter table database_epochs add column noted_xid xid8;
+
 -- What player-mirror has not copied yet.
 alter table player_totals no force row level security;
 alter table player_merges no force row level security;

@@ -1214,6 +1214,7 @@ create table public.database_epochs (
   identity text not null,
   started_at timestamp with time zone not null default now(),
   ready_at timestamp with time zone,
+  noted_xid xid8,
   constraint database_epochs_pkey PRIMARY KEY (epoch)
 );
 grant delete, insert, select, update on public.database_epochs to engagement_service;

@@ -124,10 +124,10 @@ export async function restampRows(sql: Tx, { table, row_id }: MirroredTable): Pr
  */
 export async function noteAllPlayers(sql: Db): Promise<number> {
   return sql.begin(async (tx) => {
-    const [position] = await tx<{ row_id: string }[]>`
-      select row_id from mirror_positions where name = ${PLAYERS_MIRROR} and epoch > 0 and changed_xid = '0' for update`;
+    const [position] = await tx<{ epoch: number; row_id: string }[]>`
+      select epoch, row_id from mirror_positions where name = ${PLAYERS_MIRROR} and epoch > 0 and changed_xid = '0' for update`;
     if (position === undefined) return 0;
-    const { row_id } = position;
+    const { epoch, row_id } = position;
     const last_id = await lastIdOfPage(tx, row_id, RESTAMPED_ROWS);
     if (last_id === undefined) return 0;
     for (const table of ['player_totals', 'player_merges'] as const)
@@ -139,6 +139,8 @@ export async function noteAllPlayers(sql: Db): Promise<number> {
       select tenant_id, project_id, count(*), array_agg(player_id)
       from (${keysOfPage(tx, row_id, last_id)}) k group by tenant_id, project_id
       returning player_count as count`;
+    await tx`
+      update database_epochs set noted_xid = greatest(noted_xid, pg_current_xact_id()) where epoch = ${epoch}`;
     await tx`update mirror_positions set row_id = ${last_id} where name = ${PLAYERS_MIRROR}`;
     return noted.reduce((sum, { count }) => sum + count, 0);
   });

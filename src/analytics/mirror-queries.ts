@@ -5,7 +5,7 @@ import { PROJECT_KEY, type ProjectRef } from '../tenants/project-ref.ts';
 import type { WorkQuery } from '../platform/postgres/work-watch.ts';
 import { keysOfPage, lastIdOfPage } from './all-players-queries.ts';
 import { MIRRORED } from './mirrored-columns.ts';
-import { followedTables, type Mirror, type MirrorCopy } from './mirrors.ts';
+import { followedTables, PLAYERS_MIRROR, type Mirror, type MirrorCopy } from './mirrors.ts';
 import { revisionSql } from './epoch-queries.ts';
 
 /** A mirror's position: all changes up to and including this pair are in ClickHouse. */
@@ -30,6 +30,18 @@ export async function readMirrorPosition(sql: Tx, name: string): Promise<MirrorP
   const [row] = await sql<MirrorPosition[]>`
     select epoch, changed_xid::text, row_id from mirror_positions where name = ${name}`;
   return row ?? MIRROR_START;
+}
+
+/**
+ * The `changed_xid` and `row_id` up to which player-mirror has copied all changes of players, as a query; no row while its
+ * position proves nothing: it is from the future (the database was loaded from a dump, and no new epoch has begun yet), or
+ * the mirror has not copied all players again that a new epoch has noted.
+ */
+export function playersMirroredTo(sql: Tx) {
+  return sql`
+    select m.changed_xid, m.row_id from mirror_positions m
+    where m.name = ${PLAYERS_MIRROR} and m.changed_xid < pg_snapshot_xmax(pg_current_snapshot())
+      and m.changed_xid >= coalesce((select e.noted_xid from database_epochs e where e.epoch = m.epoch), '0'::xid8)`;
 }
 
 /** Moves the position by compare-and-set. False when another mirror has moved it since it was read. */

@@ -4,8 +4,15 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { mirrorBlock, startPlayerMirror } from '../../processors/player-mirror/index.ts';
 import { newEpochMemory } from '../../src/analytics/epoch.ts';
 import { beginEpoch, noteAllPlayers, readEpochState } from '../../src/analytics/epoch-queries.ts';
-import { LAST_ID, MIRROR_START, readChangedPlayers } from '../../src/analytics/mirror-queries.ts';
+import {
+  LAST_ID,
+  MIRROR_START,
+  newestChange,
+  readChangedPlayers,
+} from '../../src/analytics/mirror-queries.ts';
+import { PLAYERS } from '../../src/analytics/mirrors.ts';
 import { readConfig } from '../../src/config.ts';
+import { readMirroredChange } from '../../src/engage/journeys/runs/news-queries.ts';
 import { newId } from '../../src/platform/ids.ts';
 import type { Tx } from '../../src/platform/postgres/port.ts';
 import type { WatchedWork } from '../../src/platform/postgres/work-watch.ts';
@@ -193,7 +200,13 @@ it('copies every player again in a new epoch, and those with ids from the future
     select count(*)::integer as count from player_totals`;
   expect(await noteAllPlayers(sql)).toBe(all?.count);
   expect(await noteAllPlayers(sql)).toBe(0);
+  // The mirror has passed old changes, but not the last of the players that were noted.
+  const noted = await newestChange(sql, PLAYERS);
+  await sql`
+    update mirror_positions set changed_xid = (${noted}::text::numeric - 1)::text::xid8 where name = 'players'`;
+  expect(await readMirroredChange(sql)).toBeUndefined();
   await mirrorAll();
+  expect((await readMirroredChange(sql))?.changed_xid).toBe(BigInt(noted));
   expect(await copied()).toMatchObject({ [player_id]: '7' });
   const [row] = await sql<{ future: boolean }[]>`
     select exists (select from player_totals where changed_xid >= pg_snapshot_xmax(pg_current_snapshot())) as future`;

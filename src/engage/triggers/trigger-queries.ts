@@ -1,4 +1,4 @@
-import { PLAYERS_MIRROR } from '../../analytics/mirrors.ts';
+import { playersMirroredTo } from '../../analytics/mirror-queries.ts';
 import { textArray } from '../../platform/postgres/arrays.ts';
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
@@ -117,8 +117,7 @@ const CLAIM_S = 60;
 /**
  * Claims up to `limit` waiting events of a listener. With `reads_clickhouse` only those that ClickHouse has, together
  * with what they changed of the player: the sink has passed the event, and player-mirror the player's change. Positions of
- * the sink in another log than the event's prove nothing, and neither do those that did not fit their log, nor a position
- * of player-mirror from the future: the database was loaded from a dump, and no new epoch has begun yet.
+ * the sink in another log than the event's prove nothing, and neither do those that did not fit their log.
  */
 export async function claimTriggerEvents(
   sql: Tx,
@@ -136,8 +135,7 @@ export async function claimTriggerEvents(
       cross join lateral (
         ${waiting} and e.partition = s.partition and e.log_offset < s.next_offset
           and (e.log_id is null or e.log_id = c.log_id)
-          and (e.player_xid, e.player_id) <= (select changed_xid, row_id from mirror_positions
-            where name = ${PLAYERS_MIRROR} and changed_xid < pg_snapshot_xmax(pg_current_snapshot()))
+          and (e.player_xid, e.player_id) <= (${playersMirroredTo(sql)})
         order by e.log_offset limit ${limit} for update skip locked) e
       where s.topic = ${TOPICS.playerEvents} and not exists (select from position_refusals r
         where r.group_name = ${GROUPS.sink} and r.topic = s.topic and r.log_id = c.log_id)

@@ -1,5 +1,4 @@
-import { readMirrorPosition } from '../../../analytics/mirror-queries.ts';
-import { PLAYERS_MIRROR } from '../../../analytics/mirrors.ts';
+import { playersMirroredTo } from '../../../analytics/mirror-queries.ts';
 import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
@@ -26,10 +25,9 @@ export async function selectLastChange(
   return row && { changed_xid: BigInt(row.changed_xid), player_id: row.player_id };
 }
 
-/** Up to which change player-mirror has copied; undefined while a new epoch has to begin: its position proves nothing. */
+/** Up to which change player-mirror has copied; undefined while its position proves nothing ({@link playersMirroredTo}). */
 export async function readMirroredChange(sql: Tx): Promise<PlayerChange | undefined> {
-  const { changed_xid, row_id } = await readMirrorPosition(sql, PLAYERS_MIRROR);
-  const [row] = await sql<{ next: string }[]>`select pg_snapshot_xmax(pg_current_snapshot())::text as next`;
-  if (BigInt(changed_xid) >= BigInt(row?.next ?? 0)) return undefined;
-  return { changed_xid: BigInt(changed_xid), player_id: row_id };
+  const [row] = await sql<{ changed_xid: string; row_id: string }[]>`
+    select p.changed_xid::text, p.row_id from (${playersMirroredTo(sql)}) p`;
+  return row && { changed_xid: BigInt(row.changed_xid), player_id: row.row_id };
 }
