@@ -1,6 +1,7 @@
 import { isStatementTimeout } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
+import { withinTime } from '../../platform/time-limit.ts';
 import {
   selectCopiedSample,
   selectSample,
@@ -23,8 +24,14 @@ import type { SkipCode } from '../messaging/send-row.ts';
 const SAMPLE = 10_000;
 /** A sample has about as many members as it should; never more than this. */
 const MAX_SAMPLE = 2 * SAMPLE;
+/** A sample of a copy with fewer members than this, or so many more than SAMPLE, is not one of the segment. */
+const LEAST_SAMPLE = 0.8 * SAMPLE;
+/** How long ClickHouse may take to draw a sample: Postgres needs no longer. */
+const COPY_MS = 2_000;
 /** The longest count of all members; the client of the console waits for 30 s. */
 const EXACT_MS = 20_000;
+
+type Engines = Pick<Platform, 'postgres' | 'clickhouse' | 'logger'>;
 
 /** Whom a campaign would reach now; not `exact`: estimated from `counted` members. */
 export interface AudienceAnswer extends Verdicts {
@@ -37,13 +44,14 @@ export interface AudienceAnswer extends Verdicts {
  * `exact` is wanted. When that takes longer than 20 s, the answer is the estimate. `leaves` is the client's going away.
  */
 export async function audienceOf(
-  { postgres, clickhouse }: Pick<Platform, 'postgres' | 'clickhouse'>,
+  engines: Engines,
   ref: CampaignRef,
   { type, segment_id, channel }: CampaignRow,
   { now, exact, leaves }: { now: Date; exact: boolean; leaves: AbortSignal },
 ): Promise<AudienceAnswer> {
   // Events find the recipients of a triggered campaign later.
   if (type === 'triggered') return { members: 0, sendable: 0, by_code: {}, exact: true, counted: 0 };
+  const { postgres } = engines;
   const audience: Audience = { ...ref, segment_id, channel };
   const [row] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectSize(tx, audience));
   const members = Number(row?.members ?? 0n);
@@ -56,20 +64,51 @@ export async function audienceOf(
       if (leaves.aborted || !isStatementTimeout(error)) throw error;
     }
   }
-  const share = SAMPLE / members;
-  let player_ids = await selectCopiedSample(clickhouse, audience, share, MAX_SAMPLE);
-  // The copy does not have the members yet: the segment was filled a moment ago.
-  if (player_ids.length < SAMPLE / 2) {
-    const rows = await postgres.countAsTenant(
-      ref.tenant_id,
-      (tx) => selectSample(tx, audience, share, MAX_SAMPLE),
-      undefined,
-      leaves,
-    );
-    player_ids = rows.map(({ player_id }) => player_id);
-  }
-  const sample = await countByVerdict(postgres, audience, now, { player_ids, signal: leaves });
-  return estimated(members, sample);
+  const sample =
+    row?.is_copied === true ? await copiedSample(engines, audience, members, now, leaves) : undefined;
+  return estimated(members, sample ?? (await ownSample(postgres, audience, members, now, leaves)));
+}
+
+/**
+ * The verdicts of a sample that ClickHouse draws; undefined when it does not do so in time, or its members are not about as many
+ * as those of the segment, which happens after a restore and while it is rebuilt.
+ */
+async function copiedSample(
+  { postgres, clickhouse, logger }: Engines,
+  audience: Audience,
+  members: number,
+  now: Date,
+  signal: AbortSignal,
+): Promise<Verdicts | undefined> {
+  const drawing = selectCopiedSample(clickhouse, audience, SAMPLE / members, MAX_SAMPLE);
+  const player_ids = await withinTime(COPY_MS, drawing).catch((err: unknown) => {
+    logger.warn({ err }, 'ClickHouse draws no sample of an audience: Postgres does');
+    return [];
+  });
+  if (player_ids.length < LEAST_SAMPLE || player_ids.length >= MAX_SAMPLE) return undefined;
+  // Those who are no members any more are left out here.
+  const sample = await countByVerdict(postgres, audience, now, { player_ids, signal });
+  return Math.abs(sample.members - SAMPLE) <= SAMPLE - LEAST_SAMPLE ? sample : undefined;
+}
+
+/** The verdicts of a sample of the memberships themselves. */
+async function ownSample(
+  postgres: Postgres,
+  audience: Audience,
+  members: number,
+  now: Date,
+  signal: AbortSignal,
+): Promise<Verdicts> {
+  const rows = await postgres.countAsTenant(
+    audience.tenant_id,
+    (tx) => selectSample(tx, audience, SAMPLE / members, MAX_SAMPLE),
+    undefined,
+    signal,
+  );
+  return countByVerdict(postgres, audience, now, {
+    player_ids: rows.map(({ player_id }) => player_id),
+    signal,
+  });
 }
 
 function allOf(verdicts: Verdicts): AudienceAnswer {
