@@ -18,10 +18,6 @@ create table campaign_counts (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 call protect_tenant_table('campaign_counts');
 
--- False: messages from before this migration are not in the counts, only how they changed since. The first report adds them.
-alter table campaigns add column is_counted boolean not null default false;
-alter table campaigns alter column is_counted set default true;
-
 -- The begin of the quarter of an hour of a time.
 create function quarter_of(at timestamptz) returns timestamptz language sql immutable parallel safe
 return date_bin('15 minutes', at, 'epoch');
@@ -117,3 +113,8 @@ create trigger campaign_messages_changed after update on message_sends
   for each statement execute function count_campaign_messages();
 create trigger campaign_messages_removed after delete on message_sends
   referencing old table as changed_rows for each statement execute function count_campaign_messages();
+
+-- Last: requests about campaigns wait while its lock is held, and `create trigger` may wait for those who write messages.
+-- False: messages from before this migration are not in the counts, only how they changed since. The first report adds them.
+alter table campaigns add column is_counted boolean not null default false;
+alter table campaigns alter column is_counted set default true;
