@@ -29,11 +29,7 @@ import { webhookDeliveryEndpoints } from '../engage/webhooks/routes.ts';
 import { countSecrets } from '../engage/webhooks/secret-queries.ts';
 import { webhookSecretEndpoints } from '../engage/webhooks/secret-routes.ts';
 import { calendarEndpoints } from '../engage/calendar/routes.ts';
-import {
-  campaignEndpoints,
-  campaignSendEndpoints,
-  campaignStatsEndpoints,
-} from '../engage/campaigns/routes.ts';
+import { campaignEndpoints } from '../engage/campaigns/routes.ts';
 import type { Config } from '../config.ts';
 import { consoleRoutes } from '../console/routes.ts';
 import { redirectBrowsers } from '../console/static.ts';
@@ -174,8 +170,6 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
       readReach: (project, player_ids) => readReach(platform, project, player_ids),
     }),
     ...campaignEndpoints(platform),
-    ...campaignSendEndpoints(platform),
-    ...campaignStatsEndpoints(platform),
     ...calendarEndpoints(platform),
     ...journeyEndpoints({ ...messaging, look_ups: journeyLookUps(platform) }),
     ...journeyStatsEndpoints(platform),

@@ -40,7 +40,7 @@ import { sendResource } from '../messaging/schema.ts';
 import { RecentAnswers } from '../../analytics/recent-answers.ts';
 import { isUuid } from '../../platform/ids.ts';
 import { conversionStatsOf } from './conversion-stats.ts';
-import { countsOf } from './counts.ts';
+import { CampaignCounts } from './counts.ts';
 import { listRecipients } from './stats-queries.ts';
 import {
   campaignStats,
@@ -57,13 +57,19 @@ import { seriesOf } from './series.ts';
 const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
 const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
 
-/** Campaigns and their variants (spec part 4), whom they would reach, and what their reports show. */
+/** What reports share: they ask the same at once. */
+type Reports = Platform & { counts: CampaignCounts; answers: RecentAnswers };
+
+/** Campaigns and their variants (spec part 4), whom they would reach, sending them, and what their reports show. */
 export function campaignEndpoints(deps: Platform): AnyEndpoint[] {
+  const reports = { ...deps, counts: new CampaignCounts(deps), answers: new RecentAnswers(deps) };
   return [
     ...ownEndpoints(deps),
     ...variantEndpoints(deps),
-    ...campaignAudienceEndpoints(deps),
-    ...campaignReportEndpoints(deps),
+    ...audienceEndpoints(deps),
+    ...reportEndpoints(reports),
+    ...sendEndpoints(deps),
+    ...statsEndpoints(reports),
   ];
 }
 
@@ -187,7 +193,7 @@ const retryResult = z.object({
 nameSchemas({ CampaignSendResult: sendResult, CampaignRetryResult: retryResult });
 
 /** Sending and cancelling campaigns (spec part 4). */
-export function campaignSendEndpoints(deps: Platform): AnyEndpoint[] {
+function sendEndpoints(deps: Platform): AnyEndpoint[] {
   return [
     endpoint({
       method: 'POST',
@@ -277,7 +283,7 @@ const audienceResult = z.object({
 nameSchemas({ CampaignAudience: audienceResult, CampaignAudienceBody: audienceBody });
 
 /** Whom a campaign would reach, as the gate sees it before anything is sent. */
-export function campaignAudienceEndpoints(deps: Platform): AnyEndpoint[] {
+function audienceEndpoints(deps: Platform): AnyEndpoint[] {
   return [
     endpoint({
       method: 'POST',
@@ -311,8 +317,7 @@ export function campaignAudienceEndpoints(deps: Platform): AnyEndpoint[] {
 }
 
 /** The statistics and recipients of campaigns (spec part 4). */
-export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
-  const answers = new RecentAnswers(deps);
+function statsEndpoints(deps: Reports): AnyEndpoint[] {
   const shared = {
     method: 'GET',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
@@ -327,7 +332,7 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
       handle: async ({ caller, params }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         const campaign = await findCampaign(deps.postgres, ref);
-        return envelope(statsOf(campaign, await countsOf(deps.postgres, ref, campaign)));
+        return envelope(statsOf(campaign, await deps.counts.of(ref, campaign)));
       },
     }),
     endpoint({
@@ -350,7 +355,7 @@ export function campaignStatsEndpoints(deps: Platform): AnyEndpoint[] {
       handle: async ({ caller, params }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         const campaign = await findCampaign(deps.postgres, ref);
-        return envelopeOfText(await conversionStatsOf({ ...deps, answers }, ref, campaign));
+        return envelopeOfText(await conversionStatsOf(deps, ref, campaign));
       },
     }),
   ];
@@ -373,8 +378,7 @@ async function recipientsPage(
 }
 
 /** What a report of a campaign shows besides its statistics: what happened when, and why messages were not sent. */
-export function campaignReportEndpoints(deps: Platform): AnyEndpoint[] {
-  const answers = new RecentAnswers(deps);
+function reportEndpoints(deps: Reports): AnyEndpoint[] {
   const shared = {
     method: 'GET',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
@@ -389,7 +393,7 @@ export function campaignReportEndpoints(deps: Platform): AnyEndpoint[] {
       handle: async ({ caller, params }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         const campaign = await findCampaign(deps.postgres, ref);
-        const counts = await countsOf(deps.postgres, ref, campaign);
+        const counts = await deps.counts.of(ref, campaign);
         const by_code = Object.fromEntries(
           [...SKIP_CODES, ...FAILURE_CODES].flatMap((code) => (counts[code] ? [[code, counts[code]]] : [])),
         );
@@ -406,7 +410,7 @@ export function campaignReportEndpoints(deps: Platform): AnyEndpoint[] {
       handle: async ({ caller, params, query }) => {
         const ref = refOf(CAMPAIGN, caller, params['id']);
         const campaign = await findCampaign(deps.postgres, ref);
-        return envelope(await seriesOf({ ...deps, answers }, ref, campaign, query.interval));
+        return envelope(await seriesOf(deps, ref, campaign, query.interval));
       },
     }),
   ];

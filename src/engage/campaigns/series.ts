@@ -1,6 +1,4 @@
-import type { Platform } from '../../platform/platform.ts';
-import { ensureCounted } from './counts.ts';
-import { selectStagesByTime } from './counts-queries.ts';
+import type { CampaignCounts } from './counts.ts';
 import type { RecentAnswers } from '../../analytics/recent-answers.ts';
 import { countConversionsByTime, type ConversionBucket } from './stats-queries.ts';
 import type { CampaignRef, CampaignRow } from './queries.ts';
@@ -37,19 +35,15 @@ export interface Series {
  * stages over more than three days. At most 400 intervals, the first ones.
  */
 export async function seriesOf(
-  { postgres, answers }: Pick<Platform, 'postgres'> & { answers: RecentAnswers },
+  { counts, answers }: { counts: CampaignCounts; answers: RecentAnswers },
   ref: CampaignRef,
   campaign: CampaignRow,
   asked: Interval | undefined,
 ): Promise<Series> {
   // Hours make days, so nothing need be read before to know how long it took.
   const asked_s = INTERVALS[asked ?? 'hour'];
-  const countStages = async () => {
-    await ensureCounted(postgres, ref, campaign);
-    return postgres.readAsTenant(ref.tenant_id, (tx) => selectStagesByTime(tx, ref, asked_s));
-  };
   const [stages, conversions] = await Promise.all([
-    countStages(),
+    counts.byTime(ref, campaign, asked_s),
     conversionsOf(answers, ref, campaign, asked_s),
   ]);
   if (stages.length === 0) return { interval: asked ?? 'hour', points: [], is_complete: true };

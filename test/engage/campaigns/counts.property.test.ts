@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { SEND_STATUSES } from '../../../src/analytics/message-status.ts';
 import { selectMissing, selectStagesByTime } from '../../../src/engage/campaigns/counts-queries.ts';
-import { countsOf, ensureCounted } from '../../../src/engage/campaigns/counts.ts';
+import { CampaignCounts, ensureCounted } from '../../../src/engage/campaigns/counts.ts';
 import { requeueUnavailable } from '../../../src/engage/campaigns/retry-failed-queries.ts';
 import { findCampaign } from '../../../src/engage/campaigns/read.ts';
 import { applyCallbacks, type Step } from '../../../src/engage/messaging/callbacks/callback-queries.ts';
@@ -36,11 +36,13 @@ const VARIANTS = [randomUUID(), randomUUID(), null];
 let server: TestPostgres;
 let owner: Db;
 let postgres: Postgres;
+let counting: CampaignCounts;
 beforeAll(async () => {
   server = await openTestPostgres({ prepared: true, own: true });
   owner = connectPool(server.url);
   await migratePostgres(owner);
   postgres = openPostgres(server.url);
+  counting = new CampaignCounts({ postgres, clock: { now_ms: Date.now }, logger: { warn: () => undefined } });
 });
 afterAll(async () => {
   await postgres?.close();
@@ -140,7 +142,7 @@ async function makeWorld(before: readonly Message[]) {
       );
   });
   const count = async () => {
-    for (const ref of campaigns) await ensureCounted(postgres, ref, await findCampaign(postgres, ref));
+    for (const ref of campaigns) await ensureCounted(postgres, ref);
   };
   const write = async (one: Exclude<Act, { does: 'count' }>, tx: Tx): Promise<unknown> => {
     switch (one.does) {
@@ -198,7 +200,7 @@ async function makeWorld(before: readonly Message[]) {
 type Ref = Awaited<ReturnType<typeof makeWorld>>['campaigns'][number];
 
 async function figuresOf(ref: Ref) {
-  const counts = await countsOf(postgres, ref, await findCampaign(postgres, ref));
+  const counts = await counting.of(ref, await findCampaign(postgres, ref));
   const stages = await postgres.readAsTenant(ref.tenant_id, (tx) => selectStagesByTime(tx, ref, HOUR_S));
   return { counts, stages: inOrder(stages.map(({ at_ms, stage, messages }) => [stage, at_ms, messages])) };
 }
