@@ -103,6 +103,23 @@ it('counts of campaigns are those of a recount, after anything that becomes of t
   );
 }, 300_000);
 
+it('wrong counts are repaired by the next report after their campaign is marked', async () => {
+  const [messages] = fc.sample(fc.array(message, { minLength: 12, maxLength: 12 }), 1);
+  const { campaigns, count } = await makeWorld(messages ?? []);
+  await count();
+  for (const ref of campaigns) {
+    const right = await recountOf(ref);
+    const ofCampaign = owner`where tenant_id = ${ref.tenant_id} and campaign_id = ${ref.campaign_id}`;
+    await owner`update campaign_counts set messages = 2 * messages ${ofCampaign}`;
+    await owner`
+      insert into campaign_counts (tenant_id, project_id, campaign_id, counted, variant_id, at, messages)
+      values (${ref.tenant_id}, ${ref.project_id}, ${ref.campaign_id}, 'clicked', gen_random_uuid(), ${new Date(BEGIN)}, 3)`;
+    expect(await figuresOf(ref)).not.toEqual(right);
+    await postgres.service.begin((tx) => tx`update campaigns set is_counted = false ${ofCampaign}`);
+    expect(await figuresOf(ref)).toEqual(right);
+  }
+});
+
 /** Two campaigns, the first with messages from before they were counted, and a journey. */
 async function makeWorld(before: readonly Message[]) {
   const [tenant_id, project_id, provider_id] = [randomUUID(), randomUUID(), randomUUID()];
