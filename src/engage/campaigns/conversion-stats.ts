@@ -11,7 +11,7 @@ const DAY_MS = 24 * 3_600_000;
 
 /**
  * The conversions of a campaign's variants (spec part 4), as JSON text, which keeps every digit of the values. Without
- * a goal there are no conversions and no winner. What is counted is at most a minute old.
+ * a goal there are no conversions and no winner. What is counted is at most 10 s old.
  */
 export async function conversionStatsOf(
   { postgres, answers }: Pick<Platform, 'postgres'> & { answers: RecentAnswers },

@@ -62,7 +62,11 @@ type Reports = Platform & { counts: CampaignCounts; answers: RecentAnswers };
 
 /** Campaigns and their variants (spec part 4), whom they would reach, sending them, and what their reports show. */
 export function campaignEndpoints(deps: Platform): AnyEndpoint[] {
-  const reports = { ...deps, counts: new CampaignCounts(deps), answers: new RecentAnswers(deps) };
+  const reports = {
+    ...deps,
+    counts: new CampaignCounts(deps),
+    answers: new RecentAnswers(deps, { in_proportion: true }),
+  };
   return [
     ...ownEndpoints(deps),
     ...variantEndpoints(deps),

@@ -68,7 +68,7 @@ export async function seriesOf(
   return { interval, points, is_complete: count <= MAX_POINTS };
 }
 
-/** How many players converted in which interval; at most a minute old. */
+/** How many players converted in which interval; at most 10 s old. */
 async function conversionsOf(
   answers: RecentAnswers,
   ref: CampaignRef,
