@@ -9,8 +9,8 @@ import type { ProjectRef } from '../tenants/project-ref.ts';
 const FRESH_MS = 10_000;
 /** Until then it is given as well, and the next one is computed meanwhile. */
 const STALE_MS = 60_000;
-/** An answer for a time in proportion is given for so many times as long as its computation took. */
-const PROPORTION = 10;
+/** What took so long to compute is dear. */
+const DEAR_MS = 2_000;
 /** Characters of all answers at most; a series of 1,000 points has about 50,000. */
 const MAX_SIZE = 20_000_000;
 
@@ -47,7 +47,7 @@ type Compute = (clickhouse: ClickHouseQueries) => Promise<string>;
  */
 export class RecentAnswers {
   readonly #deps: Deps;
-  readonly #in_proportion: boolean;
+  readonly #only_dear: boolean;
   readonly #known = new LRUCache<string, Answer>({
     maxSize: MAX_SIZE,
     sizeCalculation: ({ text }, key) => text.length + key.length,
@@ -56,12 +56,12 @@ export class RecentAnswers {
   readonly #lines: QuestionLines;
 
   /**
-   * `in_proportion`: for callers who read what they have just caused. An answer is given for ten times as long as its computation
-   * took, 10 s at most, and never while the next one is computed.
+   * `only_dear`: for callers who read what they have just caused. An answer is given again only if its computation took 2 s or
+   * longer, and never while the next one is computed.
    */
-  constructor(deps: Deps, { in_proportion = false } = {}) {
+  constructor(deps: Deps, { only_dear = false } = {}) {
     this.#deps = deps;
-    this.#in_proportion = in_proportion;
+    this.#only_dear = only_dear;
     this.#lines = new QuestionLines(deps.clickhouse);
   }
 
@@ -72,7 +72,7 @@ export class RecentAnswers {
     const known = this.#known.get(key);
     const now_ms = this.#deps.clock.now_ms();
     if (known !== undefined && now_ms < known.fresh_until_ms) return { text: known.text, is_stale: false };
-    const is_given = !this.#in_proportion && known !== undefined && now_ms - known.begun_at_ms < STALE_MS;
+    const is_given = !this.#only_dear && known !== undefined && now_ms - known.begun_at_ms < STALE_MS;
     const clickhouse = is_given ? this.#lines.of(owner) : this.#deps.clickhouse;
     const next = this.#computing.get(key) ?? this.#start(key, compute(clickhouse));
     if (!is_given) return { text: await next, is_stale: false };
@@ -87,7 +87,7 @@ export class RecentAnswers {
       .then(
         (text) => {
           const took_ms = this.#deps.clock.now_ms() - begun_at_ms;
-          const fresh_ms = this.#in_proportion ? Math.min(FRESH_MS, took_ms * PROPORTION) : FRESH_MS;
+          const fresh_ms = this.#only_dear && took_ms < DEAR_MS ? 0 : FRESH_MS;
           this.#known.set(key, { text, begun_at_ms, fresh_until_ms: begun_at_ms + fresh_ms });
           return text;
         },
@@ -105,7 +105,7 @@ export class RecentAnswers {
   #failed(key: string, begun_at_ms: number, error: unknown): void {
     const known = this.#known.peek(key);
     // Who waited got the error.
-    if (known === undefined || this.#in_proportion) return;
+    if (known === undefined || this.#only_dear) return;
     known.fresh_until_ms = Math.min(begun_at_ms + FRESH_MS, known.begun_at_ms + STALE_MS);
     this.#deps.logger.warn({ err: error }, 'an answer from ClickHouse could not be computed again');
   }

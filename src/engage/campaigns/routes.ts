@@ -65,7 +65,7 @@ export function campaignEndpoints(deps: Platform): AnyEndpoint[] {
   const reports = {
     ...deps,
     counts: new CampaignCounts(deps),
-    answers: new RecentAnswers(deps, { in_proportion: true }),
+    answers: new RecentAnswers(deps, { only_dear: true }),
   };
   return [
     ...ownEndpoints(deps),
