@@ -312,6 +312,8 @@ describe('adapters', () => {
     await page.keyboard.press('Escape');
     expect(await page.getByLabel('Calls a second').count()).toBe(0);
     await page.getByRole('button', { name: 'All adapters' }).click();
+    // The list is loaded, and kept below.
+    await page.getByRole('row').filter({ hasText: 'kept-bonuses' }).waitFor();
     await page.getByRole('button', { name: 'The built-in sandbox' }).click();
     await page.getByText('No bonuses yet').waitFor();
     await page.route('**/v1/adapters?*', (route) => route.abort());
