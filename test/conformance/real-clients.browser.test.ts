@@ -63,7 +63,7 @@ const CLIENTS: readonly Client[] = [
     first: 10,
     every: 20,
     // One request for each event: what waits in the page for over a minute would look like a wrong clock.
-    pause_ms: 500,
+    pause_ms: 1_000,
     is_page: true,
   },
   {
