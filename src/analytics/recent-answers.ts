@@ -87,8 +87,8 @@ export class RecentAnswers {
       .then(
         (text) => {
           const took_ms = this.#deps.clock.now_ms() - begun_at_ms;
-          const fresh_ms = this.#only_dear && took_ms < DEAR_MS ? 0 : FRESH_MS;
-          this.#known.set(key, { text, begun_at_ms, fresh_until_ms: begun_at_ms + fresh_ms });
+          if (!this.#only_dear || took_ms >= DEAR_MS)
+            this.#known.set(key, { text, begun_at_ms, fresh_until_ms: begun_at_ms + FRESH_MS });
           return text;
         },
         (error: unknown) => {

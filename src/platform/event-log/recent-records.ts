@@ -61,8 +61,8 @@ export class RecentRecords {
 }
 
 /**
- * Key and value of each record, by turns, as Postgres gives them back: in a text of their own. The texts that were appended may
- * be parts of much larger ones, such as the body of a request, which would stay in memory with them.
+ * Key and value of each record, by turns, in one text for all: it stays in memory as long as one of them does. The texts that
+ * were appended may be parts of much larger ones, such as the body of a request, which would stay with them.
  */
 function copiesOf(records: readonly NewRecord[]): string[] {
   const text = records.map(({ key, value }) => `${key}${SEPARATOR}${value}`).join(SEPARATOR);

@@ -63,8 +63,8 @@ export class Identifier {
    * of them create a link. Locks are taken in the order identities, players, player_totals. A merge moves and links identities
    * last; a deadlock that results is a write conflict and is retried. A client key without the `user_hash` of the external_id
    * changes the ids of no player who exists. It sets no guarded trait of a player with an external_id, and of another player
-   * none that is set already; `ignored` names what was left out. A currency that is not active is refused, also where it would
-   * be left out. `at_ms`: when the traits were known; absent: now. Traits that are older than those of an earlier call
+   * none that is set already; `ignored` names what was not set. A currency that is not active is refused, also where it would
+   * not be set. `at_ms`: when the traits were known; absent: now. Traits that are older than those of an earlier call
    * overwrite nothing. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE (repeated write conflicts),
    * TooBusy or CONFLICT (the sum of the totals does not fit a 64-bit integer).
    */

@@ -36,7 +36,7 @@ test('has the records that were added last, without gaps', () => {
       recent.add(first, records);
       known.push(...records.map((one, i) => ({ ...one, offset: first + BigInt(i) })));
       end = first + BigInt(records.length);
-      // A text with the separator cannot be told apart from two.
+      // A text with the separator would be read as two.
       if (records.some(({ key, value }) => (key + value).includes('\u001e'))) known = [];
       for (const { back, limit } of reads) {
         const from = end - BigInt(back);
