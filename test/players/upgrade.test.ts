@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { LAST_SEEN_SQL } from '../../src/analytics/mirrored-columns.ts';
 import { LAST_ID, readChangedPlayers, readMirrorPosition } from '../../src/analytics/mirror-queries.ts';
 import { PLAYERS_MIRROR } from '../../src/analytics/mirrors.ts';
+import { until } from '../engines/until.ts';
 import { openForUpgrade, type Upgraded } from '../engines/upgrade.ts';
 
 const UPGRADE = 27;
@@ -55,8 +56,9 @@ it('changes of before that were not copied are noted, and neither times nor tabl
     select (changed_xid, player_id) <= (${position.changed_xid}::text::xid8, ${position.row_id}::uuid) as proven
     from player_totals where player_id = ${waiting}`;
   expect(proof).toEqual({ proven: false });
-  const changes = await readChangedPlayers(sql, position, 10);
-  expect(changes?.players.map(({ player_id }) => player_id)).toEqual([waiting, later, merged]);
+  // Nothing is read while an older transaction runs, also one of another database of the server.
+  const changes = await until(async () => readChangedPlayers(sql, position, 10));
+  expect(changes.players.map(({ player_id }) => player_id)).toEqual([waiting, later, merged]);
 });
 
 it('a transaction of which all is copied stays so', async () => {
