@@ -3,11 +3,13 @@ import type { Clock } from '../platform/clock.ts';
 import { auditOf, type AuditChange } from '../http/audit.ts';
 import { requireRow } from '../http/record.ts';
 import { newId } from '../platform/ids.ts';
-import type { Jobs } from '../platform/jobs/port.ts';
+import { exactJson } from '../platform/exact-json.ts';
+import type { Jobs, NewJob } from '../platform/jobs/port.ts';
 import type { Postgres, Tx } from '../platform/postgres/port.ts';
-import { conditionPaths, type Group } from './language/conditions.ts';
+import { askedSegment, conditionPaths, type Group } from './language/conditions.ts';
 import { invalidDefinition, readDefinition } from './language/definition.ts';
-import { dependenciesOf, readOfSegment } from './dependencies.ts';
+import { dependenciesOf, readOfList, readOfSegment } from './dependencies.ts';
+import { frozenDefinition, isFrozen } from './frozen.ts';
 import {
   insertSegment,
   lockDefinitions,
@@ -58,6 +60,25 @@ export async function createSegment(
 }
 
 /**
+ * Creates a frozen segment, whose list `fill` will write: the job is added in the same transaction. It is not checked that
+ * the list has players.
+ */
+export async function createFrozenSegment(
+  { postgres, jobs, clock, audit }: Deps,
+  project: ProjectRef,
+  { name, description }: Pick<CreateSegmentBody, 'name' | 'description'>,
+  fill: (ref: SegmentRef) => NewJob,
+): Promise<SegmentRow> {
+  const ref = { ...project, segment_id: newId() };
+  const now = new Date(clock.now_ms());
+  return postgres.asTenant(project.tenant_id, async (tx) => {
+    await insertSegment(tx, ref, { name, description, ...frozenDefinition(ref.segment_id) }, now);
+    await jobs.add(tx, fill(ref));
+    return auditSegment(audit, tx, ref, null, await reread(tx, ref));
+  });
+}
+
+/**
  * Checks the references of a definition that is not saved. Rejects with SEGMENT_DEFINITION_INVALID when it refers to a
  * segment that is not of the project.
  */
@@ -90,7 +111,8 @@ export async function changeSegment(
     const row = requireRow(SEGMENT, ref, await lockSegment(tx, ref));
     const { name = row.name, description = row.description } = patch;
     await renameSegment(tx, ref, { name, description }, now);
-    if (redefines) {
+    if (redefines && isFrozen(row)) requireUnchanged(row, patch);
+    else if (redefines) {
       const definition = readDefinition(patch.definition ?? row.definition);
       const stored = storedDefinition(definition, {
         ...intervalOf(row, patch),
@@ -102,6 +124,20 @@ export async function changeSegment(
     }
     return auditSegment(audit, tx, ref, row, await reread(tx, ref));
   });
+}
+
+/**
+ * Checks that a patch of a frozen segment leaves its definition and strategy as they are: another definition would lose
+ * the list, which other definitions may ask for. Throws SEGMENT_DEFINITION_INVALID.
+ */
+function requireUnchanged(row: SegmentRow, patch: PatchSegmentBody): void {
+  const { refresh_strategy, refresh_interval_minutes } = intervalOf(row, patch);
+  const is_same =
+    exactJson(readDefinition(patch.definition ?? row.definition)) ===
+    exactJson(readDefinition(row.definition));
+  if (is_same && refresh_strategy === row.refresh_strategy && refresh_interval_minutes === null) return;
+  const message = 'is the list of a frozen segment, which stays: make another segment that asks for the list';
+  throw invalidDefinition([{ path: 'definition', message }]);
 }
 
 /**
@@ -188,8 +224,11 @@ async function checkReferences(tx: Tx, ref: SegmentRef, definition: Group): Prom
   const issues: Issue[] = [];
   for (const segment_id of segment_ids) {
     const path = pathOf(definition, segment_id);
-    if (!reads.has(segment_id)) issues.push({ path, message: 'must be a segment of this project' });
-    else if (leadsTo(segment_id, ref.segment_id, reads)) {
+    const of_segment = reads.get(segment_id);
+    if (of_segment === undefined) issues.push({ path, message: 'must be a segment of this project' });
+    else if (path.endsWith('.list_id') && !of_segment.includes(readOfList(segment_id))) {
+      issues.push({ path, message: 'must be the list of a frozen segment of this project' });
+    } else if (leadsTo(segment_id, ref.segment_id, reads)) {
       issues.push({ path, message: 'refers back to this segment: a circle cannot be computed' });
     }
   }
@@ -208,10 +247,13 @@ function leadsTo(from: string, to: string, reads: ReadonlyMap<string, readonly s
   return false;
 }
 
-/** The path of the first condition that refers to the segment: `definition.conditions.1.segment_id`. */
+/**
+ * The path of the first condition that refers to the segment, `definition.conditions.1.segment_id`; of one that asks for
+ * its list, if there is any: `….list_id`.
+ */
 function pathOf(definition: Group, segment_id: string): string {
-  for (const [path, one] of conditionPaths(definition)) {
-    if (one.type === 'segment' && one.segment_id === segment_id) return `${path}.segment_id`;
-  }
-  return 'definition';
+  const paths = [...conditionPaths(definition)].flatMap(([path, one]) =>
+    askedSegment(one)?.segment_id === segment_id ? [`${path}.${one.type}_id`] : [],
+  );
+  return paths.find((path) => path.endsWith('.list_id')) ?? paths[0] ?? 'definition';
 }

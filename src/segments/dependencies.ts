@@ -1,10 +1,11 @@
 import type { MessageStatus } from '../analytics/message-status.ts';
-import { conditionsOf, type Condition, type Group } from './language/conditions.ts';
+import { askedSegment, conditionsOf, type Condition, type Group } from './language/conditions.ts';
 import { isTraitField, TRAIT_FIELDS } from './language/fields.ts';
 import { passingMs } from './language/forms.ts';
 import { eventSetsOf } from './sql/compile.ts';
 
-// A read is something that a definition depends on: `event:<name>`, `profile`, `segment:<id>` or `messages`.
+// A read is something that a definition depends on: `event:<name>`, `profile`, `segment:<id>` or `messages`. The one read of
+// a frozen segment, `list:<its id>`, is never marked: nothing changes its members but merges and deletions.
 
 /** The read of any field of the player. */
 export const PROFILE = 'profile';
@@ -13,6 +14,7 @@ export const MESSAGES = 'messages';
 export const EVERYTHING = '*';
 export const readOfEvent = (event: string) => `event:${event}`;
 export const readOfSegment = (segment_id: string) => `segment:${segment_id}`;
+export const readOfList = (list_id: string) => `list:${list_id}`;
 
 /**
  * A time window that moves with the clock. A player's membership may change without new data when an event, a message
@@ -45,9 +47,10 @@ export function dependenciesOf(definition: Group): Dependencies {
     for (const { event } of eventSetsOf(condition)) reads.add(readOfEvent(event));
     if (condition.type === 'trait') reads.add(PROFILE);
     if (condition.type === 'message') reads.add(MESSAGES);
-    if (condition.type === 'segment') {
-      reads.add(readOfSegment(condition.segment_id));
-      segment_ids.add(condition.segment_id);
+    const asked = askedSegment(condition);
+    if (asked !== undefined) {
+      reads.add(readOfSegment(asked.segment_id));
+      segment_ids.add(asked.segment_id);
     }
     for (const window of windowsOf(condition))
       windows.set(JSON.stringify([window.reads, window.span_ms, window.property, window.status]), window);

@@ -190,7 +190,7 @@ export interface SegmentToEvaluate {
   evaluation_failures: number;
 }
 
-/** The project's segments that are not deleted: the realtime ones, or every one. */
+/** The project's segments that are not deleted, except frozen ones: the realtime ones, or every one. */
 export async function selectSegmentsToEvaluate(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -200,6 +200,7 @@ export async function selectSegmentsToEvaluate(
   return tx<SegmentToEvaluate[]>`
     select segment_id, definition, reads, evaluation_failures from segments
     where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null ${realtime}
+      and not 'list:' || segment_id = any (reads)
     order by created_at, segment_id`;
 }
 

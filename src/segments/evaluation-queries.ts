@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.ts';
-import { OUT_OF_MEMORY, type ClickHouse } from '../platform/clickhouse/port.ts';
+import { isOverLimits, type ClickHouse } from '../platform/clickhouse/port.ts';
 import { newId } from '../platform/ids.ts';
 import type { PendingMembershipChange } from './membership-queries.ts';
 import type { SegmentRef } from './queries.ts';
@@ -16,7 +16,7 @@ import {
 import { compileMatrix } from './sql/matrix.ts';
 
 /** Limits of a query over all players of a project; a query that exceeds them fails without harm to others. */
-const OVER_ALL = 'settings max_execution_time = 60, max_memory_usage = 4000000000';
+export const OVER_ALL = 'settings max_execution_time = 60, max_memory_usage = 4000000000';
 /**
  * Limits of a query over some players. It reads few rows and has many expressions: compiling these to machine code took
  * three seconds and saved no time.
@@ -24,16 +24,6 @@ const OVER_ALL = 'settings max_execution_time = 60, max_memory_usage = 400000000
 export const OVER_SOME =
   'settings max_execution_time = 20, max_memory_usage = 2000000000, compile_expressions = 0, ' +
   'compile_aggregate_expressions = 0';
-
-/** ClickHouse's error codes for a query over its limits: timed out, too slow, too large, too deep. */
-const OVER_LIMITS = new Set(['159', '160', '168', '306']);
-
-/** Whether ClickHouse stopped the query at its own limits. It also runs out of memory through the queries of others. */
-function isOverLimits(error: unknown): boolean {
-  const { code, message } = error as { code?: unknown; message?: string };
-  if (code === OUT_OF_MEMORY) return /query memory limit|\(for query\)/i.test(message ?? '');
-  return OVER_LIMITS.has(String(code));
-}
 
 /**
  * Runs a query within the limits. Rejects with SEGMENT_TOO_EXPENSIVE when the statement or a parameter is too long, or

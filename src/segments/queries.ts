@@ -182,6 +182,14 @@ export async function selectWithReferences(
     cross join lateral (select * from segments s where ${live} and s.segment_id = n.segment_id offset 0) s`;
 }
 
+/** How many lists of a tenant's frozen segments are still to be written; those that failed are none of them. */
+export function countUnwrittenLists(tx: Tx, tenant_id: string): PendingQuery<{ unwritten: number }[]> {
+  return tx<{ unwritten: number }[]>`
+    select count(*)::integer as unwritten from segments
+    where tenant_id = ${tenant_id} and deleted_at is null and last_computed_at is null and last_error is null
+      and 'list:' || segment_id = any (reads)`;
+}
+
 /** Every segment of the project that is not deleted, with its reads. */
 export async function selectReads(
   tx: Tx,

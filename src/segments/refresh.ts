@@ -18,7 +18,8 @@ import {
   type SegmentRef,
 } from './queries.ts';
 import { requireSegment, SEGMENT } from './read.ts';
-import type { Session } from '../platform/postgres/port.ts';
+import { isFrozen } from './frozen.ts';
+import type { Session, Tx } from '../platform/postgres/port.ts';
 import { isLockTimeout, retryConflicts } from '../platform/postgres/retry.ts';
 import { TooBusy } from '../platform/fair-queue.ts';
 import { copyPendingChanges, EpochNotReady } from './publish-changes.ts';
@@ -75,7 +76,10 @@ async function inOrder({ postgres }: RefreshDeps, ref: SegmentRef): Promise<stri
   const visit = async (segment_id: string): Promise<void> => {
     if (ordered.includes(segment_id)) return;
     const { definition } = await requireSegment(postgres, { ...ref, segment_id });
-    for (const needed of dependenciesOf(readDefinition(definition)).segment_ids) await visit(needed);
+    for (const needed of dependenciesOf(readDefinition(definition)).segment_ids) {
+      // A frozen segment asks for its own list.
+      if (needed !== segment_id) await visit(needed);
+    }
     ordered.push(segment_id);
   };
   await visit(ref.segment_id);
@@ -96,6 +100,7 @@ async function refreshAlone(
     return await runSession(async (session) => {
       await lockMembership(session, ref, request?.lock_wait_ms);
       const segment = requireRow(SEGMENT, ref, await selectLiveSegment(postgres.service, ref));
+      if (isFrozen(segment)) return auditCounts(session, ref, audit, { added: 0, removed: 0 });
       // ClickHouse must have all changes that are not published yet: the query compares with the members stored there,
       // and reads the members of the segments that the definition refers to there.
       await copyPendingChanges(deps, project);
@@ -106,19 +111,30 @@ async function refreshAlone(
       const question = { ...ref, now_ms: now.getTime() };
       const found = await differences(deps.clickhouse, question, readDefinition(segment.definition));
       const change = await writeDifference(deps, session, ref, found, now);
-      return session.begin(async (tx) => {
-        await markComputed(tx, ref, now);
-        const [after] = await selectSegment(tx, ref);
-        const counts = { matched: Number(after?.estimated_size ?? 0n), ...change };
-        await audit(tx, { ...project, resource_id: ref.segment_id, before: null, after: counts });
-        return counts;
-      });
+      return auditCounts(session, ref, audit, change, (tx) => markComputed(tx, ref, now));
     });
   } catch (error) {
     if (!(error instanceof ApiError && error.code === 'SEGMENT_NOT_FOUND'))
       await noteFailure(deps, ref, error);
     throw error;
   }
+}
+
+/** Ends a refresh: the transaction of `finish` also has its counts in the audit log. */
+async function auditCounts(
+  session: Session,
+  { segment_id, ...project }: SegmentRef,
+  audit: AuditChange,
+  change: MembershipCounts,
+  finish?: (tx: Tx) => Promise<void>,
+): Promise<MembershipCounts & { matched: number }> {
+  return session.begin(async (tx) => {
+    await finish?.(tx);
+    const [after] = await selectSegment(tx, { ...project, segment_id });
+    const counts = { matched: Number(after?.estimated_size ?? 0n), ...change };
+    await audit(tx, { ...project, resource_id: segment_id, before: null, after: counts });
+    return counts;
+  });
 }
 
 /**

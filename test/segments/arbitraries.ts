@@ -278,7 +278,10 @@ const messageCondition = fc.record(
 );
 
 /** Definitions with conditions of all kinds, including conditions on these segments. */
-export function definitionOver(segment_ids: readonly string[]): fc.Arbitrary<WrittenGroup> {
+export function definitionOver(
+  segment_ids: readonly string[],
+  list_ids: readonly string[] = segment_ids,
+): fc.Arbitrary<WrittenGroup> {
   const condition = fc.oneof(
     { weight: 4, arbitrary: traitCondition.map((rest) => ({ type: 'trait', ...rest })) },
     { weight: 5, arbitrary: eventCondition.map((rest) => ({ type: 'event', ...rest })) },
@@ -292,6 +295,15 @@ export function definitionOver(segment_ids: readonly string[]): fc.Arbitrary<Wri
         op: fc.constantFrom('in', 'not_in'),
       }),
     },
+    // A list has no past, so a test of the past draws none.
+    ...(list_ids.length === 0
+      ? []
+      : [
+          {
+            weight: 1,
+            arbitrary: fc.record({ type: fc.constant('list'), list_id: fc.constantFrom(...list_ids) }),
+          },
+        ]),
     {
       weight: 1,
       arbitrary: fc.record({

@@ -37,6 +37,7 @@ const EXAMPLES: Readonly<Record<ConditionType, string>> = {
   segment: 'in another segment',
   message: 'message: opened, of one campaign, in the last days',
   random: 'random: a stable share of all players',
+  list: 'on a list, which stays as it was written',
 };
 
 function exampleOf(type: ConditionType): Example {
@@ -108,6 +109,10 @@ const MEANINGS: { [T in ConditionType]: Record<keyof (typeof CONDITION_SCHEMAS)[
     type: '`random`',
     percent: 'The share in percent, up to 4 decimals',
     salt: 'The name of the draw',
+  },
+  list: {
+    type: '`list`',
+    list_id: 'The id of a frozen segment of the same project',
   },
 };
 

@@ -261,6 +261,12 @@ export const EVENT_EXAMPLES: readonly Example[] = [
     out: { member: { segments: [OTHER_SEGMENT] } },
   },
   {
+    title: 'on a list, which stays as it was written',
+    definition: and({ type: 'list', list_id: OTHER_SEGMENT }),
+    in: { member: { segments: [OTHER_SEGMENT] } },
+    out: { stranger: {} },
+  },
+  {
     title: 'random: a stable share of all players',
     definition: and({ type: 'random', percent: 10, salt: 'spring' }),
     in: { 'drawn low': { player_id: DRAWN_LOW } },

@@ -60,6 +60,7 @@ export type WrittenCondition =
       window?: WrittenWindow;
     }
   | { type: 'segment'; segment_id: string; op: string }
+  | { type: 'list'; list_id: string }
   | { type: 'message'; channel: string; status: string; campaign_id?: string; window?: WrittenWindow }
   | { type: 'random'; percent: number; salt: string };
 export interface WrittenGroup {
@@ -93,6 +94,8 @@ export function matches(node: WrittenNode, player: NaivePlayer, now_ms: number):
       return sequence(node, player, now_ms);
     case 'segment':
       return player.segment_ids.has(node.segment_id) === (node.op === 'in');
+    case 'list':
+      return player.segment_ids.has(node.list_id);
     case 'message':
       return message(node, player, now_ms);
     case 'random':

@@ -60,7 +60,8 @@ function safeText(max: number) {
 
 const name = safeText(MAX_NAME).min(1);
 const comparison = { op, value: z.unknown().optional() };
-const where = z
+/** The clauses of an event, as callers send them. */
+export const whereSchema = z
   .array(z.strictObject({ property: name, ...comparison }))
   .max(MAX_WHERE)
   .optional();
@@ -87,12 +88,12 @@ export const CONDITION_SCHEMAS = {
     property: name.optional(),
     ...comparison,
     window: windowSchema.optional(),
-    where,
+    where: whereSchema,
   }),
   sequence: z.strictObject({
     type: z.literal('sequence'),
     steps: z
-      .array(z.strictObject({ event: z.string(), where, within: spanSchema.optional() }))
+      .array(z.strictObject({ event: z.string(), where: whereSchema, within: spanSchema.optional() }))
       .min(MIN_STEPS)
       .max(MAX_STEPS),
     window: windowSchema.optional(),
@@ -110,6 +111,7 @@ export const CONDITION_SCHEMAS = {
     window: windowSchema.optional(),
   }),
   random: z.strictObject({ type: z.literal('random'), percent, salt: name }),
+  list: z.strictObject({ type: z.literal('list'), list_id: z.uuid().toLowerCase() }),
 } as const;
 export type ConditionType = keyof typeof CONDITION_SCHEMAS;
 
@@ -181,9 +183,21 @@ export interface RandomCondition {
   salt: string;
 }
 
+/** The player is on a list: among the stored members of the frozen segment of this id. */
+export interface ListCondition {
+  type: 'list';
+  list_id: string;
+}
+
 /** A checked condition. */
 export type Condition =
-  TraitCondition | EventCondition | SequenceCondition | SegmentCondition | MessageCondition | RandomCondition;
+  | TraitCondition
+  | EventCondition
+  | SequenceCondition
+  | SegmentCondition
+  | MessageCondition
+  | RandomCondition
+  | ListCondition;
 
 /** A checked definition: `NOT` has one child. */
 export interface Group {
@@ -194,6 +208,12 @@ export type DefinitionNode = Group | Condition;
 
 export function isGroup(node: DefinitionNode): node is Group {
   return 'operator' in node;
+}
+
+/** The segment whose stored members a condition asks for, and whether it holds for the others; undefined: it asks for none. */
+export function askedSegment(condition: Condition): { segment_id: string; negated: boolean } | undefined {
+  if (condition.type === 'segment') return condition;
+  return condition.type === 'list' ? { segment_id: condition.list_id, negated: false } : undefined;
 }
 
 /** Every condition of a definition, in the order in which they are written. */

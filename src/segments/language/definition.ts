@@ -215,6 +215,8 @@ function readCondition(
     }
     case 'random':
       return { type: 'random', share: Math.round(data.percent * 10_000), salt: data.salt };
+    case 'list':
+      return { type: 'list', list_id: data.list_id };
   }
 }
 

@@ -157,6 +157,7 @@ function signOf(condition: Condition, is_wanted: boolean): HarmSign | undefined 
     case 'segment':
     case 'message':
     case 'random':
+    case 'list':
       return undefined;
   }
 }

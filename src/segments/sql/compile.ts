@@ -7,6 +7,7 @@ import {
   type Group,
 } from '../language/conditions.ts';
 import { MONEY_PROPERTIES } from '../language/fields.ts';
+import { KNOWN_EVENTS, NOW, totalsSql, type AsOf, type HistoricTotal } from './as-of.ts';
 import { Bindings } from './bindings.ts';
 import { nodeSql, valueSql, type ConditionContext } from './condition-sql.ts';
 import { EventScan } from './event-scan.ts';
@@ -28,6 +29,27 @@ export function compileMembers(definition: Group): CompiledQuery {
   const context = contextOf([definition], false);
   const condition = nodeSql(definition, context);
   const sql = `select p.player_id as player_id\nfrom ${sourceSql(context)}\nwhere ${condition}`;
+  return { sql, params: context.bindings.params };
+}
+
+/**
+ * As {@link compileMembers}, for an earlier moment, which is `now_ms` then: of events and messages what was known at it,
+ * totals as the events until then give them, and the players who were there. `inlined`: the definitions of all segments that are
+ * referred to, which are asked for the same moment.
+ */
+export function compileMembersAsOf(
+  definition: Group,
+  inlined: ReadonlyMap<string, Group> = new Map(),
+): CompiledQuery {
+  const as_of = { inlined, totals: new Set<HistoricTotal>() };
+  const context = { ...contextOf([definition, ...inlined.values()], false), as_of };
+  const condition = nodeSql(definition, context);
+  const source = sourceSql(context);
+  const totals =
+    as_of.totals.size === 0
+      ? ''
+      : `\nany left join (\n${totalsSql(as_of.totals)}\n) as h on h.owner = p.player_id`;
+  const sql = `select p.player_id as player_id\nfrom ${source}${totals}\nwhere ${condition}`;
   return { sql, params: context.bindings.params };
 }
 
@@ -110,7 +132,9 @@ export function eventSetsOf(condition: Condition): readonly EventSet[] {
 function sourceSql(context: ConditionContext, are_merged = false): string {
   const { scan, of_players } = context;
   if (scan.is_empty) return playersSql(context);
-  const events = of_players ? eventsOfPlayersSql(scan, are_merged, scan.columns) : eventsOfAll(scan);
+  const events = of_players
+    ? eventsOfPlayersSql(scan, are_merged, scan.columns)
+    : eventsOfAll(scan, context.as_of);
   return withEvents(playersSql(context), events);
 }
 
@@ -120,18 +144,23 @@ export function withEvents(players: string, events: string): string {
 }
 
 /** Players that are not deleted, as `p`. */
-export function playersSql({ columns, of_players }: ConditionContext): string {
+export function playersSql({ columns, of_players, as_of }: ConditionContext): string {
   const some = of_players ? ' and player_id in {players:Array(UUID)}' : '';
+  const there =
+    as_of === undefined
+      ? 'deleted_at is null'
+      : `created_at <= ${NOW} and (deleted_at is null or deleted_at > ${NOW})`;
   return (
     `(\n  select ${['player_id', ...columns].join(', ')} from players final\n` +
-    `  where ${SCOPE}${some} and deleted_at is null\n) as p`
+    `  where ${SCOPE}${some} and ${there}\n) as p`
   );
 }
 
-function eventsOfAll(scan: EventScan): string {
+function eventsOfAll(scan: EventScan, as_of: AsOf | undefined): string {
+  const known = as_of === undefined ? '' : ` and ${KNOWN_EVENTS}`;
   return (
     `  select ${[OWNER, ...scan.columns].join(', ')}\n  from events final\n` +
-    `  where ${SCOPE} and ${scan.filter}${scan.grouping}`
+    `  where ${SCOPE}${known} and ${scan.filter}${scan.grouping}`
   );
 }
 

@@ -6,6 +6,7 @@ import {
   traitField,
   type TraitFieldName,
 } from '../language/fields.ts';
+import { isHistoricTotal, NOW, type AsOf } from './as-of.ts';
 import type { Bindings } from './bindings.ts';
 import { comparisonSql, type Operand } from './comparison-sql.ts';
 import type { EventScan } from './event-scan.ts';
@@ -25,6 +26,8 @@ export interface ConditionContext {
   columns: Set<TraitFieldName | 'custom_attributes'>;
   /** Whether the statement is about the players in `{players:Array(UUID)}` only. */
   of_players: boolean;
+  /** For statements about an earlier moment. */
+  as_of?: AsOf | undefined;
 }
 
 /** A condition or group as an expression over `p` (players) and `e` (their events) that is 0 or 1. */
@@ -38,24 +41,28 @@ export function nodeSql(node: DefinitionNode, context: ConditionContext): string
 }
 
 function conditionSql(condition: Condition, context: ConditionContext): string {
-  const { bindings, scan, columns } = context;
+  const { bindings, scan } = context;
   switch (condition.type) {
     case 'trait': {
       const { field, comparison } = condition;
       if (!isTraitField(field)) return jsonComparisonSql(attribute(field, context), comparison, bindings);
-      columns.add(field);
-      return comparisonSql(traitOperand(field), comparison, bindings);
+      return comparisonSql(readTrait(field, context), comparison, bindings);
     }
     case 'event':
       return comparisonSql(aggregateOperand(condition, context), condition.comparison, bindings);
     case 'sequence':
       return sequenceSql(condition, scan, bindings);
-    case 'segment':
+    case 'segment': {
+      const inlined = context.as_of?.inlined.get(condition.segment_id);
+      if (inlined !== undefined) return `${condition.negated ? 'not ' : ''}${nodeSql(inlined, context)}`;
       return `p.player_id ${condition.negated ? 'not in' : 'in'} (${membersSql(condition.segment_id, context)})`;
+    }
     case 'message':
-      return messageSql(condition, bindings, context.of_players);
+      return messageSql(condition, bindings, context.of_players, context.as_of && NOW);
     case 'random':
       return `${shareSql(condition.salt, bindings)} < ${bindings.bind('UInt32', condition.share)}`;
+    case 'list':
+      return `p.player_id in (${membersSql(condition.list_id, context)})`;
   }
 }
 
@@ -79,6 +86,8 @@ export function valueSql(condition: Condition, context: ConditionContext): strin
       return `if(${messageSql(condition, bindings, context.of_players)}, 'true', 'false')`;
     case 'random':
       return `toString(${shareSql(condition.salt, bindings)} / ${SHARES / 100})`;
+    case 'list':
+      return `if(p.player_id in (${membersSql(condition.list_id, context)}), 'true', 'false')`;
   }
 }
 
@@ -98,6 +107,18 @@ function meanSql(total: string, count: string): string {
 function attribute(field: string, { columns }: ConditionContext) {
   columns.add('custom_attributes');
   return { column: 'p.custom_attributes', key: field.slice(ATTRIBUTE_PREFIX.length) };
+}
+
+/** The operand of a trait, whose column is then among those that are read. */
+function readTrait(field: TraitFieldName, { columns, as_of }: ConditionContext): Operand {
+  if (as_of !== undefined && isHistoricTotal(field)) {
+    as_of.totals.add(field);
+    return { kind: 'number', sql: `h.${field}`, nullable: false, held_as: 'integer' };
+  }
+  columns.add(field);
+  const operand = traitOperand(field);
+  if (as_of === undefined || field !== 'deleted_at') return operand;
+  return { kind: 'date', sql: `if(p.deleted_at > ${NOW}, null, p.deleted_at)`, nullable: true };
 }
 
 function traitOperand(field: TraitFieldName): Operand {
@@ -161,7 +182,7 @@ function decimal(sql: string): Operand {
   return { kind: 'number', held_as: 'decimal', sql, nullable: false };
 }
 
-/** The materialised members of a segment. */
+/** The stored members of a segment. */
 function membersSql(segment_id: string, { bindings, of_players }: ConditionContext): string {
   return (
     'select player_id from segment_members final where tenant_id = {tenant_id:UUID} and ' +

@@ -20,8 +20,16 @@ export const REACHED_AT: Readonly<Record<MessageStatus, string>> = {
   capped: `if(status = 'capped', enqueued_at, null)`,
 };
 
-/** Whether the player has such a message. `of_players`: only the messages of the statement's players are read. */
-export function messageSql(condition: MessageCondition, bindings: Bindings, of_players: boolean): string {
+/**
+ * Whether the player has such a message. `of_players`: only the messages of the statement's players are read. `until`: only
+ * those that had reached the status by this time.
+ */
+export function messageSql(
+  condition: MessageCondition,
+  bindings: Bindings,
+  of_players: boolean,
+  until?: string,
+): string {
   const { channel, status, campaign_id, window } = condition;
   const conditions = [
     SCOPE,
@@ -29,6 +37,7 @@ export function messageSql(condition: MessageCondition, bindings: Bindings, of_p
     `channel = ${bindings.bind('String', channel)}`,
     ...(campaign_id === undefined ? [] : [`campaign_id = ${bindings.bind('UUID', campaign_id)}`]),
     ...within(REACHED_AT[status], window, bindings),
+    ...(until === undefined ? [] : [`${REACHED_AT[status]} <= ${until}`]),
   ];
   return `p.player_id in (select ${OWNER} from message_sends final where ${conditions.join(' and ')})`;
 }
