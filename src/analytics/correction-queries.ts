@@ -311,7 +311,9 @@ export async function repointEvents(
   await beforeWrite();
   await clickhouse.rewrite(
     'rewrite-merged-events',
-    `insert into events settings insert_deduplicate = 0
+    `insert into events (tenant_id, project_id, event, player_id, occurred_at, received_at, ingestion_id, event_index,
+      base_amount, base_payout, base_bonus_stake, base_bonus_payout, stake_counted, payout_counted, bonus_stake_counted,
+      bonus_payout_counted, properties, revision) settings insert_deduplicate = 0
     select tenant_id, project_id, event, owner as player_id, occurred_at, newest.1 as received_at, ingestion_id,
       event_index, newest.2 as base_amount, newest.3 as base_payout, newest.4 as base_bonus_stake,
       newest.5 as base_bonus_payout, newest.6 as stake_counted, newest.7 as payout_counted, newest.8 as bonus_stake_counted,

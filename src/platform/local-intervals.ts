@@ -2,7 +2,8 @@ import type { TimeZone } from './time-zone.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const LENGTH_MS = { hour: HOUR_MS, day: DAY_MS, week: 7 * DAY_MS } as const;
+/** Of a month: the longest. */
+const LENGTH_MS = { hour: HOUR_MS, day: DAY_MS, week: 7 * DAY_MS, month: 31 * DAY_MS } as const;
 /** The epoch was a Thursday. */
 const MONDAY_MS = 4 * DAY_MS;
 
@@ -12,7 +13,7 @@ const NEIGHBOURS = [-1, 0, 1, 2] as const;
 export type LocalInterval = keyof typeof LENGTH_MS;
 
 /**
- * When the hour, day or week begins that is going on at `at_ms` by the clocks of the zone, in milliseconds since the epoch.
+ * When the hour, day, week or month begins that is going on at `at_ms` by the clocks of the zone, in milliseconds since the epoch.
  * A day begins at its first local midnight, or behind the gap that skips midnight: it has 23 or 25 hours where clocks
  * change. A week begins with its Monday. An hour that the clocks show twice is two hours.
  */
@@ -21,7 +22,7 @@ export function startOfLocal(zone: TimeZone, interval: LocalInterval, at_ms: num
   return Math.max(...starts);
 }
 
-/** When the hour, day or week after the one of `at_ms` begins; see {@link startOfLocal}. */
+/** When the hour, day, week or month after the one of `at_ms` begins; see {@link startOfLocal}. */
 export function nextLocal(zone: TimeZone, interval: LocalInterval, at_ms: number): number {
   const starts = startsAround(zone, interval, at_ms).filter((start_ms) => start_ms > at_ms);
   return Math.min(...starts);
@@ -41,17 +42,25 @@ export function localDate(zone: TimeZone, at_ms: number): string {
 
 /** The beginnings of the interval of a time and of its neighbours; a skipped one begins when the next one does. */
 function startsAround(zone: TimeZone, interval: LocalInterval, at_ms: number): number[] {
-  const length_ms = LENGTH_MS[interval];
-  const origin_ms = interval === 'week' ? MONDAY_MS : 0;
   const local_ms = zone.localMs(at_ms);
-  const shown_ms = Math.floor((local_ms - origin_ms) / length_ms) * length_ms + origin_ms;
   // Far from a change the clocks are ahead by the same at each of these times.
-  const reach_ms = 3 * length_ms + DAY_MS;
+  const reach_ms = 3 * LENGTH_MS[interval] + DAY_MS;
   if (zone.changeBetween(at_ms - reach_ms, at_ms + reach_ms) === undefined) {
-    return NEIGHBOURS.map((n) => shown_ms + n * length_ms - (local_ms - at_ms));
+    return NEIGHBOURS.map((n) => shownStart(interval, local_ms, n) - (local_ms - at_ms));
   }
   return NEIGHBOURS.flatMap((n) => {
-    const { first_ms, second_ms } = zone.momentsOf(shown_ms + n * length_ms);
+    const { first_ms, second_ms } = zone.momentsOf(shownStart(interval, local_ms, n));
     return interval === 'hour' ? [first_ms, second_ms] : [first_ms];
   });
+}
+
+/** What clocks show when the interval begins that is `n` ones after the one of a shown time. */
+function shownStart(interval: LocalInterval, local_ms: number, n: number): number {
+  if (interval === 'month') {
+    const shown = new Date(local_ms);
+    return Date.UTC(shown.getUTCFullYear(), shown.getUTCMonth() + n, 1);
+  }
+  const length_ms = LENGTH_MS[interval];
+  const origin_ms = interval === 'week' ? MONDAY_MS : 0;
+  return Math.floor((local_ms - origin_ms) / length_ms) * length_ms + origin_ms + n * length_ms;
 }

@@ -21,6 +21,8 @@ const CHUNK_CHARS = 4 * 1024 * 1024;
  * that issued them.
  */
 export interface ServerLimits {
+  /** How many questions it takes at once. */
+  max_questions: number;
   /** Prefix of the query ids of rewrites, so that installations on one server do not block each other. */
   database: string;
   /** How long the caller waits for a statement: longer than the server lets a statement run. */
@@ -80,6 +82,7 @@ export function wrapClient(client: ClickHouseClient, limits?: ServerLimits): Cli
         part++;
       }
     },
+    max_questions: limits?.max_questions ?? 1,
     async ping() {
       await within(limits?.statement_deadline_ms, async (options) => {
         const result = await client.ping({ select: true, ...options });

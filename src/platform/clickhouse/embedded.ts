@@ -45,6 +45,7 @@ export async function openEmbeddedClickHouse(dir: string): Promise<ClickHouse> {
       writing.run(params, (session) => session.deleteRows(table, condition, params)),
     insertLines: (table, lines, deduplication_token) =>
       writing.run(undefined, (session) => session.insertLines(table, lines, deduplication_token)),
+    max_questions: READING_SESSIONS,
     ping: () => reading.run(undefined, (session) => session.ping()),
     close: async () => {
       // All are closed at once, so that nothing begins on one while the other waits.

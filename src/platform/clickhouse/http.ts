@@ -57,6 +57,7 @@ export function connectClickHouse(
     },
   });
   return wrapClient(client, {
+    max_questions: MAX_CONNECTIONS,
     database: new URL(url).pathname.slice(1) || 'default',
     statement_deadline_ms: (statement_limit_s + grace_s) * 1_000,
     rewrite_limit_s,

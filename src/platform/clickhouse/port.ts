@@ -12,7 +12,7 @@ export interface ClickHouse {
    * resolves when the whole result is known, so the bytes are of a statement that succeeded. Destroy the stream when it
    * is not read to its end. The embedded engine holds the whole result in memory: bound what the statement reads.
    */
-  file(format: 'Parquet', sql: string, params?: Record<string, unknown>): Promise<Readable>;
+  file(format: FileFormat, sql: string, params?: Record<string, unknown>): Promise<Readable>;
   /** Runs a short statement that returns no rows. */
   command(sql: string, params?: Record<string, unknown>): Promise<void>;
   /**
@@ -27,9 +27,14 @@ export interface ClickHouse {
    * counts once. Unknown keys in a line are ignored.
    */
   insertLines(table: string, lines: readonly string[], deduplication_token: string): Promise<void>;
+  /** How many questions it takes at once; further ones wait. */
+  readonly max_questions: number;
   ping(): Promise<void>;
   close(): Promise<void>;
 }
+
+/** Formats of files, by ClickHouse's names; the first line of a CSV has the names of the columns. */
+export type FileFormat = 'Parquet' | 'CSVWithNames';
 
 /** ClickHouse for those who only ask it. */
 export type ClickHouseQueries = Pick<ClickHouse, 'query'>;
@@ -65,3 +70,13 @@ export const OUT_OF_MEMORY = '241';
 export const OUTAGES: ReadonlySet<string> = new Set(
   '60 74 81 193 194 202 209 210 225 236 242 243 319 394 439 497 499 516 999 1000 1001 1002'.split(' '),
 );
+
+/** ClickHouse's codes for a query over its limits: too many rows, timed out, too slow, too large, too deep. */
+const OVER_LIMITS: ReadonlySet<string> = new Set(['158', '159', '160', '168', '306']);
+
+/** Whether ClickHouse stopped a query at its own limits. It also runs out of memory through the queries of others. */
+export function isOverLimits(error: unknown): boolean {
+  const { code, message } = error as { code?: unknown; message?: string };
+  if (code === OUT_OF_MEMORY) return /query memory limit|\(for query\)/i.test(message ?? '');
+  return OVER_LIMITS.has(String(code));
+}

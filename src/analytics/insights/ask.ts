@@ -1,0 +1,123 @@
+import type { RecentAnswers } from '../recent-answers.ts';
+import { exactJson } from '../../platform/exact-json.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { localDate } from '../../platform/local-intervals.ts';
+import type { TimeZone } from '../../platform/time-zone.ts';
+import { requireReferences } from '../../segments/change.ts';
+import { readDefinition } from '../../segments/language/definition.ts';
+import { requireSegment } from '../../segments/read.ts';
+import { reportingSettingsOf, readOwnConfig } from '../../tenants/config/read.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+import type { ClosedDays } from './closed-days.ts';
+import { selectRestating } from './insight-queries.ts';
+import type { Figures, InsightScope, Steps } from './kind.ts';
+import { kindOf } from './kinds.ts';
+import { comparedSteps, stepsOf } from './range.ts';
+import type { InsightRunner } from './runner.ts';
+import type { InsightQuery } from './schema.ts';
+import { compileFilter } from './sql/filter.ts';
+
+export interface AskDeps extends Pick<Platform, 'postgres' | 'clock'> {
+  runner: InsightRunner;
+  answers: RecentAnswers;
+  closed_days: ClosedDays;
+}
+
+/** A query with what it is asked within. */
+export interface Asked {
+  query: InsightQuery;
+  scope: InsightScope;
+  currency: string;
+}
+
+/**
+ * What a query is asked within. Rejects with VALIDATION_ERROR, SEGMENT_NOT_FOUND or SEGMENT_DEFINITION_INVALID.
+ */
+export async function readAsked(
+  { postgres, clock }: Pick<AskDeps, 'postgres' | 'clock'>,
+  project: ProjectRef,
+  query: InsightQuery,
+): Promise<Asked> {
+  const config = await readOwnConfig(postgres, project.tenant_id);
+  const reporting = reportingSettingsOf(config);
+  const { zone } = reporting;
+  const now_ms = clock.now_ms();
+  const steps = stepsOf(query, now_ms, zone);
+  const { segment_id, definition: given, where } = query.filter ?? {};
+  const definition = given === undefined ? undefined : readDefinition(given);
+  if (definition !== undefined) await requireReferences(postgres, project, definition);
+  if (segment_id !== undefined) await requireSegment(postgres, { ...project, segment_id });
+  const compare = 'compare' in query ? query.compare : undefined;
+  const compared = compare === undefined ? undefined : comparedSteps(steps, compare, zone);
+  const filter = compileFilter({ segment_id, definition, where });
+  const scope = { project, now_ms, zone, reporting, steps, compared, filter };
+  return { query, scope, currency: config.base_currency };
+}
+
+/** The answer of a query as JSON text. Rejects as {@link readAsked} and `InsightRunner.run`. */
+export async function askInsights(deps: AskDeps, project: ProjectRef, query: InsightQuery): Promise<string> {
+  const asked = await readAsked(deps, project, query);
+  const { scope } = asked;
+  const plan = kindOf(query).plan(query, scope);
+  const { steps, zone, reporting } = scope;
+  // With the beginning and end of the range: an answer from before midnight is not about today.
+  const question = [
+    'insight',
+    query,
+    steps.from_ms,
+    steps.to_ms,
+    zone.name,
+    reporting.bonus_cost,
+    reporting.deductions,
+  ];
+  const [{ text, is_stale }, restating_days] = await Promise.all([
+    deps.answers.of(project, question, async (clickhouse) => {
+      const as_of = new Date(deps.clock.now_ms()).toISOString();
+      const key = `${project.tenant_id} ${project.project_id} ${JSON.stringify(question)}`;
+      const text = await deps.closed_days.of(
+        key,
+        plan,
+        scope,
+        (statements) => deps.runner.run(clickhouse, project, statements),
+        (rows) => answerText(asked, plan.read(rows)),
+      );
+      return `{"as_of":"${as_of}",${text.slice(1)}`;
+    }),
+    restatingDays(deps, project, steps, zone),
+  ]);
+  return `{"is_stale":${is_stale},"restating_days":${restating_days},${text.slice(1)}`;
+}
+
+/** The part of an answer that stays the same until an event or a setting changes. */
+export function answerText({ query, scope, currency }: Asked, figures: Figures): string {
+  const { zone, reporting } = scope;
+  const { columns, rows, totals, other, error } = figures;
+  return exactJson({
+    kind: query.kind,
+    currency,
+    timezone: zone.name,
+    bonus_cost: reporting.bonus_cost,
+    is_exact: error === undefined,
+    error: error ?? null,
+    columns,
+    rows,
+    totals,
+    other,
+  });
+}
+
+/** How many days of a range have events that are being written anew. */
+async function restatingDays(
+  { postgres }: Pick<AskDeps, 'postgres'>,
+  project: ProjectRef,
+  steps: Steps,
+  zone: TimeZone,
+): Promise<number> {
+  const [found] = await postgres.readAsTenant(project.tenant_id, (tx) => selectRestating(tx, project, steps));
+  if (found === undefined) return 0;
+  if (found.is_everything) {
+    const shown_ms = zone.localMs(steps.to_ms) - zone.localMs(steps.from_ms);
+    return Math.max(1, Math.round(shown_ms / 86_400_000));
+  }
+  return new Set(found.hours_ms.map((at_ms) => localDate(zone, Number(at_ms)))).size;
+}

@@ -1,0 +1,138 @@
+import { ApiError, validationError } from '../../../errors.ts';
+import { auditOf, type Auditing } from '../../../http/audit.ts';
+import { requireLiveRow, requireRow, type RecordKind } from '../../../http/record.ts';
+import { newId } from '../../../platform/ids.ts';
+import type { Tx } from '../../../platform/postgres/port.ts';
+import type { Platform } from '../../../platform/platform.ts';
+import { selectLiveSegment } from '../../../segments/queries.ts';
+import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import {
+  dashboardsWith,
+  insertSaved,
+  lockInsights,
+  lockSaved,
+  selectSaved,
+  softDeleteSaved,
+  updateSaved,
+  type SavedRef,
+  type SavedRow,
+  type SavedTable,
+} from './queries.ts';
+import type { DashboardContent, InsightContent } from './schema.ts';
+
+type Deps = Pick<Platform, 'postgres' | 'clock'>;
+
+/** A kind of saved records. */
+export interface SavedKind<Id extends string, Content> extends RecordKind<'project', Id>, SavedTable<Id> {
+  /** Rejects with VALIDATION_ERROR when the content names what does not exist. In the transaction that stores it. */
+  requireSound: (tx: Tx, project: ProjectRef, content: Content) => Promise<void>;
+  /** Rejects with CONFLICT while something uses the record. In the transaction that deletes it. */
+  requireUnused: (tx: Tx, ref: SavedRef<Id>) => Promise<void>;
+}
+
+export const INSIGHT: SavedKind<'insight_id', InsightContent> = {
+  scope: 'project',
+  noun: 'insight',
+  id: 'insight_id',
+  not_found: 'INSIGHT_NOT_FOUND',
+  table: 'insights',
+  requireSound: async () => undefined,
+  requireUnused: async (tx, ref) => {
+    const users = await dashboardsWith(tx, ref, ref.insight_id);
+    if (users.length === 0) return;
+    const names = users.map(({ name }) => name).join(', ');
+    throw new ApiError('CONFLICT', `dashboards show it: remove its tile from ${names} first`);
+  },
+};
+
+export const DASHBOARD: SavedKind<'dashboard_id', DashboardContent> = {
+  scope: 'project',
+  noun: 'dashboard',
+  id: 'dashboard_id',
+  not_found: 'DASHBOARD_NOT_FOUND',
+  table: 'dashboards',
+  requireSound: async (tx, project, { tiles, segment_id }) => {
+    const known = await lockInsights(tx, project, [...new Set(tiles.map(({ insight_id }) => insight_id))]);
+    const issues = tiles.flatMap(({ insight_id }, i) =>
+      known.has(insight_id)
+        ? []
+        : [{ path: `tiles.${i}.insight_id`, message: 'must be an insight of the project' }],
+    );
+    const segment = segment_id === null ? null : await selectLiveSegment(tx, { ...project, segment_id });
+    if (segment === undefined)
+      issues.push({ path: 'segment_id', message: 'must be a segment of the project' });
+    if (issues.length > 0) throw validationError(issues);
+  },
+  requireUnused: async () => undefined,
+};
+
+/** A record as the API returns it, and as the audit log shows it. */
+export function savedJson<Id extends string>({ id }: SavedTable<Id>) {
+  return (row: SavedRow<Id>, { tenant_id, project_id }: ProjectRef): Record<string, unknown> => ({
+    id: row[id],
+    tenant_id,
+    project_id,
+    name: row.name,
+    ...(row.content as object),
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+    deleted_at: row.deleted_at,
+  });
+}
+
+/** The functions of a kind's endpoints. Each rejects with the kind's NOT_FOUND, VALIDATION_ERROR or CONFLICT. */
+export function savedRecords<Id extends string, Content extends object>(kind: SavedKind<Id, Content>) {
+  const audited = auditOf<Id, SavedRef<Id>, SavedRow<Id>>(kind, savedJson(kind));
+  const reread = async (tx: Tx, ref: SavedRef<Id>) => {
+    const [row] = await selectSaved(tx, kind, ref);
+    return requireRow<Id, SavedRow<Id>>(kind, ref, row);
+  };
+  return {
+    find: async ({ postgres }: Deps, ref: SavedRef<Id>): Promise<SavedRow<Id>> => {
+      const [row] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectSaved(tx, kind, ref));
+      return requireRow<Id, SavedRow<Id>>(kind, ref, row);
+    },
+    create: async (
+      { postgres, clock, audit }: Deps & Auditing,
+      { tenant_id, project_id }: ProjectRef,
+      { name, ...content }: Content & { name: string },
+    ): Promise<SavedRow<Id>> =>
+      postgres.asTenant(tenant_id, async (tx) => {
+        const ref = { tenant_id, project_id, [kind.id]: newId() } as SavedRef<Id>;
+        await kind.requireSound(tx, ref, content as unknown as Content);
+        await insertSaved(tx, kind, ref, { name, content }, new Date(clock.now_ms()));
+        return audited(audit, tx, ref, null, await reread(tx, ref));
+      }),
+    change: async (
+      { postgres, clock, audit }: Deps & Auditing,
+      ref: SavedRef<Id>,
+      {
+        name,
+        ...patch
+      }: { [field in keyof Content]?: Content[field] | undefined } & {
+        name?: string | undefined;
+      },
+    ): Promise<SavedRow<Id>> =>
+      postgres.asTenant(ref.tenant_id, async (tx) => {
+        const row = requireLiveRow<Id, SavedRow<Id>>(kind, ref, await lockSaved(tx, kind, ref));
+        const content = { ...(row.content as Content), ...given(patch) };
+        await kind.requireSound(tx, ref, content);
+        await updateSaved(tx, kind, ref, { name: name ?? row.name, content }, new Date(clock.now_ms()));
+        return audited(audit, tx, ref, row, await reread(tx, ref));
+      }),
+    remove: async ({ postgres, clock, audit }: Deps & Auditing, ref: SavedRef<Id>): Promise<SavedRow<Id>> =>
+      postgres.asTenant(ref.tenant_id, async (tx) => {
+        const row = await lockSaved(tx, kind, ref);
+        // Deleted before, or it never existed.
+        if (row === undefined) return reread(tx, ref);
+        await kind.requireUnused(tx, ref);
+        await softDeleteSaved(tx, kind, ref, new Date(clock.now_ms()));
+        return audited(audit, tx, ref, row, await reread(tx, ref));
+      }),
+  };
+}
+
+/** The fields of a patch that were sent. */
+function given(patch: object): object {
+  return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+}
