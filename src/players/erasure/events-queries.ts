@@ -22,9 +22,12 @@ const MONEY_ONLY = `concat('{', arrayStringConcat(arrayFilter(one -> one != '', 
 const THEIRS =
   '(tenant_id, project_id, player_id) in (select arrayJoin(arrayZip({tenants:Array(UUID)}, {projects:Array(UUID)}, {players:Array(UUID)})))';
 
+/** An update does not compute the columns that were made of the properties again. */
+const OF_EVENTS = `properties = ${MONEY_ONLY}, item = '', item_group = '', payment_method = ''`;
+
 const REWRITES: readonly { table: string; set: string }[] = [
-  { table: 'events', set: `properties = ${MONEY_ONLY}` },
-  { table: 'events_by_player', set: `properties = ${MONEY_ONLY}` },
+  { table: 'events', set: OF_EVENTS },
+  { table: 'events_by_player', set: OF_EVENTS },
   {
     table: 'players',
     set: "external_id = null, email = null, phone = null, telegram_id = null, timezone = null, custom_attributes = '{}'",

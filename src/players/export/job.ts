@@ -1,6 +1,7 @@
 import { makeZip } from 'client-zip';
 import { z } from 'zod';
 import { encryptBytes, type EncryptionKeys } from '../../platform/encryption.ts';
+import { inChunks } from '../../platform/file-chunks.ts';
 import { newId } from '../../platform/ids.ts';
 import type { NewJob } from '../../platform/jobs/port.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -26,8 +27,6 @@ export const EXPORT_TASK = 'export-player';
 const MAX_ATTEMPTS = 5;
 /** How long a file is kept after it was made. */
 export const KEPT_MS = 7 * 86_400_000;
-/** Bytes of the zip in one row. */
-const CHUNK_BYTES = 256 * 1024;
 /** The largest zip. */
 const MAX_BYTES = 2 * 1024 ** 3;
 
@@ -135,25 +134,15 @@ async function writeFile(
   const sources = filesOf(deps, person, [...OWN_FILES, ...deps.files]);
   const zip = makeZip(zipped(sources, files, new Date(clock.now_ms())));
   let [bytes, chunks] = [0, 0];
-  let waiting: Uint8Array[] = [];
-  let waiting_bytes = 0;
-  const keep = async () => {
-    const owner = chunkOwner(row, run_id, chunks);
-    const encrypted = encryptBytes(credentials_keys, owner, Buffer.concat(waiting));
+  for await (const chunk of inChunks(zip)) {
+    stop.throwIfAborted();
+    bytes += chunk.byteLength;
+    if (bytes > MAX_BYTES) throw new TooLarge(`the export is larger than ${MAX_BYTES} bytes`);
+    const encrypted = encryptBytes(credentials_keys, chunkOwner(row, run_id, chunks), chunk);
     const is_kept = await insertChunk(postgres.service, row, { run_id, chunk_no: chunks, encrypted });
     if (!is_kept) throw new Removed('the export was removed while it was made');
-    [waiting, waiting_bytes] = [[], 0];
     chunks++;
-  };
-  for await (const part of zip) {
-    stop.throwIfAborted();
-    bytes += part.byteLength;
-    if (bytes > MAX_BYTES) throw new TooLarge(`the export is larger than ${MAX_BYTES} bytes`);
-    waiting.push(part);
-    waiting_bytes += part.byteLength;
-    if (waiting_bytes >= CHUNK_BYTES) await keep();
   }
-  if (waiting_bytes > 0) await keep();
   return { files, bytes: BigInt(bytes), chunks };
 }
 

@@ -59,6 +59,7 @@ export async function findTimeline(
   owner: EventOwner,
   after: TimelinePosition | undefined,
   limit: number,
+  events?: readonly string[],
 ): Promise<TimelineRow[]> {
   const { tenant_id, project_id, event_player_ids } = owner;
   const [occurred_ms, ingestion_id, event_index] = after ?? [];
@@ -72,6 +73,7 @@ export async function findTimeline(
     from events_by_player
     where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} 
       and player_id in ({event_player_ids:Array(UUID)}) ${beyond}
+      ${events === undefined ? '' : 'and event in ({events:Array(String)})'}
     order by occurred_at desc, ingestion_id desc, event_index desc, revision desc
     limit 1 by ingestion_id, event_index
     limit {limit:UInt32}`),
@@ -80,6 +82,7 @@ export async function findTimeline(
       project_id,
       event_player_ids,
       limit,
+      events,
       occurred_ms,
       ingestion_id,
       event_index,

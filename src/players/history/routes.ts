@@ -35,7 +35,7 @@ export function playerHistoryEndpoints(deps: HistoryDeps): AnyEndpoint[] {
     endpoint({
       ...shared,
       path: '/v1/players/:id/timeline',
-      summary: "A player's events, the newest first by event time",
+      summary: "A player's events, or those of some names, the newest first by event time",
       query: timelineQuery,
       response: z.array(timelineEntry),
       shape: 'list',
@@ -75,18 +75,18 @@ async function timelinePage(
   deps: HistoryDeps,
   { tenant_id, project_id }: ProjectSession,
   player_id: string,
-  { cursor, limit }: z.infer<typeof timelineQuery>,
+  { cursor, limit, events }: z.infer<typeof timelineQuery>,
 ): Promise<string> {
   const ref = { tenant_id, project_id, player_id };
   const { rows, next_cursor } = await readPage<TimelineRow, TimelinePosition>(
     {
-      scope: { kind: 'timeline', project_id, filters: { player_id } },
+      scope: { kind: 'timeline', project_id, filters: { player_id, events: events?.join(',') } },
       shape: POSITION_SHAPE,
       positionOf,
       fits: fitsPage,
       select: (after, count) =>
         ofPlayer(deps, ref, (ids) =>
-          findTimeline(deps.clickhouse, { tenant_id, project_id, ...ids }, after, count),
+          findTimeline(deps.clickhouse, { tenant_id, project_id, ...ids }, after, count, events),
         ),
     },
     { cursor, limit },
@@ -113,9 +113,12 @@ async function auditPage(
 
 type AuditEntry = ReturnType<typeof entryOf>;
 
+/** The actions whose entries have a note of an officer. */
+const NOTED: ReadonlySet<string> = new Set(['resolve', 'reveal', 'exclude', 'lift']);
+
 /** What officers note about a player is for those who read the audit log: it may be a suspicion. */
 function withoutNotes(entry: AuditEntry): AuditEntry {
-  if (entry.action !== 'resolve' && entry.action !== 'reveal') return entry;
+  if (!NOTED.has(entry.action)) return entry;
   const { note: _note, reason: _reason, ...after } = entry.after ?? {};
   return { ...entry, after };
 }

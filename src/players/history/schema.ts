@@ -4,9 +4,19 @@ import { NOT_COUNTED_REASONS } from '../../ledger/money/bets.ts';
 import { MONEY_EVENTS } from '../../ledger/money/ledger.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 
+/** Names of events by which a timeline is narrowed. */
+const MAX_EVENTS = 20;
+
 /** `GET /v1/players/:id/timeline`. */
 export const timelineQuery = z.strictObject({
   ...PAGE_QUERY,
+  events: z
+    .string()
+    .max(4_096)
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .pipe(z.array(z.string().min(1)).max(MAX_EVENTS))
+    .optional()
+    .describe(`Names of events, at most ${MAX_EVENTS}, separated by commas; absent: all events`),
 });
 
 export const timelineEntry = z.object({

@@ -1,7 +1,9 @@
+import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { MAX_ATTRIBUTES_BYTES } from '../profile/profile-patch.ts';
 import { plainArray, textArray } from '../../platform/postgres/arrays.ts';
 import type { PlayerDependent } from '../dependents.ts';
+import { DEFAULT_MODEL } from '../profile/score-models.ts';
 import type { MergePair } from '../player-ref.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 
@@ -117,7 +119,8 @@ async function mergeProfile(
       cooldown_until = greatest(t.cooldown_until, g.cooldown_until),
       identified_at = greatest(t.identified_at, g.identified_at),
       kyc_provider_ref = coalesce(t.kyc_provider_ref, g.kyc_provider_ref),
-      ltv_predicted = coalesce(t.ltv_predicted, g.ltv_predicted),
+      ${mergedScore(tx, 'churn_score', 'churn')},
+      ${mergedScore(tx, 'ltv_predicted', 'ltv')},
       custom_attributes = case
         when octet_length((g.custom_attributes || t.custom_attributes)::text) <= ${MAX_ATTRIBUTES_BYTES}
           then g.custom_attributes || t.custom_attributes
@@ -127,6 +130,16 @@ async function mergeProfile(
       updated_at = ${now}
     from gone g
     where t.tenant_id = g.tenant_id and t.project_id = g.project_id and t.player_id = ${into_player_id}`;
+}
+
+/** The survivor's score, or that of the player that goes where the survivor has none, or only the service's own. */
+function mergedScore(tx: Tx, score: string, prefix: 'churn' | 'ltv'): PendingQuery<Row[]> {
+  const model = tx(`${prefix}_model`);
+  const taken = tx`(g.${model} is not null
+    and (t.${model} is null or t.${model} = ${DEFAULT_MODEL} and g.${model} <> ${DEFAULT_MODEL}))`;
+  const merged = (name: string) =>
+    tx`${tx(name)} = case when ${taken} then g.${tx(name)} else t.${tx(name)} end`;
+  return tx`${merged(score)}, ${merged(`${prefix}_model`)}, ${merged(`${prefix}_as_of`)}`;
 }
 
 async function mergeTotals(

@@ -24,6 +24,8 @@ export const ERASED_IN_POSTGRES: Readonly<Record<string, readonly string[]>> = {
     'custom_attributes',
     'kyc_decided_by',
     'kyc_provider_ref',
+    'churn_model',
+    'ltv_model',
     'email_key',
     'sms_key',
     'push_key',
@@ -68,6 +70,7 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   console_used_once: SECRETS,
   consumed_logs: KEYS,
   currencies: OPERATOR,
+  dashboards: OPERATOR,
   database_epochs: KEYS,
   dirty_players: KEYS,
   erasures: 'the proof; its texts are by admins, who are told to name nobody',
@@ -77,6 +80,9 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   fx_rate_changes: OPERATOR,
   fx_rates: OPERATOR,
   idempotency_keys: 'routes and hashes',
+  insight_exports: 'a question of a member, and why; a row lives for 24 hours',
+  insight_export_chunks: 'encrypted; a row lives for 24 hours',
+  insights: OPERATOR,
   installation_secrets: SECRETS,
   journey_match_rests: KEYS,
   journey_occasions: KEYS,
@@ -113,6 +119,7 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   sandbox_bonuses: CODES,
   sandbox_messages: CODES,
   schema_migrations: KEYS,
+  score_models: CODES,
   segment_window_sweeps: OPERATOR,
   segments: OPERATOR,
   sink_positions: KEYS,
@@ -200,8 +207,8 @@ export const STAYING_COLUMNS: Readonly<Record<string, readonly string[]>> = {
 
 /** Columns of ClickHouse that an erasure empties. */
 export const ERASED_IN_CLICKHOUSE: Readonly<Record<string, readonly string[]>> = {
-  events: ['properties'],
-  events_by_player: ['properties'],
+  events: ['properties', 'item', 'item_group', 'payment_method'],
+  events_by_player: ['properties', 'item', 'item_group', 'payment_method'],
   players: ['external_id', 'email', 'phone', 'telegram_id', 'timezone', 'custom_attributes'],
 };
 

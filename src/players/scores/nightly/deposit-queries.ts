@@ -1,0 +1,102 @@
+import type { ClickHouseQueries } from '../../../platform/clickhouse/port.ts';
+import { OWNER, SCOPE } from '../../../segments/sql/owner-sql.ts';
+import type { ProjectRef } from '../../../tenants/project-ref.ts';
+
+/** Limits of a statement over all deposits of a project. */
+const LIMITS = 'settings max_execution_time = 60, max_memory_usage = 4000000000';
+
+/** The days (UTC) on which each player had a deposit that counts; days are numbered from 1970-01-01 as 0. */
+const DEPOSIT_DAYS = `select ${OWNER}, toInt32(toDate(occurred_at, 'UTC')) as day, sum(toInt128(base_amount)) as amount
+  from events final
+  where ${SCOPE} and event = 'deposit_confirmed' and base_amount > 0
+    and occurred_at < fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC')
+  group by owner, day`;
+
+/** Whose deposits are read, and until when. */
+export interface DepositQuestion extends ProjectRef {
+  until_ms: number;
+}
+
+/** A share of the players, drawn by their ids: the one of this number of so many. */
+export interface Share {
+  share: number;
+  shares: number;
+}
+
+const IN_SHARE = 'cityHash64(owner) % {shares:UInt32} = {share:UInt32}';
+
+/** How many players have a deposit, and on how many days together. */
+export async function countDepositors(
+  clickhouse: ClickHouseQueries,
+  question: DepositQuestion,
+): Promise<{ players: number; days: number }> {
+  const [row] = await clickhouse.query<{ players: string; days: string }>(
+    `select toString(uniqExact(owner)) as players, toString(count()) as days from (${DEPOSIT_DAYS}) ${LIMITS}`,
+    { ...question },
+  );
+  return { players: Number(row?.players ?? 0), days: Number(row?.days ?? 0) };
+}
+
+/** A player with all days of its deposits, the first one first, and what was deposited on them together. */
+export interface DepositDays {
+  days: number[];
+  /** In the smallest unit of the base currency. */
+  amount: number;
+}
+
+/** The players of a share with all their days. */
+export async function readDepositDays(
+  clickhouse: ClickHouseQueries,
+  question: DepositQuestion & Share,
+): Promise<DepositDays[]> {
+  const rows = await clickhouse.query<{ days: number[]; amount: string }>(
+    `select arraySort(groupArray(day)) as days, toString(sum(amount)) as amount
+    from (${DEPOSIT_DAYS}) where ${IN_SHARE} group by owner order by owner ${LIMITS}`,
+    { ...question },
+  );
+  return rows.map(({ days, amount }) => ({ days, amount: Number(amount) }));
+}
+
+/** A player with what its scores are computed from. */
+export interface Depositor {
+  player_id: string;
+  first_day: number;
+  last_day: number;
+  days: number;
+  /** In the smallest unit of the base currency. */
+  amount: number;
+}
+
+/** The players of a share, in the order of their ids. */
+export async function readDepositors(
+  clickhouse: ClickHouseQueries,
+  question: DepositQuestion & Share,
+): Promise<Depositor[]> {
+  const rows = await clickhouse.query<
+    Record<Exclude<keyof Depositor, 'player_id'>, string | number> & { owner: string }
+  >(
+    `select owner, min(day) as first_day, max(day) as last_day, toString(count()) as days, toString(sum(amount)) as amount
+    from (${DEPOSIT_DAYS}) where ${IN_SHARE} group by owner order by owner ${LIMITS}`,
+    { ...question },
+  );
+  return rows.map(({ owner, first_day, last_day, days, amount }) => ({
+    player_id: owner,
+    first_day: Number(first_day),
+    last_day: Number(last_day),
+    days: Number(days),
+    amount: Number(amount),
+  }));
+}
+
+/** Net gaming revenue and deposits of all players together, as digits, in the smallest unit of the base currency. */
+export async function readRevenue(
+  clickhouse: ClickHouseQueries,
+  project: ProjectRef,
+): Promise<{ ngr: string; total_deposited: string }> {
+  const [row] = await clickhouse.query<{ ngr: string; total_deposited: string }>(
+    `select toString(sum(toInt256(ngr))) as ngr, toString(sum(toInt128(total_deposited))) as total_deposited
+    from players final where ${SCOPE} and deleted_at is null ${LIMITS}`,
+    { ...project },
+  );
+  return row ?? { ngr: '0', total_deposited: '0' };
+}
