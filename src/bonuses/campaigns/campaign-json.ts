@@ -59,6 +59,7 @@ export function settingsJson(row: BonusCampaignRow) {
     rate_per_second: row.rate_per_second,
     qualifying_product: row.qualifying_product,
     advertising: row.advertising,
+    holdout_percent: row.holdout_percent,
     status: row.status,
     last_error: row.last_error ?? row.release_error,
     created_at: row.created_at,

@@ -42,6 +42,7 @@ const NOTHING = {
   rate_per_second: null,
   qualifying_product: null,
   advertising: 'direct',
+  holdout_percent: 0,
   status: 'draft',
 } as const satisfies Partial<BonusCampaignPlan>;
 

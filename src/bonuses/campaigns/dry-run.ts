@@ -109,6 +109,10 @@ async function dryRun(deps: FactsDeps, ref: BonusCampaignRef, limits: Limits): P
         const code = one.kind === 'skip' ? one.code : 'BUDGET';
         result.skips[code] = (result.skips[code] ?? 0) + members - fitting;
       }
+      for (const { player_ids, code } of one.kind === 'skip' ? [] : one.held_out) {
+        result.members += player_ids.length;
+        result.skips[code] = (result.skips[code] ?? 0) + player_ids.length;
+      }
       result.would_grant += fitting;
       if (one.kind === 'grant') result.cost_base += one.worth.bonus_amount_base * BigInt(fitting);
     }

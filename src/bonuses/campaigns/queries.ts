@@ -27,6 +27,8 @@ export interface BonusCampaignPlan {
   /** What members bet on to get the bonus; null: on nothing that is known. */
   qualifying_product: RuleProduct | null;
   advertising: Advertising;
+  /** The share of those who pass the gate that gets nothing, in percent: 0 … 100. */
+  holdout_percent: number;
   status: BonusCampaignStatus;
 }
 
@@ -51,7 +53,7 @@ export interface BonusCampaignRow extends BonusCampaignRef, BonusCampaignPlan {
 export function campaignColumns(tx: Tx): PendingQuery<Row[]> {
   return tx`c.tenant_id, c.project_id, c.campaign_id, c.name, c.template_id, c.segment_id, c.deposit_amount,
     c.deposit_from, c.currency_override, c.schedule_at, c.max_liability, c.max_grants, c.rate_per_second,
-    c.qualifying_product, c.issued_product, c.advertising, c.status, c.members, c.is_filled, c.filled_to, c.last_error, c.release_error,
+    c.qualifying_product, c.issued_product, c.advertising, c.holdout_percent, c.status, c.members, c.is_filled, c.filled_to, c.last_error, c.release_error,
     c.created_at, c.updated_at, c.issued_at, c.finished_at`;
 }
 
@@ -118,11 +120,11 @@ export async function insertBonusCampaign(
   const [row] = await tx<BonusCampaignRow[]>`
     insert into bonus_campaigns as c (tenant_id, project_id, campaign_id, name, template_id, segment_id, deposit_amount,
       deposit_from, currency_override, schedule_at, max_liability, max_grants, rate_per_second,
-      qualifying_product, advertising, status, created_at, updated_at)
+      qualifying_product, advertising, holdout_percent, status, created_at, updated_at)
     values (${tenant_id}, ${project_id}, ${campaign_id}, ${plan.name}, ${plan.template_id}, ${plan.segment_id},
       ${plan.deposit_amount}::text::numeric, ${plan.deposit_from}, ${plan.currency_override}, ${plan.schedule_at},
       ${plan.max_liability}, ${plan.max_grants}, ${plan.rate_per_second}, ${plan.qualifying_product},
-      ${plan.advertising}, ${plan.status}, ${now}, ${now})
+      ${plan.advertising}, ${plan.holdout_percent}, ${plan.status}, ${now}, ${now})
     returning ${campaignColumns(tx)}`;
   if (row === undefined) throw new Error('a campaign that was inserted was not returned');
   return row;
@@ -148,7 +150,7 @@ export async function updateBonusCampaign(
       currency_override = ${row.currency_override}, schedule_at = ${row.schedule_at},
       max_liability = ${row.max_liability}, max_grants = ${row.max_grants}, rate_per_second = ${row.rate_per_second},
       qualifying_product = ${row.qualifying_product}, issued_product = ${row.issued_product},
-      advertising = ${row.advertising},
+      advertising = ${row.advertising}, holdout_percent = ${row.holdout_percent},
       status = ${row.status}, members = ${row.members}, is_filled = ${row.is_filled}, filled_to = ${row.filled_to},
       last_error = ${row.last_error}, updated_at = ${now}, issued_at = ${row.issued_at}, finished_at = ${row.finished_at}
     where ${isCampaign(tx, ref)}

@@ -90,11 +90,17 @@ export async function noteShort(
     where campaign_id = ${campaign_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
 }
 
-/** What happens to members' rows. `reserved`: what each of them costs, and was promised, for which deposit; `sent`: its grant. */
+/** What happens to members' rows. `assigned_at`: when they passed the gate and were drawn. `reserved`: what each of them costs, and was promised, for which deposit; `sent`: its grant. */
 export type RowsChange = { player_ids: readonly string[] } & (
-  | { status: 'reserved'; terms_id: string; cost_base: bigint; deposit_transaction_id: string | null }
+  | {
+      status: 'reserved';
+      terms_id: string;
+      cost_base: bigint;
+      deposit_transaction_id: string | null;
+      assigned_at: Date;
+    }
   | { status: 'sent'; grant_id: string }
-  | { status: 'skipped'; code: string }
+  | { status: 'skipped'; code: string; assigned_at?: Date }
 );
 
 /** Changes rows of members who are `from`. Rejects with WriteConflict when one of them is not any more. */
@@ -110,13 +116,14 @@ export async function updateRows(
   );
   const updated = await tx`
     update bonus_campaign_rows r set
-      status = d.status, code = d.code, grant_id = d.grant_id, is_open = d.status <> 'skipped',
+      status = d.status, code = d.code, assigned_at = coalesce(r.assigned_at, d.assigned_at), grant_id = d.grant_id, is_open = d.status <> 'skipped',
       terms_id = case when d.status = 'sent' then r.terms_id else d.terms_id end,
       deposit_transaction_id = case when d.status = 'sent' then r.deposit_transaction_id
         else d.deposit_transaction_id end,
       cost_base = case when d.status = 'sent' then r.cost_base else coalesce(d.cost_base, 0) end
     from jsonb_to_recordset(${json}::text::jsonb)
-      as d (ids text, status text, code text, grant_id uuid, terms_id uuid, cost_base bigint, deposit_transaction_id text)
+      as d (ids text, status text, code text, grant_id uuid, terms_id uuid, cost_base bigint, deposit_transaction_id text,
+        assigned_at timestamptz)
     cross join lateral unnest(d.ids::uuid[]) as m (player_id)
     -- One by one: joined, Postgres might read all pending members of the campaign for each set. A row that another
     -- transaction has changed since is not found where it was.

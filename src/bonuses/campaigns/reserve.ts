@@ -19,7 +19,7 @@ export async function reserveMembers(
   player_ids: readonly string[],
   { facts, platform }: { facts: ReadonlyMap<string, MemberFacts>; platform: Pick<BonusPlatform, 'slug'> },
 ): Promise<number> {
-  const { campaign, template } = terms;
+  const { campaign, template, now: assigned_at } = terms;
   const decisions = await decideMembers(tx, terms, player_ids, facts);
   const room = new Room(template, campaign, await lockUsed(tx, campaign));
   const frozen = new Map<Worth, FrozenTermsRow>();
@@ -31,12 +31,22 @@ export async function reserveMembers(
       changes.push({ player_ids: one.player_ids, status: 'skipped', code: one.code });
       continue;
     }
-    const { worth, player_ids: ids, deposit_transaction_id } = one;
+    const { worth, player_ids: ids, deposit_transaction_id, held_out } = one;
     const { bonus_amount_base: cost } = worth;
     const fitting = room.take(cost, ids.length);
     if (fitting < ids.length) {
       changes.push({ player_ids: ids.slice(fitting), status: 'skipped', code: 'BUDGET' });
       short_base = short_base === undefined || cost < short_base ? cost : short_base;
+    }
+    // Whom nobody can be compared with is not held out: with others the limits end here, too.
+    const has_room = fitting === ids.length && room.fits(cost);
+    for (const { player_ids: some, code } of held_out) {
+      changes.push({
+        player_ids: some,
+        status: 'skipped',
+        ...(has_room ? { code, assigned_at } : { code: 'BUDGET' }),
+      });
+      if (!has_room) short_base = short_base === undefined || cost < short_base ? cost : short_base;
     }
     if (fitting === 0) continue;
     const kept = frozen.get(worth) ?? freeze(terms, worth, platform.slug);
@@ -47,6 +57,7 @@ export async function reserveMembers(
       terms_id: kept.terms_id,
       cost_base: cost,
       deposit_transaction_id,
+      assigned_at,
     });
     cost_base += cost * BigInt(fitting);
     reserved += fitting;

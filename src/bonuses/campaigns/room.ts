@@ -31,8 +31,21 @@ export class Room {
     this.#grants = campaign_grants;
   }
 
+  /** Whether a grant of this cost fits. */
+  fits(cost_base: bigint): boolean {
+    return this.#fitting(cost_base, 1) === 1n;
+  }
+
   /** Takes the cost of a grant for each of so many members, as far as it fits; returns for how many it did. */
   take(cost_base: bigint, members: number): number {
+    const fitting = this.#fitting(cost_base, members);
+    this.#template_base += cost_base * fitting;
+    this.#campaign_base += cost_base * fitting;
+    this.#grants += Number(fitting);
+    return Number(fitting);
+  }
+
+  #fitting(cost_base: bigint, members: number): bigint {
     let fitting = BigInt(members);
     const atMost = (most: bigint) => {
       if (most < fitting) fitting = most > 0n ? most : 0n;
@@ -43,9 +56,6 @@ export class Room {
       if (typeof budget === 'bigint') atMost((budget - this.#template_base) / cost_base);
       if (typeof liability === 'bigint') atMost((liability - this.#campaign_base) / cost_base);
     }
-    this.#template_base += cost_base * fitting;
-    this.#campaign_base += cost_base * fitting;
-    this.#grants += Number(fitting);
-    return Number(fitting);
+    return fitting;
   }
 }

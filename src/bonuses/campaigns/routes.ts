@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { upliftEndpoint } from '../../engage/experiments/uplift-endpoint.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { settingsJson } from './campaign-json.ts';
@@ -23,6 +24,7 @@ import {
   issueResult,
   patchBonusCampaignBody,
 } from './schema.ts';
+import { experimentOfBonusCampaign } from './uplift.ts';
 import type { WorkDeps } from './work.ts';
 
 const path = '/v1/bonus-campaigns';
@@ -38,7 +40,21 @@ const CONTENT = [
 
 /** Bonus campaigns (spec part 4). */
 export function bonusCampaignEndpoints(deps: WorkDeps): AnyEndpoint[] {
-  return [...readEndpoints(deps), ...writeEndpoints(deps), issueEndpoint(deps), internalEndpoint(deps)];
+  return [
+    ...readEndpoints(deps),
+    ...writeEndpoints(deps),
+    issueEndpoint(deps),
+    internalEndpoint(deps),
+    upliftEndpoint(deps, {
+      collection: 'bonus-campaigns',
+      not_found: 'BONUS_CAMPAIGN_NOT_FOUND',
+      of: async (caller, id) =>
+        experimentOfBonusCampaign(
+          deps,
+          await findBonusCampaign(deps.postgres, refOf(BONUS_CAMPAIGN, caller, id)),
+        ),
+    }),
+  ];
 }
 
 function readEndpoints({ postgres }: WorkDeps): AnyEndpoint[] {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { holdoutPercent } from '../../engage/experiments/schema.ts';
 import { nameSchemas, timestampWithOffset, trimmedText } from '../../http/field-schemas.ts';
 import { ADVERTISING, RULE_PRODUCTS } from '../../tenants/licence/rule.ts';
 import { positiveAmount, shownAmount } from '../templates/config.ts';
@@ -48,6 +49,7 @@ const fields = {
       'What members bet on to get the bonus (any: on several products); null: what the segment asks for, else nothing',
     ),
   advertising: z.enum(ADVERTISING).optional().describe('Where the offer is shown; default: direct'),
+  holdout_percent: holdoutPercent.optional(),
 };
 
 /** `POST /v1/bonus-campaigns`. Parsed, amounts are bigints. */
@@ -108,6 +110,7 @@ export const bonusCampaignResource = z.object({
   rate_per_second: z.int().nullable(),
   qualifying_product: z.enum(RULE_PRODUCTS).nullable(),
   advertising: z.enum(ADVERTISING),
+  holdout_percent: holdoutPercent,
   status: z.enum(BONUS_CAMPAIGN_STATUSES),
   stats: stats.describe('Their sum is the number of members at issue time'),
   skips,

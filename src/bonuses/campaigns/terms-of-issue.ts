@@ -1,4 +1,5 @@
 import type { Tx } from '../../platform/postgres/port.ts';
+import { campaignDraw, type HeldOutBy } from '../../engage/experiments/global.ts';
 import { licenceRulesOf, readTenantConfig } from '../../tenants/config/read.ts';
 import { requireActive } from '../grants/issue.ts';
 import { readGrantRates, worthOf, type GrantRates, type Worth } from '../grants/worth.ts';
@@ -15,6 +16,8 @@ export interface IssueTerms extends CampaignGate {
   campaign: BonusCampaignRow;
   terms: BonusTerms;
   rates: GrantRates;
+  /** Whose holdout a member is in who passes the gate; null: none. */
+  heldOutBy: (player_id: string) => HeldOutBy | null;
 }
 
 /** What is known of members from their events: the last deposit, or what was lost in the window of a cashback. */
@@ -36,7 +39,8 @@ export async function loadIssueTerms(tx: Tx, campaign: BonusCampaignRow, now: Da
   const rates = await readGrantRates(tx, tenant_id, terms.config.currency, currency_override, now);
   const question = { currency: rates.currency, currencies: currenciesOf(rules), now };
   const valueIn = await valuesInCurrencies(tx, tenant_id, question);
-  return { campaign, template, terms, config, rules, rates, valueIn, now };
+  const heldOutBy = await campaignDraw(tx, campaign, now);
+  return { campaign, template, terms, config, rules, rates, valueIn, heldOutBy, now };
 }
 
 /** What bonuses are worth; every amount is computed once for all members who have it. */

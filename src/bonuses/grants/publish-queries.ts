@@ -21,6 +21,7 @@ export interface ToPublish
       | 'wagering_required'
       | 'wagering_progress'
       | 'released_amount'
+      | 'released_amount_base'
     > {
   seq: number;
   log_event: string;
@@ -36,7 +37,7 @@ export function selectToPublish(sql: Tx, limit: number): PendingQuery<ToPublish[
   return sql<ToPublish[]>`
     select e.tenant_id, e.project_id, e.grant_id, e.seq, e.log_event, e.ingestion_id, e.to_status, e.occurred_at,
       e.received_at, g.player_id, g.template_id, g.campaign_id, g.adapter_slug, g.currency, g.bonus_amount,
-      g.bonus_amount_base, g.wagering_required, g.wagering_progress, g.released_amount,
+      g.bonus_amount_base, g.wagering_required, g.wagering_progress, g.released_amount, g.released_amount_base,
       g.terms ->> 'type' as bonus_type
     from (
       select * from bonus_grant_events where is_to_publish order by received_at, grant_id, seq limit ${limit}) e

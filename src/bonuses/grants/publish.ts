@@ -27,7 +27,8 @@ function playerEventOf(event: ToPublish): PlayerEvent {
     ingestion_id: event.ingestion_id,
     event_index: 0,
     base_amount: event.bonus_amount_base,
-    base_payout: null,
+    // What the bonus has cost: insights add it up.
+    base_payout: event.log_event === 'bonus_completed' ? event.released_amount_base : null,
     properties: {
       source: 'adapter',
       adapter: event.adapter_slug,

@@ -142,6 +142,7 @@ const NOTHING: Omit<CampaignPlan, 'name' | 'channel'> & Partial<CampaignPlan> = 
   goal_event: null,
   goal_attribution_days: null,
   goal_value_property: null,
+  holdout_percent: 0,
   status: 'draft',
 };
 

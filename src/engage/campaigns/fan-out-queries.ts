@@ -1,7 +1,14 @@
 import type { PendingQuery, Row } from 'postgres';
 import type { RuleProduct } from '../../tenants/licence/rule.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
-import { recipientOf, statusSql, verdictSql, type Gate } from '../messaging/gate-queries.ts';
+import {
+  assignedSql,
+  recipientOf,
+  statusSql,
+  verdictSql,
+  type Gate,
+  type HoldoutCode,
+} from '../messaging/gate-queries.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
@@ -22,6 +29,8 @@ export interface RowVariant {
   variant_id: string;
   template_id: string | null;
   bonus_product: RuleProduct | null;
+  /** The template is for service messages. */
+  is_service: boolean;
 }
 
 /**
@@ -81,12 +90,16 @@ export interface NewRows {
   provider_id: string | null;
   /** By player_id. */
   choices: ReadonlyMap<string, RowVariant>;
+  holdoutOf: HoldoutOf;
 }
+
+/** The code of a player who is held out, should the gate let a message of the variant pass; null: it goes out. */
+export type HoldoutOf = (player_id: string, variant: RowVariant) => HoldoutCode | null;
 
 /** Inserts send rows for players: queued, or skipped with the reason. Idempotent: an existing row stays as it is. */
 export async function insertRows(
   tx: Tx,
-  { audience, provider_id, choices }: NewRows,
+  { audience, provider_id, choices, holdoutOf }: NewRows,
   gate: Gate,
 ): Promise<void> {
   const { tenant_id, project_id, campaign_id, channel } = audience;
@@ -96,18 +109,20 @@ export async function insertRows(
   // The lateral join looks each player up by its key, regardless of the plan that the statistics suggest.
   await tx`
     insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, template_id, variant_id,
-      provider_id, recipient, status, error_code, enqueued_at)
+      provider_id, recipient, status, error_code, assigned_at, enqueued_at)
     select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.player_id, ${channel},
       (${plainArray(variants.map(({ template_id }) => template_id))}::text::uuid[])[j.variant],
       (${plainArray(variants.map(({ variant_id }) => variant_id))}::text::uuid[])[j.variant],
-      ${provider_id}, j.recipient, ${statusSql(tx, 'queued')}, j.verdict, ${gate.now}
+      ${provider_id}, j.recipient, ${statusSql(tx, 'queued')}, j.verdict, ${assignedSql(tx, gate)}, ${gate.now}
     from (
-      select p.tenant_id, p.project_id, p.player_id, c.variant, ${recipient.address} as recipient,
-        ${verdictSql(tx, gate, recipient, tx`c.bonus_product`)} as verdict
+      select p.tenant_id, p.project_id, p.player_id, c.variant, c.is_service, ${recipient.address} as recipient,
+        coalesce(${verdictSql(tx, gate, recipient, tx`c.bonus_product`)}, c.holdout) as verdict
       from ${rowsOf(tx, 'c', [...choices], {
         player_id: ['uuid', ([player_id]) => player_id],
         variant: ['integer', ([, variant]) => index_of.get(variant) ?? null],
         bonus_product: ['text', ([, { bonus_product }]) => bonus_product],
+        holdout: ['text', ([player_id, variant]) => holdoutOf(player_id, variant)],
+        is_service: ['boolean', ([, { is_service }]) => is_service],
       })}
       cross join lateral (
         select * from players p
@@ -179,19 +194,21 @@ export async function insertFirings(
   tx: Tx,
   audience: Audience & { provider_id: string | null },
   firings: readonly Firing[],
+  holdoutOf: HoldoutOf,
   gate: Gate,
 ): Promise<number> {
   const { tenant_id, project_id, campaign_id, channel, provider_id } = audience;
   const recipient = recipientOf(tx, channel);
   const { count } = await tx`
     insert into message_sends (tenant_id, project_id, send_id, campaign_id, dedup_key, player_id, channel, template_id,
-      variant_id, provider_id, recipient, status, error_code, context, enqueued_at)
+      variant_id, provider_id, recipient, status, error_code, assigned_at, context, enqueued_at)
     select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.dedup_key, j.player_id, ${channel}, j.template_id,
       j.variant_id, ${provider_id}, j.recipient,
-      ${statusSql(tx, 'queued')}, j.verdict, j.context, ${gate.now}
+      ${statusSql(tx, 'queued')}, j.verdict, ${assignedSql(tx, gate)}, j.context, ${gate.now}
     from (
-      select p.tenant_id, p.project_id, p.player_id, f.dedup_key, f.template_id, f.variant_id, f.context::jsonb as context,
-        ${recipient.address} as recipient, ${verdictSql(tx, gate, recipient, tx`f.bonus_product`)} as verdict
+      select p.tenant_id, p.project_id, p.player_id, f.dedup_key, f.template_id, f.variant_id, f.is_service,
+        f.context::jsonb as context,
+        ${recipient.address} as recipient, coalesce(${verdictSql(tx, gate, recipient, tx`f.bonus_product`)}, f.holdout) as verdict
       from ${rowsOf(tx, 'f', firings, {
         player_id: 'uuid',
         dedup_key: 'text',
@@ -199,6 +216,8 @@ export async function insertFirings(
         template_id: ['uuid', ({ variant }) => variant.template_id],
         context: ['text', ({ properties }) => exactJson(properties)],
         bonus_product: ['text', ({ variant }) => variant.bonus_product],
+        holdout: ['text', ({ player_id, variant }) => holdoutOf(player_id, variant)],
+        is_service: ['boolean', ({ variant }) => variant.is_service],
       })}
       cross join lateral (
         select * from players p

@@ -9,7 +9,9 @@ import {
   type MemberRange,
   type RangeKind,
 } from '../member-ranges/range-queries.ts';
-import { commitLater, insertRows, selectMembers } from './fan-out-queries.ts';
+import { campaignDraw } from '../experiments/global.ts';
+import { HOLDOUT_CODE } from '../messaging/gate-queries.ts';
+import { commitLater, insertRows, selectMembers, type HoldoutOf } from './fan-out-queries.ts';
 import { notifyMessengers } from '../messaging/wake-queries.ts';
 import { selectLiveCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 import { bucketOf } from '../../platform/bucket.ts';
@@ -54,7 +56,7 @@ export async function beginFanOut(tx: Tx, ref: CampaignRef, campaign: CampaignRo
 /** Makes the rows of one range of members; of a range without an end those of its first members, and cuts the rest. */
 async function fanOut(tx: Tx, campaign: CampaignRow, taken: MemberRange, now: Date): Promise<void> {
   const { tenant_id, project_id } = taken;
-  const { campaign_id, segment_id, channel, provider_id } = campaign;
+  const { campaign_id, segment_id, channel, provider_id, holdout_percent } = campaign;
   const audience = { tenant_id, project_id, campaign_id, segment_id, channel };
   const members = await selectMembers(tx, audience, await cutRange(tx, CAMPAIGN_RANGES, taken, segment_id));
   if (members.length === 0) return;
@@ -62,8 +64,23 @@ async function fanOut(tx: Tx, campaign: CampaignRow, taken: MemberRange, now: Da
   const variants = await selectLiveVariants(tx, audience);
   const variantOf = variantChooser(campaign_id, variants);
   const choices = new Map(members.map(({ player_id }) => [player_id, variantOf(player_id)]));
-  await insertRows(tx, { audience, provider_id, choices }, gate);
+  const holdoutOf = await drawHoldout(tx, { ...audience, holdout_percent }, now);
+  await insertRows(tx, { audience, provider_id, choices, holdoutOf }, gate);
   await notifyMessengers(tx, audience.campaign_id);
+}
+
+/** Draws who is held out of the campaign, of those whom the gate lets pass at `now`. */
+export async function drawHoldout(
+  tx: Tx,
+  campaign: CampaignRef & Pick<CampaignRow, 'holdout_percent'>,
+  now: Date,
+): Promise<HoldoutOf> {
+  const { tenant_id, project_id, campaign_id, holdout_percent } = campaign;
+  const draw = await campaignDraw(tx, { tenant_id, project_id, campaign_id, holdout_percent }, now);
+  return (player_id, variant) => {
+    const by = draw(player_id, variant);
+    return by === null ? null : HOLDOUT_CODE[by];
+  };
 }
 
 /** A variant with the fields that the choice needs. `weight` is a positive integer below 2^31. */

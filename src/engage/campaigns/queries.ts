@@ -29,6 +29,8 @@ export interface CampaignPlan {
   goal_event: string | null;
   goal_attribution_days: number | null;
   goal_value_property: string | null;
+  /** The share of those who pass the gate that gets nothing, in percent: 0 … 100. */
+  holdout_percent: number;
   status: CampaignStatus;
 }
 
@@ -48,7 +50,7 @@ export interface CampaignRow extends CampaignPlan {
 
 function columns(tx: Tx) {
   return tx`campaign_id, name, type, channel, segment_id, template_id, provider_id, schedule_at, trigger_event,
-    goal_event, goal_attribution_days, goal_value_property, status, started_at, finished_at, last_error,
+    goal_event, goal_attribution_days, goal_value_property, holdout_percent, status, started_at, finished_at, last_error,
     created_at, updated_at, deleted_at, is_counted`;
 }
 
@@ -99,11 +101,12 @@ export function listCampaigns(
 export async function insertCampaign(tx: Tx, ref: CampaignRef, plan: CampaignPlan, now: Date): Promise<void> {
   await tx`
     insert into campaigns (tenant_id, project_id, campaign_id, name, type, channel, segment_id, template_id,
-      provider_id, schedule_at, trigger_event, goal_event, goal_attribution_days, goal_value_property, status,
+      provider_id, schedule_at, trigger_event, goal_event, goal_attribution_days, goal_value_property, holdout_percent, status,
       created_at, updated_at)
     values (${ref.tenant_id}, ${ref.project_id}, ${ref.campaign_id}, ${plan.name}, ${plan.type}, ${plan.channel},
       ${plan.segment_id}, ${plan.template_id}, ${plan.provider_id}, ${plan.schedule_at}, ${plan.trigger_event},
-      ${plan.goal_event}, ${plan.goal_attribution_days}, ${plan.goal_value_property}, ${plan.status}, ${now}, ${now})`;
+      ${plan.goal_event}, ${plan.goal_attribution_days}, ${plan.goal_value_property}, ${plan.holdout_percent}, ${plan.status}, ${now},
+      ${now})`;
 }
 
 /** Writes the fields of a locked campaign. */
@@ -114,7 +117,7 @@ export async function updateCampaign(tx: Tx, ref: CampaignRef, plan: CampaignPla
       template_id = ${plan.template_id}, provider_id = ${plan.provider_id}, schedule_at = ${plan.schedule_at},
       trigger_event = ${plan.trigger_event}, goal_event = ${plan.goal_event},
       goal_attribution_days = ${plan.goal_attribution_days}, goal_value_property = ${plan.goal_value_property},
-      status = ${plan.status}, updated_at = ${now}
+      holdout_percent = ${plan.holdout_percent}, status = ${plan.status}, updated_at = ${now}
     where ${itself(tx, ref)}`;
 }
 
@@ -157,6 +160,8 @@ export interface VariantRow {
   template_id: string | null;
   /** The product of the bonus that messages of the template are about; null: about none. */
   bonus_product: RuleProduct | null;
+  /** Its template is for service messages: the project's holdout does not keep it back. */
+  is_service: boolean;
   weight: number;
   sort_order: number;
   /** Whether it is the variant that every campaign begins with; the first explicit variant replaces it. */
@@ -172,7 +177,8 @@ export interface VariantRow {
 export function selectLiveVariants(tx: Tx, ref: CampaignRef): PendingQuery<VariantRow[]> {
   return tx<VariantRow[]>`
     select v.variant_id, v.name, v.label, coalesce(v.template_id, c.template_id) as template_id,
-      ${bonusProductSql(tx)} as bonus_product, v.weight, v.sort_order, v.is_default, v.created_at, v.updated_at
+      ${bonusProductSql(tx)} as bonus_product, coalesce(t.purpose = 'service', false) as is_service,
+      v.weight, v.sort_order, v.is_default, v.created_at, v.updated_at
     from campaigns c
     join campaign_variants v using (tenant_id, project_id, campaign_id)
     left join templates t on t.tenant_id = c.tenant_id and t.project_id = c.project_id

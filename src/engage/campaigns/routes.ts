@@ -14,6 +14,7 @@ import {
   requireCampaign,
 } from './read.ts';
 import { changeCampaign, createCampaign, deleteCampaign } from './change.ts';
+import { duplicateCampaign } from './duplicate.ts';
 import { listCampaigns, selectLiveVariants, type CampaignRef } from './queries.ts';
 import {
   CAMPAIGN_FILTERS,
@@ -22,6 +23,7 @@ import {
   COMPUTED_VARIANT_FIELDS,
   createCampaignBody,
   createVariantBody,
+  duplicateCampaignBody,
   patchCampaignBody,
   patchVariantBody,
   variantResource,
@@ -52,6 +54,9 @@ import {
   campaignSeries,
   seriesQuery,
 } from './stats-schema.ts';
+import { upliftEndpoint } from '../experiments/uplift-endpoint.ts';
+import { experimentOfCampaign } from './uplift.ts';
+import { visibleEffectOf } from './visible-effect.ts';
 import { seriesOf } from './series.ts';
 
 const read = { mode: 'session', role: 'viewer', scope: 'project' } as const;
@@ -69,11 +74,20 @@ export function campaignEndpoints(deps: Platform): AnyEndpoint[] {
   };
   return [
     ...ownEndpoints(deps),
+    duplicateEndpoint(deps),
     ...variantEndpoints(deps),
     ...audienceEndpoints(deps),
     ...reportEndpoints(reports),
     ...sendEndpoints(deps),
     ...statsEndpoints(reports),
+    upliftEndpoint(deps, {
+      collection: 'campaigns',
+      not_found: 'CAMPAIGN_NOT_FOUND',
+      of: async (caller, id) => {
+        const ref = refOf(CAMPAIGN, caller, id);
+        return experimentOfCampaign(deps.postgres, ref, await findCampaign(deps.postgres, ref));
+      },
+    }),
   ];
 }
 
@@ -106,6 +120,24 @@ function ownEndpoints(deps: Platform): AnyEndpoint[] {
       summary: 'Soft delete of a draft or scheduled campaign',
       errors: ['CAMPAIGN_INVALID_STATUS'],
       run: deleteCampaign,
+    },
+  });
+}
+
+function duplicateEndpoint(deps: Platform): AnyEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/campaigns/:id/duplicate',
+    summary: 'Creates a draft with the audience, the content, the variants and the goal of a campaign',
+    audit: { resource: 'campaign', action: 'create' },
+    access: write,
+    body: duplicateCampaignBody,
+    status: 201,
+    response: campaignResource,
+    errors: ['CAMPAIGN_NOT_FOUND'],
+    handle: async ({ caller, params, body, audit }) => {
+      const ref = refOf(CAMPAIGN, caller, params['id']);
+      return envelope(campaignResourceOf(await duplicateCampaign({ ...deps, audit }, ref, body?.name), ref));
     },
   });
 }
@@ -282,6 +314,20 @@ const audienceResult = z.object({
     .describe('The others, by the first reason that the gate finds'),
   exact: z.boolean().describe('False: estimated from `counted` members'),
   counted: counter,
+  effect: z
+    .object({
+      held_out: counter.describe('How many of the sendable are held out, on average'),
+      base_rate: z
+        .number()
+        .describe('The share of members with the goal event in the last `goal_attribution_days`'),
+      smallest_effect: z
+        .number()
+        .nullable()
+        .describe('The smallest difference of rates that can be expected to show: 0.025 is 2.5 points'),
+      power: z.number().nullable().describe('In which share of such campaigns this difference is found'),
+    })
+    .nullable()
+    .describe('Null without a holdout or a goal, and for a triggered campaign'),
 });
 
 nameSchemas({ CampaignAudience: audienceResult, CampaignAudienceBody: audienceBody });
@@ -306,15 +352,14 @@ function audienceEndpoints(deps: Platform): AnyEndpoint[] {
         const campaign = await requireCampaign(deps.postgres, ref);
         const now = new Date(deps.clock.now_ms());
         const exact = body?.exact === true;
-        return audienceOf(deps, ref, campaign, { now, exact, leaves: left }).then(
-          envelope,
-          (cause: unknown) => {
-            // A count that is cancelled because nobody waits for it is not a fault of the service.
-            throw left.aborted
-              ? new ApiError('SERVICE_UNAVAILABLE', 'the caller has left', { cause })
-              : cause;
-          },
-        );
+        const found = audienceOf(deps, ref, campaign, { now, exact, leaves: left });
+        const whole = found.then(async (audience) => {
+          return { ...audience, effect: await visibleEffectOf(deps, ref, campaign, audience) };
+        });
+        return whole.then(envelope, (cause: unknown) => {
+          // A count that is cancelled because nobody waits for it is not a fault of the service.
+          throw left.aborted ? new ApiError('SERVICE_UNAVAILABLE', 'the caller has left', { cause }) : cause;
+        });
       },
     }),
   ];

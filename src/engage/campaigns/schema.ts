@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { nameSchemas, timestampWithOffset, trimmedText } from '../../http/field-schemas.ts';
 import { CUSTOM_PREFIX } from '../../ingest/events/catalogue.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
+import { holdoutPercent } from '../experiments/schema.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
 
 export const CAMPAIGN_TYPES = ['broadcast', 'triggered', 'journey'] as const;
@@ -39,6 +40,7 @@ const fields = {
   goal_event: eventName.nullable().optional(),
   goal_attribution_days: z.int().min(1).max(MAX_ATTRIBUTION_DAYS).nullable().optional(),
   goal_value_property: z.string().min(1).max(MAX_PROPERTY).nullable().optional(),
+  holdout_percent: holdoutPercent.optional(),
 };
 
 /** `POST /v1/campaigns`. */
@@ -48,6 +50,11 @@ export type CreateCampaignBody = z.infer<typeof createCampaignBody>;
 /** `PATCH /v1/campaigns/:id`; null removes an optional field. */
 export const patchCampaignBody = z.strictObject(fields).partial();
 export type PatchCampaignBody = z.infer<typeof patchCampaignBody>;
+
+/** `POST /v1/campaigns/:id/duplicate`. */
+export const duplicateCampaignBody = z
+  .strictObject({ name: fields.name.optional().describe('Absent: Copy of, and the name') })
+  .optional();
 
 /** The filters of `GET /v1/campaigns`. */
 export const CAMPAIGN_FILTERS = { status: z.enum(CAMPAIGN_STATUSES).optional() };
@@ -88,6 +95,7 @@ export const campaignResource = z.object({
   goal_event: z.string().nullable(),
   goal_attribution_days: z.int().nullable(),
   goal_value_property: z.string().nullable(),
+  holdout_percent: holdoutPercent,
   status: z.enum(CAMPAIGN_STATUSES),
   started_at: timestamp.nullable(),
   finished_at: timestamp.nullable(),
@@ -142,6 +150,7 @@ export const variantResource = z.object({
 nameSchemas({
   CreateCampaignBody: createCampaignBody,
   PatchCampaignBody: patchCampaignBody,
+  DuplicateCampaignBody: duplicateCampaignBody,
   Campaign: campaignResource,
   CreateVariantBody: createVariantBody,
   PatchVariantBody: patchVariantBody,

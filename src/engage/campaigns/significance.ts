@@ -1,3 +1,4 @@
+import { erfc } from '../experiments/statistics/distributions.ts';
 import { rate } from './read.ts';
 
 /** Recipients that a variant needs to be compared (spec part 8). */
@@ -49,25 +50,4 @@ export function twoProportionP(
   if (!(variance > 0)) return 1;
   const z = (a.conversions / a.recipients - b.conversions / b.recipients) / Math.sqrt(variance);
   return erfc(Math.abs(z) / Math.SQRT2);
-}
-
-/** From this `x` on the continued fraction needs few terms; below it the series does. */
-const FRACTION_FROM = 3;
-const FRACTION_TERMS = 80;
-const SERIES_TERMS = 100;
-
-/** The complementary error function of `x` ≥ 0, correct to at least 14 decimals. */
-export function erfc(x: number): number {
-  if (x >= FRACTION_FROM) {
-    let below = x;
-    for (let k = FRACTION_TERMS; k >= 1; k--) below = x + k / 2 / below;
-    return Math.exp(-x * x) / Math.sqrt(Math.PI) / below;
-  }
-  let term = x;
-  let sum = x;
-  for (let n = 1; n <= SERIES_TERMS; n++) {
-    term *= (2 * x * x) / (2 * n + 1);
-    sum += term;
-  }
-  return 1 - (2 / Math.sqrt(Math.PI)) * Math.exp(-x * x) * sum;
 }

@@ -11,7 +11,7 @@ import {
   selectArmedCampaigns,
   selectPlayerZones,
 } from './fan-out-queries.ts';
-import { variantChooser } from './fan-out.ts';
+import { drawHoldout, variantChooser } from './fan-out.ts';
 
 type TriggerDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'>;
 
@@ -71,7 +71,8 @@ async function fire(
     properties,
     variant: variantOf(player_id),
   }));
-  if ((await insertFirings(tx, campaign, firings, gate)) > 0)
+  const holdoutOf = await drawHoldout(tx, campaign, now);
+  if ((await insertFirings(tx, campaign, firings, holdoutOf, gate)) > 0)
     await notifyMessengers(tx, campaign.campaign_id);
   return undefined;
 }

@@ -124,7 +124,8 @@ export async function countGoal(
   const window = 'toIntervalDay({window_days:UInt32})';
   const [row] = await clickhouse.query<GoalCount>(
     `with runs as (
-      select started_at as at, is_held_out, ${OWNER} from journey_runs final where ${ofJourney(scope)})
+      select started_at as at, is_held_out, ${OWNER} from journey_runs final
+      where ${ofJourney(scope)} and not is_held_out_globally)
     select toString(countIf(is_held_out = 0)) as runs,
       toString(countIf(is_held_out = 0 and is_reached)) as reached,
       toString(countIf(is_held_out = 1)) as held_out_runs,

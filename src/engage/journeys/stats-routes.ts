@@ -5,7 +5,9 @@ import { envelope } from '../../http/envelope.ts';
 import { refOf } from '../../http/record.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { JOURNEY } from './graph/read.ts';
+import { upliftEndpoint } from '../experiments/uplift-endpoint.ts';
 import { statsOfJourney } from './stats.ts';
+import { experimentOfJourney } from './uplift.ts';
 
 const counter = z.int().min(0);
 
@@ -77,6 +79,11 @@ export function journeyStatsEndpoints(deps: Platform): AnyEndpoint[] {
       errors: ['JOURNEY_NOT_FOUND', 'JOURNEY_VERSION_NOT_FOUND'],
       handle: async ({ caller, params, query }) =>
         envelope(await statsOfJourney(deps, refOf(JOURNEY, caller, params['id']), query.version)),
+    }),
+    upliftEndpoint(deps, {
+      collection: 'journeys',
+      not_found: 'JOURNEY_NOT_FOUND',
+      of: (caller, id) => experimentOfJourney(deps, refOf(JOURNEY, caller, id)),
     }),
   ];
 }

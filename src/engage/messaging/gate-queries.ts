@@ -5,6 +5,7 @@ import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { Channel } from '../../tenants/config/channels.ts';
 import type { QuietHours } from './quiet-hours.ts';
 import type { SkipCode } from './send-row.ts';
+import type { HeldOutBy } from '../experiments/global.ts';
 import { isSameAddressSql } from './suppression-queries.ts';
 import {
   barsOfAddressSql,
@@ -203,6 +204,28 @@ function isSuppressedAtSql(tx: Tx, to: Address): Fragment {
 export function statusSql(tx: Tx, may_go: 'queued' | 'sending'): Fragment {
   return tx`case when j.verdict is null then ${may_go} when j.verdict = 'SKIPPED_FREQUENCY_CAP' then 'capped'
     else 'failed' end`;
+}
+
+/** The codes of players who passed the gate and were drawn into a holdout. */
+export const HOLDOUT_CODES = [
+  'SKIPPED_GLOBAL_HOLDOUT',
+  'SKIPPED_HOLDOUT',
+] as const satisfies readonly SkipCode[];
+export type HoldoutCode = (typeof HOLDOUT_CODES)[number];
+
+/** The code of who is held out. */
+export const HOLDOUT_CODE = {
+  project: 'SKIPPED_GLOBAL_HOLDOUT',
+  experiment: 'SKIPPED_HOLDOUT',
+} as const satisfies Record<HeldOutBy, HoldoutCode>;
+
+/**
+ * When the player of `j` passed the gate and was drawn; null: the gate let nothing pass, or it is a service message, from
+ * which nobody is held out.
+ */
+export function assignedSql(tx: Tx, { now }: Pick<Gate, 'now'>): Fragment {
+  return tx`case when not j.is_service and coalesce(j.verdict, ${codeSql(tx, HOLDOUT_CODES[0])}) in (${codeSql(tx, HOLDOUT_CODES[0])}, ${codeSql(tx, HOLDOUT_CODES[1])})
+    then ${now}::timestamptz end`;
 }
 
 function consentSql(tx: Tx, gate: Gate): Fragment {

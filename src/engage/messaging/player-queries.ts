@@ -68,7 +68,7 @@ export const messagesFile: PlayerFile = {
  * Gives the messages of a player that is merged away to the survivor. When both have a message with the same campaign
  * and dedup_key (twins), the dedup_key of the moved one gets the id of its former player appended. If both twins are
  * queued, or one is queued and the other may have gone out, a queued one is cancelled: it would be the second message
- * to one person.
+ * to one person. So is a queued one of a campaign that holds the other player out, who is to get nothing of it.
  *
  * A statement of its own locks the rows first, so that the next statements see the changes of other transactions.
  */
@@ -81,15 +81,19 @@ async function moveSends(
   const isTwin = (row: string) =>
     tx`o.campaign_id = ${tx(row)}.campaign_id and o.dedup_key = ${tx(row)}.dedup_key`;
   const mayBeOut = tx`(o.status = 'sending' or o.counted_at is not null)`;
+  const heldOut = (row: string, player: string) => tx`exists (
+    select from message_sends h where ${isOf('h', player)} and h.campaign_id = ${tx(row)}.campaign_id
+      and h.error_code in ('SKIPPED_HOLDOUT', 'SKIPPED_GLOBAL_HOLDOUT'))`;
   const locked = tx`
     select from message_sends s where ${isOf('s', player_id)} or ${isOf('s', into_player_id)}
     order by s.send_id for update`;
-  // A queued message of the survivor is cancelled when its twin may have gone out.
+  // A queued message of the survivor is cancelled when its twin may have gone out, or the other player is held out.
   const cancelled = tx`
     update message_sends s
     set status = 'failed', error_code = 'SKIPPED_CANCELLED', changed_xid = pg_current_xact_id()
     where ${isOf('s', into_player_id)} and s.status = 'queued'
-      and exists (select from message_sends o where ${isOf('o', player_id)} and ${isTwin('s')} and ${mayBeOut})`;
+      and (exists (select from message_sends o where ${isOf('o', player_id)} and ${isTwin('s')} and ${mayBeOut})
+        or ${heldOut('s', player_id)})`;
   // Otherwise the survivor's message is kept, and a queued twin that moves is cancelled.
   const moved = tx`
     update message_sends s set
@@ -101,7 +105,7 @@ async function moveSends(
       changed_xid = pg_current_xact_id()
     from (
       select w.send_id, o.status is not null as has_twin,
-        w.status = 'queued' and (o.status = 'queued' or ${mayBeOut}) as is_second
+        w.status = 'queued' and (o.status = 'queued' or ${mayBeOut} or ${heldOut('w', into_player_id)}) as is_second
       from message_sends w
       left join lateral (
         select o.status, o.counted_at from message_sends o

@@ -4,7 +4,8 @@ import type { Channel } from '../../tenants/config/channels.ts';
 /**
  * Why a message was skipped (spec part 2), by the gate or because of its campaign or template. The gate's codes are in
  * the order in which the gate checks them, and the first that applies is stored; only a missing or deleted player is
- * SKIPPED_NO_RECIPIENT before all others. The last two are checked before the gate.
+ * SKIPPED_NO_RECIPIENT before all others. Who passes the gate may be held out: by the project, or by the campaign. The last two
+ * are checked before the gate.
  */
 export const SKIP_CODES = [
   'SKIPPED_SELF_EXCLUDED',
@@ -16,6 +17,8 @@ export const SKIP_CODES = [
   'SKIPPED_NO_CONSENT',
   'SKIPPED_FREQUENCY_CAP',
   'SKIPPED_QUIET_HOURS',
+  'SKIPPED_GLOBAL_HOLDOUT',
+  'SKIPPED_HOLDOUT',
   'SKIPPED_TEMPLATE_MISSING',
   'SKIPPED_CANCELLED',
 ] as const;

@@ -4,8 +4,9 @@ import type { Channel } from '../../tenants/config/channels.ts';
 import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { TemplateFilters, TemplateStatus } from './schema.ts';
+import type { TemplateFilters, TemplatePurpose, TemplateStatus } from './schema.ts';
 import { exactJson } from '../../platform/exact-json.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
 
 /** The key of a template. */
 export interface TemplateRef extends ProjectRef {
@@ -26,13 +27,14 @@ export interface TemplateRow {
   bonus_product: RuleProduct | null;
   /** The source reads the variable `bonus`. */
   reads_bonus: boolean;
+  purpose: TemplatePurpose;
   created_at: Date;
   updated_at: Date;
   deleted_at: Date | null;
 }
 
 function columns(tx: Tx) {
-  return tx`template_id, name, channel, status, subject, preheader, body, data, bonus_product, reads_bonus,
+  return tx`template_id, name, channel, status, subject, preheader, body, data, bonus_product, reads_bonus, purpose,
     created_at, updated_at, deleted_at`;
 }
 
@@ -79,10 +81,10 @@ export async function insertTemplate(
 ): Promise<void> {
   await tx`
     insert into templates (tenant_id, project_id, template_id, name, channel, status, subject, preheader, body, data,
-      bonus_product, reads_bonus, created_at, updated_at)
+      bonus_product, reads_bonus, purpose, created_at, updated_at)
     values (${tenant_id}, ${project_id}, ${row.template_id}, ${row.name}, ${row.channel}, ${row.status},
       ${row.subject}, ${row.preheader}, ${row.body}, ${exactJson(row.data)}::text::jsonb, ${row.bonus_product},
-      ${row.reads_bonus}, ${row.created_at}, ${row.updated_at})`;
+      ${row.reads_bonus}, ${row.purpose}, ${row.created_at}, ${row.updated_at})`;
 }
 
 /** Changes a locked template. */
@@ -91,7 +93,8 @@ export async function updateTemplate(tx: Tx, ref: TemplateRef, row: TemplateRow)
     update templates set
       name = ${row.name}, status = ${row.status}, subject = ${row.subject}, preheader = ${row.preheader},
       body = ${row.body}, data = ${exactJson(row.data)}::text::jsonb,
-      bonus_product = ${row.bonus_product}, reads_bonus = ${row.reads_bonus}, updated_at = ${row.updated_at}
+      bonus_product = ${row.bonus_product}, reads_bonus = ${row.reads_bonus}, purpose = ${row.purpose},
+      updated_at = ${row.updated_at}
     where ${itself(tx, ref)}`;
 }
 
@@ -99,4 +102,19 @@ export async function updateTemplate(tx: Tx, ref: TemplateRef, row: TemplateRow)
 export async function softDeleteTemplate(tx: Tx, ref: TemplateRef, now: Date): Promise<void> {
   await tx`
     update templates set deleted_at = ${now}, updated_at = ${now} where ${itself(tx, ref)} and deleted_at is null`;
+}
+
+/** Whether one of these templates is for service messages. */
+export async function hasServiceTemplate(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  template_ids: readonly string[],
+): Promise<boolean> {
+  if (template_ids.length === 0) return false;
+  const rows = await tx`
+    select from templates
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and purpose = 'service'
+      and template_id = any(${plainArray(template_ids)}::text::uuid[])
+    limit 1`;
+  return rows.length > 0;
 }

@@ -3,6 +3,10 @@ import { nameSchemas, trimmedText } from '../../http/field-schemas.ts';
 import { RULE_PRODUCTS } from '../../tenants/licence/rule.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
 
+/** What messages of a template are for: a player must know what a service message says. */
+export const TEMPLATE_PURPOSES = ['marketing', 'service'] as const;
+export type TemplatePurpose = (typeof TEMPLATE_PURPOSES)[number];
+
 export const TEMPLATE_STATUSES = ['draft', 'active', 'archived'] as const;
 export type TemplateStatus = (typeof TEMPLATE_STATUSES)[number];
 
@@ -28,6 +32,11 @@ const fields = {
       'The product of the bonus that messages are about: licences ask for consent to it. Null: about none, or, where ' +
         'the template reads `bonus`, about any',
     ),
+  purpose: z
+    .enum(TEMPLATE_PURPOSES)
+    .describe(
+      "Messages of the purpose service must be known, so the project's holdout never keeps them back",
+    ),
 };
 
 /** `POST /v1/templates`. `requireChannelFields` checks which fields the channel has. */
@@ -39,6 +48,7 @@ export const createTemplateBody = z.strictObject({
   preheader: fields.preheader.default(null),
   data: fields.data.default({}),
   bonus_product: fields.bonus_product.default(null),
+  purpose: fields.purpose.default('marketing'),
 });
 export type CreateTemplateBody = z.infer<typeof createTemplateBody>;
 
@@ -51,6 +61,7 @@ export const patchTemplateBody = z.strictObject({
   body: fields.body.optional(),
   data: fields.data.optional(),
   bonus_product: fields.bonus_product.optional(),
+  purpose: fields.purpose.optional(),
 });
 export type PatchTemplateBody = z.infer<typeof patchTemplateBody>;
 
@@ -93,6 +104,7 @@ export const templateResource = z.object({
   body: z.string(),
   data: z.record(z.string(), z.string()),
   bonus_product: fields.bonus_product,
+  purpose: fields.purpose,
   created_at: timestamp,
   updated_at: timestamp,
   deleted_at: timestamp.nullable(),

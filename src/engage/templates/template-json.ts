@@ -18,6 +18,7 @@ export function templateResourceOf(
     body: row.body,
     data: row.data,
     bonus_product: row.bonus_product,
+    purpose: row.purpose,
     created_at: row.created_at,
     updated_at: row.updated_at,
     deleted_at: row.deleted_at,

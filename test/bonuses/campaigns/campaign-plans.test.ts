@@ -58,6 +58,7 @@ beforeAll(async () => {
     max_grants: null,
     rate_per_second: 5,
     qualifying_product: null,
+    holdout_percent: 0,
     advertising: 'direct',
     status: 'issuing',
   } as const;

@@ -1,4 +1,4 @@
-import { conditionsOf } from '../../../segments/language/conditions.ts';
+import { askedSegment, conditionsOf } from '../../../segments/language/conditions.ts';
 import type { Channel } from '../../../tenants/config/channels.ts';
 import type { RuleProduct } from '../../../tenants/licence/rule.ts';
 import { quoted, type IssueCode, type JourneyIssue } from './issues.ts';
@@ -64,8 +64,9 @@ export function referencesOf(definition: Definition): References {
       for (const [j, { condition }] of node.branches.entries()) {
         if (condition.kind !== 'segment') continue;
         for (const one of conditionsOf(condition.condition)) {
-          if (one.type !== 'segment') continue;
-          segment(`graph.nodes.${i}.branches.${j}.condition`, one.segment_id, node.id);
+          const asked = askedSegment(one);
+          if (asked !== undefined)
+            segment(`graph.nodes.${i}.branches.${j}.condition`, asked.segment_id, node.id);
         }
       }
     }

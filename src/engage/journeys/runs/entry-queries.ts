@@ -1,6 +1,7 @@
 import { plainArray } from '../../../platform/postgres/arrays.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { rowsOf } from '../../../platform/postgres/rows.ts';
+import type { HeldOutBy } from '../../experiments/global.ts';
 import { EVENTS_THAT_END } from './match-queries.ts';
 import type { RunTrigger, VersionRef } from './run-row.ts';
 import type { RunContext } from './shapes.ts';
@@ -17,8 +18,8 @@ export interface NewRun {
   context: RunContext;
   /** From where on the log the player's events are later than what starts the run; undefined: by time. */
   start: WaitStart | undefined;
-  /** It ends at once, without any step. */
-  is_held_out: boolean;
+  /** Not null: it ends at once, without any step. */
+  held_out_by: HeldOutBy | null;
 }
 
 /** The terms on which runs of a version begin. */
@@ -59,11 +60,13 @@ export async function insertRuns(
   return tx<{ run_id: string; is_held_out: boolean }[]>`
     with begun as (
       insert into journey_runs (tenant_id, project_id, run_id, journey_id, version, player_id, status, node_id, seq,
-        due_at, trigger_key, re_entry, trigger, context, partition, log_id, from_offset, outcome, started_at, completed_at)
+        due_at, trigger_key, re_entry, trigger, context, partition, log_id, from_offset, outcome, is_held_out_globally,
+        started_at, completed_at)
       select ${tenant_id}, ${project_id}, r.run_id, ${journey_id}, ${version}, r.player_id,
         case when r.is_held_out then 'completed' else 'running' end, ${start_node_id}, 1,
         case when not r.is_held_out then ${now}::timestamptz end, r.trigger_key, ${re_entry}, r.trigger::jsonb,
-        r.context::jsonb, r.partition, r.log_id, r.from_offset, case when r.is_held_out then 'held_out' end, ${now},
+        r.context::jsonb, r.partition, r.log_id, r.from_offset, case when r.is_held_out then 'held_out' end, r.is_held_out_globally,
+        ${now},
         case when r.is_held_out then ${now}::timestamptz end
       from ${rowsOf(tx, 'r', runs, {
         run_id: 'uuid',
@@ -74,7 +77,8 @@ export async function insertRuns(
         partition: ['smallint', (r) => r.start?.partition ?? null],
         log_id: ['text', (r) => r.start?.log_id ?? null],
         from_offset: ['bigint', (r) => r.start?.from_offset ?? null],
-        is_held_out: 'boolean',
+        is_held_out: ['boolean', (r) => r.held_out_by !== null],
+        is_held_out_globally: ['boolean', (r) => r.held_out_by === 'project'],
       })}
       cross join lateral (
         select from players p

@@ -1,9 +1,11 @@
 import { notifyRunners } from './claim-queries.ts';
-import { bucketOf } from '../../../platform/bucket.ts';
+import { isInShare } from '../../experiments/draw.ts';
+import { globalDraw } from '../../experiments/global.ts';
 import { newId } from '../../../platform/ids.ts';
 import type { Metrics } from '../../../platform/metrics.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import { projectRefOf } from '../../../tenants/project-ref.ts';
+import { hasServiceTemplate } from '../../templates/queries.ts';
 import { holdPlayers } from '../../triggers/trigger-queries.ts';
 import type { Definition } from '../graph/shapes.ts';
 import { countRunsSince, insertRuns, lockEntry, notifyChecks, type NewRun } from './entry-queries.ts';
@@ -48,8 +50,6 @@ export interface Entered {
 }
 
 const HOUR_MS = 3_600_000;
-/** Shares of the holdout are in hundredths of a percent. */
-const HOLDOUT_PARTS = 10_000;
 
 /** Begins runs of a version, within the transaction that decides that they begin. Entering again starts nothing twice. */
 export async function enter(tx: Tx, entry: Entry, entrants: readonly Entrant[]): Promise<Entered> {
@@ -66,8 +66,7 @@ export async function enter(tx: Tx, entry: Entry, entrants: readonly Entrant[]):
   const room = await roomFor(tx, entry, most);
   const wanted = min_interval_ms === undefined ? entrants : firstOfEach(entrants);
   const admitted = wanted.slice(0, room);
-  const isHeldOut = (player_id: string) =>
-    holdout_percent > 0 && isInHoldout(version.journey_id, player_id, holdout_percent);
+  const isHeldOutGlobally = await globalDrawOf(tx, entry);
   const runs = admitted.map(({ player_id, trigger_key, trigger, context, start }): NewRun => {
     const key = !is_forced && re_entry.mode === 'once' ? 'once' : trigger_key;
     return {
@@ -77,7 +76,11 @@ export async function enter(tx: Tx, entry: Entry, entrants: readonly Entrant[]):
       trigger,
       context,
       start: start ?? starts?.of({ ...version, player_id }),
-      is_held_out: isHeldOut(player_id),
+      held_out_by: isHeldOutGlobally(player_id)
+        ? 'project'
+        : isInHoldout(version.journey_id, player_id, holdout_percent)
+          ? 'experiment'
+          : null,
     };
   });
   const mode = is_forced ? 'always' : re_entry.mode;
@@ -123,8 +126,22 @@ function firstOfEach(entrants: readonly Entrant[]): Entrant[] {
 
 /** Whether the player is one of the share that gets nothing: always the same players of a journey. */
 export function isInHoldout(journey_id: string, player_id: string, percent: number): boolean {
-  const text = `${journey_id}:holdout:${player_id}`.toLowerCase();
-  return bucketOf(text, HOLDOUT_PARTS) < Math.round((percent * HOLDOUT_PARTS) / 100);
+  return isInShare(`${journey_id}:holdout:${player_id}`, percent);
+}
+
+/**
+ * Who is held out by the project. Nobody is from a journey that has a service message: it must reach its player, and a run is
+ * held out as a whole.
+ */
+async function globalDrawOf(
+  tx: Tx,
+  { version, definition, now }: Pick<Entry, 'version' | 'definition' | 'now'>,
+): Promise<(player_id: string) => boolean> {
+  const template_ids = [...definition.graph.nodes.values()].flatMap((node) =>
+    node.type === 'send_message' ? [node.template_id] : [],
+  );
+  const draw = await globalDraw(tx, projectRefOf(version), now);
+  return (await hasServiceTemplate(tx, projectRefOf(version), template_ids)) ? () => false : draw;
 }
 
 /** Counts what became of entrants; to be called once their transaction is committed, as it may be repeated. */

@@ -2,6 +2,7 @@ import { withinTime } from '../../../platform/time-limit.ts';
 import { resolvePlayers } from '../../../segments/dirty-player-queries.ts';
 import { matchPlayers } from '../../../segments/evaluation-queries.ts';
 import {
+  askedSegment,
   conditionsOf,
   isGroup,
   type Condition,
@@ -111,7 +112,7 @@ async function withoutNews(
   const waiting = questions.flatMap(({ condition, runs }) => {
     const leaves = [...conditionsOf(condition)];
     if (leaves.every(isOfPostgres)) return [];
-    const segment_ids = leaves.flatMap((leaf) => (leaf.type === 'segment' ? [leaf.segment_id] : []));
+    const segment_ids = leaves.flatMap((leaf) => askedSegment(leaf)?.segment_id ?? []);
     return runs.map((one) => ({ ...one, segment_ids, asked: one }));
   });
   const late = await news.behind(project, waiting);
@@ -201,7 +202,7 @@ async function matchingRuns(
         const stored = factsOf(answers).player['custom_attributes'] as Record<string, unknown> | undefined;
         return matches([clause], { ...stored, ...set }, now_ms);
       });
-    } else if (leaf.type !== 'segment') remote.push(leaf);
+    } else if (askedSegment(leaf) === undefined) remote.push(leaf);
   }
   await Promise.all([
     askMemberships(deps, project, leaves, player_ids, holds),
@@ -225,13 +226,16 @@ async function askMemberships(
   player_ids: readonly string[],
   holds: Map<Condition, Holds>,
 ): Promise<void> {
-  const asked = leaves.filter((leaf) => leaf.type === 'segment');
+  const asked = leaves.flatMap((leaf) => {
+    const segment = askedSegment(leaf);
+    return segment === undefined ? [] : [{ leaf, ...segment }];
+  });
   if (asked.length === 0) return;
   const segment_ids = asked.map(({ segment_id }) => segment_id);
   const members = await selectMemberships(postgres.service, project, player_ids, segment_ids);
-  for (const leaf of asked) {
-    const of_segment = members.get(leaf.segment_id);
-    holds.set(leaf, ({ run }) => (of_segment?.has(run.player_id) ?? false) !== leaf.negated);
+  for (const { leaf, segment_id, negated } of asked) {
+    const of_segment = members.get(segment_id);
+    holds.set(leaf, ({ run }) => (of_segment?.has(run.player_id) ?? false) !== negated);
   }
 }
 

@@ -115,6 +115,8 @@ function named(leaf: Condition): string {
       return `the condition over events of the name ${leaf.event}`;
     case 'segment':
       return `the condition over the segment ${leaf.segment_id}`;
+    case 'list':
+      return `the condition over the list ${leaf.list_id}`;
     case 'sequence':
     case 'message':
     case 'random':

@@ -55,6 +55,7 @@ const CLICKHOUSE = {
   rewrite: noClickHouse,
   deleteRows: noClickHouse,
   insertLines: noClickHouse,
+  max_questions: 1,
   ping: noClickHouse,
   close: () => Promise.resolve(),
 };

@@ -44,6 +44,7 @@ const CLICKHOUSE = {
   rewrite: NO_ENGINE,
   deleteRows: NO_ENGINE,
   insertLines: NO_ENGINE,
+  max_questions: 1,
   ping: NO_ENGINE,
   close: () => Promise.resolve(),
 };

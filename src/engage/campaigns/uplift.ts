@@ -1,0 +1,37 @@
+import type { Experiment } from '../experiments/experiment.ts';
+import { populationOfCampaign } from '../experiments/uplift-queries.ts';
+import type { Postgres } from '../../platform/postgres/port.ts';
+import { selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
+
+/** How long money is measured where the campaign has no goal. */
+const WINDOW_DAYS = 7;
+
+/** A campaign as an experiment: its variants against those whom it holds out. */
+export async function experimentOfCampaign(
+  postgres: Postgres,
+  ref: CampaignRef,
+  campaign: CampaignRow,
+): Promise<Experiment> {
+  const { tenant_id, project_id, campaign_id } = ref;
+  const { goal_event, goal_attribution_days, started_at, type, status } = campaign;
+  const variants = await postgres.readAsTenant(tenant_id, (tx) => selectLiveVariants(tx, ref));
+  // A weight that was changed meanwhile holds for some of the players only.
+  const is_changed = variants.some(({ updated_at }) => started_at !== null && updated_at > started_at);
+  return {
+    tenant_id,
+    project_id,
+    kind: 'campaign',
+    experiment_id: campaign_id,
+    population: populationOfCampaign(campaign_id),
+    looks: type === 'triggered' ? 'always' : 'once',
+    is_running: status === 'draft' || status === 'scheduled' || status === 'sending',
+    holdout_percent: campaign.holdout_percent,
+    arms: variants.map(({ variant_id, name, weight }) => ({
+      arm: variant_id,
+      name,
+      weight: is_changed ? null : weight,
+    })),
+    goal: goal_event === null ? null : { event: goal_event, where: 'true', params: {} },
+    window_days: goal_attribution_days ?? WINDOW_DAYS,
+  };
+}

@@ -1,0 +1,17 @@
+import { bucketOf } from '../../platform/bucket.ts';
+
+/** Shares of a holdout are in hundredths of a percent. */
+const PARTS = 10_000;
+
+/**
+ * Whether a text falls into the share `percent` (0 … 100, to a hundredth) of all texts: always the same. A larger share has
+ * everybody of a smaller one.
+ */
+export function isInShare(text: string, percent: number): boolean {
+  return percent > 0 && bucketOf(text.toLowerCase(), PARTS) < Math.round((percent * PARTS) / 100);
+}
+
+/** Whether the player is one of those of a campaign who are held out: always the same players of a campaign. */
+export function isHeldOut(campaign_id: string, player_id: string, percent: number): boolean {
+  return isInShare(`holdout:${campaign_id}:${player_id}`, percent);
+}

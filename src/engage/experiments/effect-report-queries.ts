@@ -1,0 +1,26 @@
+import type { PendingQuery } from 'postgres';
+import type { Tx } from '../../platform/postgres/port.ts';
+import type { ProjectRef } from '../../tenants/project-ref.ts';
+
+/** What was said about an effect when its last window was over, as JSON text; no row before. */
+export function selectEffectReport(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  experiment_id: string,
+): PendingQuery<{ report: string }[]> {
+  return tx<{ report: string }[]>`
+    select report::text as report from effect_reports
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and experiment_id = ${experiment_id}`;
+}
+
+/** Stores what is said about an effect, once: what was stored before stays. */
+export async function insertEffectReport(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  { experiment_id, report, now }: { experiment_id: string; report: string; now: Date },
+): Promise<void> {
+  await tx`
+    insert into effect_reports (tenant_id, project_id, experiment_id, report, stored_at)
+    values (${tenant_id}, ${project_id}, ${experiment_id}, ${report}::text::jsonb, ${now})
+    on conflict do nothing`;
+}

@@ -1,0 +1,214 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { RecentAnswers } from '../../analytics/recent-answers.ts';
+import { fnv1a } from '../../platform/bucket.ts';
+import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
+import { exactJson } from '../../platform/exact-json.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { insertEffectReport, selectEffectReport } from './effect-report-queries.ts';
+import { BEFORE_DAYS, type Experiment, type Measured } from './experiment.ts';
+import { judge, MOST_PERMUTED, type ArmData } from './report.ts';
+import { shownReport } from './report-json.ts';
+import { PermutationTest } from './statistics/permutation.ts';
+import { NO_SUMS, slopeOf } from './statistics/means.ts';
+import {
+  countArms,
+  HARMS,
+  HELD_OUT,
+  selectCap,
+  selectValues,
+  sumArms,
+  type ArmPlayers,
+  type ArmSums,
+  type Harm,
+  type Measures,
+  type ValueCount,
+} from './uplift-queries.ts';
+
+const DAY_MS = 86_400_000;
+/** So long after the last window events still come in; then the verdict is made, once. */
+const SETTLING_MS = 10 * 60_000;
+
+type Deps = Pick<Platform, 'postgres' | 'clock'> & { answers: RecentAnswers };
+
+/**
+ * What an experiment has brought, as JSON text. It is computed at most once in 10 s where that takes seconds; what is said
+ * once, is stored then.
+ */
+export async function upliftOf(deps: Deps, experiment: Experiment): Promise<string> {
+  const { postgres, answers } = deps;
+  const { tenant_id, kind, experiment_id, holdout_percent, window_days } = experiment;
+  const [stored] = await postgres.readAsTenant(tenant_id, (tx) =>
+    selectEffectReport(tx, experiment, experiment_id),
+  );
+  if (stored !== undefined) return stored.report;
+  const question = ['uplift', kind, experiment_id, holdout_percent, window_days, experiment.goal];
+  const { text } = await answers.of(experiment, question, (clickhouse) =>
+    compute(deps, clickhouse, experiment),
+  );
+  return text;
+}
+
+async function compute(
+  { postgres, clock }: Deps,
+  clickhouse: ClickHouseQueries,
+  experiment: Experiment,
+): Promise<string> {
+  const now_ms = clock.now_ms();
+  await experiment.prepare?.();
+  const measured = await measure(clickhouse, experiment, now_ms);
+  const { is_over } = measured;
+  const { held_out, treated } = measured;
+  const permuted = await permute(experiment, measured);
+  const judged = judge({
+    held_out,
+    treated,
+    looks: experiment.looks,
+    is_over,
+    primary: experiment.goal === null ? 'money' : 'rate',
+    shares: sharesOf(experiment, measured.counted),
+    permutedP: (arm) => permuted.get(arm) ?? null,
+  });
+  const is_final = experiment.looks === 'once' && is_over;
+  const report = exactJson(shownReport(experiment, { ...measured, judged, is_final, now_ms }));
+  if (is_final) {
+    const now = new Date(now_ms);
+    const { tenant_id, experiment_id } = experiment;
+    await postgres.asTenant(tenant_id, (tx) =>
+      insertEffectReport(tx, experiment, { experiment_id, report, now }),
+    );
+  }
+  return report;
+}
+
+async function measure(
+  clickhouse: ClickHouseQueries,
+  experiment: Experiment,
+  now_ms: number,
+): Promise<Measured> {
+  const { looks, is_running, population, goal, window_days } = experiment;
+  const window_ms = window_days * DAY_MS;
+  // Of a broadcast everybody counts, and nothing is said before the last window is over. Else whose window is over.
+  const until_ms = looks === 'always' ? now_ms - window_ms : now_ms + DAY_MS;
+  const counted = await countArms(clickhouse, experiment, population, until_ms);
+  const some = counted.filter(({ players }) => players !== '0');
+  const first_ms = Math.min(...some.map((arm) => Number(arm.first_ms)));
+  const last_ms = Math.max(...some.map((arm) => Number(arm.last_ms)));
+  const closes_ms = looks === 'always' || is_running || some.length === 0 ? null : last_ms + window_ms;
+  const is_over = closes_ms !== null && now_ms >= closes_ms + SETTLING_MS;
+  const nothing = { counted, cap: null, values: null, is_over, closes_ms };
+  if (some.length === 0)
+    return { ...nothing, held_out: dataOf(HELD_OUT, undefined, null), treated: dataOfArms(experiment, []) };
+  const before_ms = BEFORE_DAYS * DAY_MS;
+  const measures: Measures = { population, until_ms, first_ms, last_ms, window_ms, before_ms, goal };
+  const cap = await selectCap(clickhouse, experiment, measures);
+  const sums = await sumArms(clickhouse, experiment, measures, cap);
+  const players = sums.reduce((total, arm) => total + Number(arm.players), 0);
+  const values =
+    is_over && players <= MOST_PERMUTED ? await selectValues(clickhouse, experiment, measures) : null;
+  const base = sums.find(({ arm }) => arm === HELD_OUT);
+  return {
+    counted,
+    cap,
+    values,
+    is_over,
+    closes_ms,
+    held_out: dataOf(HELD_OUT, base, cap),
+    treated: dataOfArms(experiment, sums, cap),
+  };
+}
+
+function dataOfArms({ arms }: Experiment, sums: readonly ArmSums[], cap: string | null = null): ArmData[] {
+  const known = arms.map(({ arm }) => arm);
+  // Variants that were deleted meanwhile have players, too.
+  const others = sums.map(({ arm }) => arm).filter((arm) => arm !== HELD_OUT && !known.includes(arm));
+  return [...known, ...others].map((arm) =>
+    dataOf(
+      arm,
+      sums.find((one) => one.arm === arm),
+      cap,
+    ),
+  );
+}
+
+function dataOf(arm: string, found: ArmSums | undefined, cap: string | null): ArmData {
+  const none = Object.fromEntries(HARMS.map((name) => [name, 0])) as Record<Harm, number>;
+  if (found === undefined)
+    return {
+      arm,
+      converted: 0,
+      with_value: 0,
+      sums: NO_SUMS,
+      cut_sums: cap === null ? null : NO_SUMS,
+      cut: 0,
+      harm: none,
+    };
+  const n = BigInt(found.players);
+  const of = (prefix: '' | 'cut_') => ({
+    n,
+    y: BigInt(found[`${prefix}y`]),
+    y2: BigInt(found[`${prefix}y2`]),
+    y3: BigInt(found[`${prefix}y3`]),
+    x: BigInt(found[`${prefix}x`]),
+    x2: BigInt(found[`${prefix}x2`]),
+    xy: BigInt(found[`${prefix}xy`]),
+  });
+  return {
+    arm,
+    converted: Number(found.converted),
+    with_value: Number(found.with_value),
+    sums: of(''),
+    cut_sums: cap === null ? null : of('cut_'),
+    cut: Number(found.cut),
+    harm: Object.fromEntries(HARMS.map((name) => [name, Number(found[name])])) as Record<Harm, number>,
+  };
+}
+
+/** How many players were drawn into each arm, with those who are not measured yet, and how many should be. */
+function sharesOf({ arms, holdout_percent, held_out_share }: Experiment, counted: readonly ArmPlayers[]) {
+  const drawn = new Map(counted.map(({ arm, players, waiting }) => [arm, Number(players) + Number(waiting)]));
+  const all = [...drawn.values()].reduce((sum, players) => sum + players, 0);
+  const share = held_out_share ?? holdout_percent / 100;
+  const held_out = drawn.get(HELD_OUT) ?? 0;
+  const kept = { players: held_out, expected: all * share };
+  const weights = arms.map(({ weight }) => weight);
+  const total = weights.reduce<number>((sum, weight) => sum + (weight ?? 0), 0);
+  const known = arms.reduce((sum, { arm }) => sum + (drawn.get(arm) ?? 0), 0);
+  if (weights.includes(null) || total === 0 || known + held_out !== all)
+    return [kept, { players: all - held_out, expected: all * (1 - share) }];
+  return [
+    kept,
+    ...arms.map(({ arm, weight }) => ({
+      players: drawn.get(arm) ?? 0,
+      expected: (all * (1 - share) * (weight ?? 0)) / total,
+    })),
+  ];
+}
+
+/** The p-values of permutation tests by arm. The event loop goes on between slices of a test. */
+async function permute(
+  { experiment_id }: Experiment,
+  { values, held_out, treated }: Measured,
+): Promise<Map<string, number>> {
+  const found = new Map<string, number>();
+  if (values === null || held_out.sums.n < 2n) return found;
+  for (const { arm, sums } of treated) {
+    if (sums.n < 2n) continue;
+    const slope = slopeOf(sums, held_out.sums);
+    const test = new PermutationTest(
+      adjusted(values, arm, slope),
+      adjusted(values, HELD_OUT, slope),
+      fnv1a(`${experiment_id}:${arm}`),
+    );
+    while (!test.slice()) await nextTurn();
+    found.set(arm, test.p_value);
+  }
+  return found;
+}
+
+function adjusted(values: readonly ValueCount[], arm: string, slope: number): number[] {
+  return values
+    .filter((value) => value.arm === arm)
+    .flatMap(({ y, x, players }) =>
+      Array.from({ length: Number(players) }, () => Number(y) - slope * Number(x)),
+    );
+}
