@@ -43,6 +43,16 @@ function texts<const Name extends string>(...names: readonly Name[]) {
   };
 }
 
+/** Reads parameters of a URL that are written as JSON; anything else in it is ignored. */
+function objects<const Name extends string>(...names: readonly Name[]) {
+  return (search: Record<string, unknown>): { [N in Name]?: object | undefined } => {
+    const found = names.filter((name) => typeof search[name] === 'object' && search[name] !== null);
+    return Object.fromEntries(found.map((name) => [name, search[name]])) as {
+      [N in Name]?: object | undefined;
+    };
+  };
+}
+
 const home = createRoute({
   getParentRoute: () => root,
   path: '/',
@@ -63,6 +73,16 @@ const events = createRoute({
   path: '/events',
   validateSearch: texts('tab', 'event', 'player', 'from', 'to', 'trace'),
   component: screen(() => import('./screens/events/view.tsx'), 'Events'),
+});
+
+const insights = createRoute({
+  getParentRoute: () => root,
+  path: '/insights',
+  validateSearch: (search: Record<string, unknown>) => ({
+    ...texts('shown')(search),
+    ...objects('q', 'cell')(search),
+  }),
+  component: screen(() => import('./screens/insights/view.tsx'), 'Insights'),
 });
 
 const players = createRoute({
@@ -239,6 +259,7 @@ export function makeRouter(client: QueryClient) {
     routeTree: root.addChildren([
       home,
       overview,
+      insights,
       events,
       players,
       player,

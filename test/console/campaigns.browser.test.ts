@@ -72,6 +72,21 @@ test('an A/B campaign, from nothing to its report', async () => {
     // The form is emptied when everything was asked again, which may be later.
     await expect.poll(() => field(page, 'Name of the variant').inputValue()).toBe('');
   }
+  // Each is shown as a player gets it, and can be tried out.
+  await page.getByText('The weights sum to 100.').waitFor();
+  await expect.poll(() => page.getByLabel('Weight of A in percent').inputValue()).toBe('50');
+  await page.getByLabel('Weight of A in percent').fill('60');
+  await page.getByText('The weights sum to 110; make it 100.').waitFor();
+  expect(await button(page, 'Save the weights').isDisabled()).toBe(true);
+  await button(page, 'Divide equally').click();
+  await page.getByRole('article', { name: 'B' }).locator('iframe').waitFor();
+  expect(await accessibilityFaults(page)).toEqual([]);
+  await button(page, 'Send a test of A').click();
+  const trial = page.getByRole('dialog', { name: 'Send a test of “short”' });
+  await trial.getByLabel('To').fill('me@example.com');
+  await trial.getByRole('button', { name: 'Send the test' }).click();
+  await trial.getByText('Sent to me@example.com').waitFor();
+  await trial.getByRole('button', { name: 'Close' }).last().click();
   await button(page, 'Save and go on').click();
   await field(page, 'When it is sent').waitFor();
   await button(page, 'Save and go on').click();
@@ -104,15 +119,21 @@ test('an A/B campaign, from nothing to its report', async () => {
   await waitUntilCaughtUp(console_.service.platform, 60_000);
   await page.reload();
   await page.getByText('A is better than B', { exact: false }).waitFor();
-  await page.getByRole('img', { name: /^Sent, a bar chart/ }).waitFor();
+  await page.getByRole('slider', { name: /^Sent:/ }).waitFor();
   await button(page, 'As table').click();
   await page.getByRole('cell', { name: '78', exact: true }).last().waitFor();
   await link(page, 'Not sent').click();
   await page.getByRole('row', { name: /Excluded themselves from gambling, .* 1/ }).waitFor();
   await link(page, 'Recipients').click();
   await field(page, 'Show').selectOption('SKIPPED_BANNED');
-  await page.getByRole('gridcell', { name: banned }).waitFor();
+  await page
+    .getByRole('gridcell', { name: `Banned ${banned.slice(0, 1)}•••@example.com …${banned.slice(-6)}` })
+    .waitFor();
   await expect.poll(() => page.getByRole('grid').getByRole('row').count()).toBe(2);
+  await button(page, 'Duplicate').click();
+  await page.getByRole('heading', { level: 1, name: 'Copy of Spring test' }).waitFor();
+  await link(page, '2 Content').click();
+  await button(page, 'Remove B').waitFor();
 });
 
 describe('sending', () => {

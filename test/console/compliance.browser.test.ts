@@ -101,13 +101,12 @@ describe('with a player who is excluded', () => {
     });
 
     test('are narrowed by state, kind and player; the address holds it', async () => {
-      const page = await console_.open(`compliance?player=${excluded}`);
-      await row(page, /excluded-1/).waitFor();
-      await page.getByLabel('Player id').fill('excluded-1@example.com');
-      await button(page, 'Show').click();
-      await page.getByText('must be a player id').waitFor();
+      const page = await console_.open('compliance');
+      await page.getByRole('searchbox', { name: 'Player' }).fill('excluded-1@example.com');
+      await button(page, 'excluded-1').click();
+      await page.waitForURL(new RegExp(`player=${excluded}`));
       expect(page.url()).not.toMatch(/@|%40/);
-      await page.getByLabel('Player id').fill(excluded);
+      await row(page, /excluded-1/).waitFor();
       await page.getByLabel('State').selectOption('Ended');
       await button(page, 'Show').click();
       await page.getByRole('heading', { name: 'Nothing matches' }).waitFor();
@@ -115,6 +114,42 @@ describe('with a player who is excluded', () => {
       await page.goBack();
       await row(page, /excluded-1/).waitFor();
     });
+  });
+
+  test('an officer excludes a player who is found by email, and ends it, with reasons; an editor does not', async () => {
+    const player_id = await newPlayer('by-letter-1');
+    const editor = await openAs(console_, 'editor', `compliance/${player_id}`);
+    await editor.getByText('This player was never excluded').waitFor();
+    expect(await button(editor, 'Exclude a player').count()).toBe(0);
+    const page = await openAs(console_, 'compliance', 'compliance');
+    await button(page, 'Exclude a player').click();
+    const dialog = page.getByRole('dialog', { name: 'Exclude a player' });
+    await dialog.getByRole('searchbox', { name: 'Player' }).fill('by-letter-1@example.com');
+    await dialog.getByRole('button', { name: 'by-letter-1' }).click();
+    const act = dialog.getByRole('button', { name: 'Exclude', exact: true });
+    expect(await act.isDisabled()).toBe(true);
+    await dialog.getByLabel('Reason').fill('letter of 2 May');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await act.click();
+    await page.waitForURL(new RegExp(`compliance/${player_id}`));
+    await page.getByText('In force').waitFor();
+    await button(page, 'End the exclusion').click();
+    const lift = page.getByRole('dialog', { name: 'End the self-exclusion of by-letter-1?' });
+    await lift.getByLabel('Reason').fill('the term is over');
+    await lift.getByRole('button', { name: 'End the exclusion' }).click();
+    await page.getByText('Ended').waitFor();
+    expect((await audited(player_id)).map(({ action }) => action)).toEqual(['lift', 'exclude']);
+  });
+
+  test('the proof of a period says in one line what all excluded players got', async () => {
+    const page = await openAs(console_, 'viewer', 'compliance?tab=period');
+    await page.getByText(/\d+ messages?, 0 bonuses handed over to \d+ excluded players from/).waitFor();
+    await row(page, /excluded-1/).waitFor();
+    expect(await faultsInBothThemes(page)).toEqual([]);
+    await page.getByLabel('First day').fill('2020-01-01');
+    await page.getByLabel('Last day').fill('2020-01-31');
+    await page.getByRole('heading', { name: 'Nobody was excluded in this period' }).waitFor();
+    await page.waitForURL(/from=2020-01-01&to=2020-01-31/);
   });
 
   test('blocked messages say why and of which campaign, and can be filtered by reason', async () => {
@@ -221,7 +256,17 @@ describe('with a player who is excluded', () => {
     await operator.fold({ event: 'kyc_submitted', player_id, properties: { level: 2 } });
     await folded(service.platform);
     const page = await console_.open('compliance?tab=kyc');
-    await row(page, /waiting-1/).waitFor();
+    await row(page, /waiting-1/)
+      .getByRole('button', { name: 'Approve…' })
+      .click();
+    const dialog = page.getByRole('dialog', { name: 'Approve the verification of waiting-1' });
+    expect(await dialog.getByLabel('Level').inputValue()).toBe('2');
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await dialog.getByLabel('Note').fill('passport seen');
+    await dialog.getByRole('button', { name: 'Approve' }).click();
+    await page.getByRole('heading', { name: 'Nothing pending' }).waitFor();
+    const { data } = await client.api('GET', `/v1/players/${player_id}/kyc`);
+    expect(data).toMatchObject({ kyc_status: 'approved', kyc_level: 2 });
     await link(page, 'deposit_limit_reached').click();
     await page.waitForURL(/events\?.*event=deposit_limit_reached/);
     await page.goBack();

@@ -26,6 +26,22 @@ const statusOf = async (key: string) => {
   return (await call(`${base_url}/v1/me`, key)).status;
 };
 
+test('a signing secret is shown once, signs, and is deleted after a question', async () => {
+  const page = await console_.open('developers?tab=signing');
+  await page.getByRole('heading', { name: 'No signing secret yet' }).waitFor();
+  await page.getByRole('button', { name: 'New secret' }).click();
+  const dialog = page.getByRole('dialog', { name: 'The new signing secret' });
+  const secret = (await dialog.locator('code').textContent()) ?? '';
+  expect(await accessibilityFaults(page)).toEqual([]);
+  await dialog.getByRole('button', { name: 'I have copied it' }).click();
+  await page.getByText('Signs now').waitFor();
+  expect(await page.content()).not.toContain(secret);
+  await page.getByRole('button', { name: /^Delete the secret/ }).click();
+  await page.getByRole('dialog').getByText('Without any other secret webhooks are not signed').waitFor();
+  await page.getByRole('button', { name: 'Delete the secret', exact: true }).click();
+  await page.getByRole('heading', { name: 'No signing secret yet' }).waitFor();
+});
+
 describe('API keys', () => {
   test('a secret is shown once, its key works, and does not once it is revoked', async () => {
     const page = await console_.open('developers');

@@ -11,6 +11,7 @@ import {
   show,
   type ConsoleBrowser,
 } from './browser.ts';
+import { overflows } from './members.ts';
 
 let console_: ConsoleBrowser;
 beforeAll(async () => {
@@ -44,6 +45,19 @@ describe('an empty project', () => {
     await page.getByText(text).first().waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
   });
+});
+
+test('an empty project has a list of what to set up, with what is done, and examples to begin with', async () => {
+  const page = await console_.open('overview', { width: 390 });
+  const setup = page.getByRole('region', { name: 'Set up this project' });
+  // The tests' tenant has an API key.
+  await setup.getByText('1 of 7 steps are done.').waitFor();
+  await setup.getByRole('link', { name: 'Write a template' }).click();
+  await page.getByRole('button', { name: 'Use the example “Welcome”' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Welcome' }).waitFor();
+  await show(page, 'overview');
+  await setup.getByText('2 of 7 steps are done.').waitFor();
+  expect(await overflows(page)).toBe(false);
 });
 
 describe('with events', () => {

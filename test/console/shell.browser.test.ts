@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { messagingClient } from '../engage/messaging/messaging-client.ts';
 import {
   accessibilityFaults,
   faultsInBothThemes,
@@ -55,6 +56,26 @@ describe('the frame', () => {
     await page.getByRole('heading', { name: 'Players', exact: true }).waitFor();
     await page.keyboard.press('/');
     expect(await page.getByRole('searchbox').evaluate((field) => field.matches(':focus'))).toBe(true);
+    for (const group of ['Data', 'Audience', 'Engagement', 'Administration'])
+      await page.getByRole('navigation', { name: 'Screens' }).getByRole('group', { name: group }).waitFor();
+  });
+
+  test('finds records by their names, and begins new ones, by keyboard', async () => {
+    const client = messagingClient(console_.service);
+    const id = await client.template({ name: 'Letter for lapsed players' });
+    const page = await console_.open('overview');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('lapsed letter');
+    await page.getByRole('option', { name: 'Letter for lapsed players Template' }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(new RegExp(`/templates/${id}`));
+    await page.getByRole('heading', { name: 'Letter for lapsed players' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('new segm');
+    await page.getByRole('option', { name: 'New segment Action' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/segments\/new/);
   });
 
   test('keeps the theme that was chosen', async () => {
@@ -115,7 +136,7 @@ describe('the frame', () => {
     'the list of %s is of everybody, and its field says so',
     async (path) => {
       const page = await console_.open(path);
-      const player = page.getByRole('searchbox', { name: 'Player id' });
+      const player = page.getByRole('searchbox', { name: 'Player' });
       await player.waitFor();
       await expect.poll(() => player.getAttribute('aria-invalid')).toBe('true');
     },

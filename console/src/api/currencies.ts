@@ -1,6 +1,6 @@
 import type { Currency } from '../format/money.ts';
-import { formatMoney } from '../format/money.ts';
-import { formatInt } from '../format/number.ts';
+import { formatMoney, formatMoneyShort } from '../format/money.ts';
+import { formatInt, formatShort } from '../format/number.ts';
 import type { Int } from './json.ts';
 import { usePlace } from './place.tsx';
 import { useRead } from './queries.ts';
@@ -16,6 +16,8 @@ export interface MoneyFormat {
   base: (amount_subunit: Amount) => string;
   /** An amount in any currency of the catalogue. */
   of: (amount_subunit: Amount, code: string) => string;
+  /** An amount in the base currency, rounded: a tick of a chart. */
+  short: (amount_subunit: number) => string;
 }
 
 /** Asks for the currencies of the project. */
@@ -58,5 +60,9 @@ export function useMoney(): MoneyFormat {
       ? `${formatInt(amount_subunit)} × ${code}`
       : formatMoney(amount_subunit, currency);
   };
-  return { base: (amount_subunit) => of(amount_subunit, base_currency), of };
+  const short = (amount_subunit: number) => {
+    const currency = currencies?.find(({ code }) => code === base_currency);
+    return currency === undefined ? formatShort(amount_subunit) : formatMoneyShort(amount_subunit, currency);
+  };
+  return { base: (amount_subunit) => of(amount_subunit, base_currency), of, short };
 }

@@ -38,6 +38,16 @@ export function formatMoney(amount_subunit: Int, currency: Currency, locale = LO
   return `${formatter(locale, least).format(decimal)} ${code}`;
 }
 
+/** A rounded amount for the axis of a plot, in the smallest unit: `€1.2K`. */
+export function formatMoneyShort(amount_subunit: number, currency: Currency, locale = LOCALE): string {
+  const { code, kind, scale } = currency;
+  const short = { notation: 'compact', maximumSignificantDigits: 3 } as const;
+  const amount = amount_subunit / 10 ** scale;
+  if (kind === 'fiat')
+    return formatter(locale, { style: 'currency', currency: code, ...short }).format(amount);
+  return `${formatter(locale, short).format(amount)} ${code}`;
+}
+
 const formatters = new Map<string, Intl.NumberFormat>();
 
 function formatter(locale: string | undefined, options: Intl.NumberFormatOptions): Intl.NumberFormat {

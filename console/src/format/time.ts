@@ -44,6 +44,17 @@ export function formatDay(iso: string | number, zone: string): string {
   return dayOf(parts(new Date(iso), zone, { year: 'numeric', month: '2-digit', day: '2-digit' }));
 }
 
+/** A time as it is below a chart: its day without the year, `03-01`, or its hour, `20:00`. */
+export function dateBelow(iso: string, zone: string, is_hour: boolean): string {
+  const p = parts(new Date(iso), zone, {
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+  });
+  return is_hour ? `${p['hour']}:${p['minute']}` : `${p['month']}-${p['day']}`;
+}
+
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
 
 /** How long ago a time is, when that is less than a day: `3 min. ago`; undefined otherwise. */

@@ -4,7 +4,9 @@ import { codes, stepCodes } from './en/codes.ts';
 import { compliance } from './en/compliance.ts';
 import { developers } from './en/developers.ts';
 import { events } from './en/events.ts';
+import { examples } from './en/examples.ts';
 import { forms } from './en/forms.ts';
+import { insights } from './en/insights.ts';
 import { journeys } from './en/journeys.ts';
 import { names } from './en/names.ts';
 import { overview } from './en/overview.ts';
@@ -20,6 +22,7 @@ import { vip } from './en/vip.ts';
 export const en = {
   ...shell,
   ...forms,
+  examples,
   codes,
   stepCodes,
   names,
@@ -28,6 +31,7 @@ export const en = {
   players,
   segments,
   campaigns,
+  insights,
   journeys,
   templates,
   bonuses,

@@ -8,13 +8,14 @@ import { placesOf, sessionQuery, type Place, type Session } from '../api/session
 import { useSessionEnded } from '../api/session-ended.ts';
 import { ZoneProvider } from '../format/zone.tsx';
 import { t } from '../messages/t.ts';
+import { Icon } from '../ui/icon.tsx';
 import { Failed, Loading } from '../ui/states.tsx';
 import { useShortcuts } from '../ui/shortcuts.ts';
 import { Header } from './header.tsx';
 import { Help } from './help.tsx';
 import { Invitations } from './invitations.tsx';
 import { Palette } from './palette.tsx';
-import { SCREENS } from './screens.ts';
+import { GROUPS, SCREENS } from './screens.ts';
 import css from './shell.module.css';
 import { SignIn, SignInAgain } from './sign-in.tsx';
 
@@ -56,6 +57,12 @@ function SignedIn({ session }: { session: Session }) {
   );
 }
 
+/** In a narrow window the screens are a row, in which the current one is in view. */
+const CURRENT = {
+  'aria-current': 'page',
+  ref: (link: HTMLAnchorElement | null) => link?.scrollIntoView({ block: 'nearest', inline: 'nearest' }),
+} as const;
+
 function Frame({ session, place, places }: { session: Session; place: Place; places: readonly Place[] }) {
   const navigate = useNavigate();
   const [open, setOpen] = useState<'palette' | 'help'>();
@@ -81,17 +88,26 @@ function Frame({ session, place, places }: { session: Session; place: Place; pla
       <Offline />
       <Header session={session} place={place} places={places} onSearch={() => setOpen('palette')} />
       <nav className={css['nav']} aria-label={t.nav.label}>
-        {SCREENS.map(({ path, name }) => (
-          <Link key={path} to={path} activeProps={{ 'aria-current': 'page' }}>
-            {name}
-          </Link>
+        {GROUPS.map(({ name: group, screens }) => (
+          <div key={group} role="group" aria-label={group}>
+            <span aria-hidden="true" className={css['group']}>
+              {group}
+            </span>
+            {screens.map(({ path, name, icon }) => (
+              <Link key={path} to={path} activeProps={CURRENT}>
+                <Icon name={icon} /> {name}
+              </Link>
+            ))}
+          </div>
         ))}
       </nav>
       <main id="content" className={css['main']} tabIndex={-1}>
         <Invitations />
         <Outlet />
       </main>
-      {open === 'palette' ? <Palette onClose={() => setOpen(undefined)} /> : null}
+      {open === 'palette' ? (
+        <Palette onClose={() => setOpen(undefined)} onHelp={() => setOpen('help')} />
+      ) : null}
       {open === 'help' ? <Help onClose={() => setOpen(undefined)} /> : null}
     </div>
   );

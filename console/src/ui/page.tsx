@@ -1,19 +1,24 @@
 import { useEffect, type ReactNode } from 'react';
 import css from './page.module.css';
 
-/** A screen: its heading, which is also the title of the window, what can be done at the right, and the content. */
+/**
+ * A screen: its heading, which is also the title of the window, what can be done at the right, and the content. `window`
+ * is the title of the window where the heading may have something personal.
+ */
 export function Page({
   title,
+  window = title,
   actions,
   children,
 }: {
   title: string;
+  window?: string;
   actions?: ReactNode;
   children: ReactNode;
 }) {
   useEffect(() => {
-    document.title = `${title} · Console`;
-  }, [title]);
+    document.title = `${window} · Console`;
+  }, [window]);
   return (
     <>
       <div className={css['head']}>

@@ -1,7 +1,7 @@
 import { useDeferredValue, useState } from 'react';
 import { usePlayerSearch } from '../api/player-search.ts';
-import { useRead } from '../api/queries.ts';
-import { playerName } from '../format/mask.ts';
+import { useNameOfPlayer } from '../api/player-names.ts';
+import { nameWith, playerName } from '../format/mask.ts';
 import { isUuid } from '../format/uuid.ts';
 import { t } from '../messages/t.ts';
 import { Button } from './button.tsx';
@@ -10,10 +10,11 @@ import { Buttons } from './form.tsx';
 
 const m = t.playerChoice;
 
-/** How a player is called: by the operator's own id before anything personal. */
+/** How a player is called, as {@link nameWith} says; undefined: no player. */
 export function usePlayerName(id: string | undefined): string | undefined {
-  const asked = useRead('players.get', [id ?? ''], { enabled: id !== undefined });
-  return id === undefined ? undefined : (asked.data?.data.external_id ?? id);
+  const found = useNameOfPlayer(id);
+  if (id === undefined) return undefined;
+  return nameWith({ external_id: found?.external_id ?? null, masked: found?.masked_email, id });
 }
 
 interface PlayerChoiceProps {

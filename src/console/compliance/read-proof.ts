@@ -20,13 +20,21 @@ const MAX_ROWS = 10_000;
 /** Others with the same address whose messages are read. */
 const MAX_SHARING = 1_000;
 
+/** From a moment (included) to another (not included). */
+export interface Period {
+  from: Date;
+  to: Date;
+}
+
 /**
  * What a player, and those merged into it, got while they were excluded or took a break: every message, also to others at
- * the same address, and every bonus, no sample. Rejects with PLAYER_NOT_FOUND.
+ * the same address, and every bonus, no sample. With a period: of what was decided in it, and of what was held back in it.
+ * Rejects with PLAYER_NOT_FOUND.
  */
 export async function readProof(
   { postgres, clock }: Pick<Platform, 'postgres' | 'clock'>,
   named: PlayerRef,
+  period?: Period,
 ): Promise<ExclusionProof> {
   const { player_id } = await requirePlayer(postgres, named);
   const ref = { ...named, player_id };
@@ -49,7 +57,10 @@ export async function readProof(
           read((tx) => selectHandedBonuses(tx, ref, since, MAX_ROWS + 1)),
           read((tx) => selectBlockedItems(tx, ref, shared, MAX_ROWS + 1)),
         ]);
-  const findings = findingsOf(spans, [...messages, ...bonuses], held_back, merges);
+  const isMeant = (at: Date) => period === undefined || (at >= period.from && at < period.to);
+  const handed = [...messages, ...bonuses].filter((row) => isMeant(row.decided_at));
+  const blocked = held_back.filter(({ at }) => isMeant(at));
+  const findings = findingsOf(spans, handed, blocked, merges);
   const of = (kind: HandedRow['kind']) => {
     const ids = findings.flatMap(({ handed_over }) => handed_over).filter((row) => row.kind === kind);
     return new Set(ids.map(({ id }) => id)).size;

@@ -1,31 +1,38 @@
 import { z } from 'zod';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { listOf, type PageQuery } from '../../http/keyset-page.ts';
+import { listOf, pageOf, type PageQuery } from '../../http/keyset-page.ts';
 import { withListedPlayer } from '../../players/profile/read.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import { playerRefOf } from '../../players/player-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { blockedJson, exclusionJson } from './exclusion-json.ts';
-import { listBlockedSends, listExclusions } from './exclusion-queries.ts';
+import { listBlockedSends, listExclusions, type ExclusionRow } from './exclusion-queries.ts';
 import { licenceOf } from './licence.ts';
+import { excludePlayer, liftExclusion } from './officer.ts';
+import { readPeriodProofs } from './period-proof.ts';
 import { readProof } from './read-proof.ts';
 import { resolveConflict } from './resolve.ts';
 import { listConflicts, listPendingKyc } from './review-queries.ts';
 import {
   blockedSend,
+  excludeBody,
   exclusion,
   exclusionProof,
   identityConflict,
   kycWaiting,
   licenceInForce,
+  liftExclusionBody,
   listBlockedSendsQuery,
   listExclusionsQuery,
   pageQuery,
+  periodProof,
+  periodProofQuery,
   resolveConflictBody,
   resolvedConflict,
   type ListBlockedSendsQuery,
   type ListExclusionsQuery,
+  type PeriodProofQuery,
 } from './schema.ts';
 
 type Deps = Pick<Platform, 'postgres' | 'clock'>;
@@ -55,6 +62,15 @@ export function complianceEndpoints(deps: Deps): AnyEndpoint[] {
       errors: ['PLAYER_NOT_FOUND'],
       handle: async ({ caller, params }) =>
         envelope(await readProof(deps, { ...projectRefOf(caller), player_id: params['player_id'] ?? '' })),
+    }),
+    endpoint({
+      ...list,
+      path: '/v1/compliance/period-proof',
+      summary:
+        'The exclusions in force in a period, the newest first, each with what was handed over in the period',
+      query: periodProofQuery,
+      response: z.array(periodProof),
+      handle: ({ caller, query }) => periodPage(deps, caller, query),
     }),
     endpoint({
       ...list,
@@ -89,6 +105,44 @@ export function complianceEndpoints(deps: Deps): AnyEndpoint[] {
       handle: async ({ caller }) => envelope(await licenceOf(deps, caller.tenant_id)),
     }),
     resolveEndpoint(deps),
+    ...exclusionEndpoints(deps),
+  ];
+}
+
+/** Exclusions that officers set and end. */
+function exclusionEndpoints(deps: Deps): AnyEndpoint[] {
+  const shared = {
+    method: 'POST',
+    access: { mode: 'session', role: 'compliance', scope: 'project' },
+    response: exclusion,
+    errors: ['PLAYER_NOT_FOUND', 'CONFLICT'],
+  } as const;
+  const shown = (record: ExclusionRow) => envelope(exclusionJson(record, new Date(deps.clock.now_ms())));
+  return [
+    endpoint({
+      ...shared,
+      path: '/v1/compliance/exclusions',
+      summary:
+        'Excludes a player, or begins a break, with a reason; it holds from the answer on, as by an event',
+      audit: { resource: 'player', action: 'exclude' },
+      body: excludeBody,
+      status: 201,
+      handle: async ({ caller, body, audit }) => {
+        const ref = { ...projectRefOf(caller), player_id: body.player_id };
+        return shown(await excludePlayer({ ...deps, audit }, ref, body));
+      },
+    }),
+    endpoint({
+      ...shared,
+      path: '/v1/compliance/exclusions/:player_id/lift',
+      summary: 'Ends the self-exclusion of a player, with a reason; a break ends by itself',
+      audit: { resource: 'player', action: 'lift' },
+      body: liftExclusionBody,
+      handle: async ({ caller, params, body, audit }) => {
+        const ref = { ...projectRefOf(caller), player_id: params['player_id'] ?? '' };
+        return shown(await liftExclusion({ ...deps, audit }, ref, body.reason));
+      },
+    }),
   ];
 }
 
@@ -123,6 +177,18 @@ async function exclusionPage(
     positionOf: (row) => [row.accepted_us, row.exclusion_id],
     show: (row) => exclusionJson(row, now),
   });
+}
+
+async function periodPage(deps: Deps, caller: ProjectSession, query: PeriodProofQuery): Promise<string> {
+  const period = { from: new Date(query.from), to: new Date(query.to) };
+  const { rows, next_cursor } = await pageOf(deps.postgres, caller, query, {
+    kind: 'period-proof',
+    // In force in the period is what is not over at its begin, and came before its end.
+    select: (tx, after, limit) =>
+      listExclusions(tx, caller, { state: 'active', to: query.to }, period.from, after, limit),
+    positionOf: (row) => [row.accepted_us, row.exclusion_id],
+  });
+  return envelope(await readPeriodProofs(deps, projectRefOf(caller), rows, period), { next_cursor });
 }
 
 async function blockedPage(

@@ -54,6 +54,23 @@ export const exclusion = z.object({
     .describe('Null: it has not ended, or it ended by itself'),
 });
 
+const reason = trimmedText(3, 500).describe('Who asked for it, and how it was proved; kept in the audit log');
+
+/** `POST /v1/compliance/exclusions`. */
+export const excludeBody = z.discriminatedUnion('kind', [
+  z.strictObject({ player_id: z.guid(), kind: z.literal('self_exclusion'), reason }),
+  z.strictObject({
+    player_id: z.guid(),
+    kind: z.literal('cooldown'),
+    until: timestampWithOffset.describe('The end of the break'),
+    reason,
+  }),
+]);
+export type ExcludeBody = z.infer<typeof excludeBody>;
+
+/** `POST /v1/compliance/exclusions/:player_id/lift`. */
+export const liftExclusionBody = z.strictObject({ reason });
+
 /** `GET /v1/compliance/blocked-sends`. */
 export const listBlockedSendsQuery = z.strictObject({
   ...PAGE_QUERY,
@@ -129,6 +146,36 @@ export const exclusionProof = z.object({
 });
 export type ExclusionProof = z.infer<typeof exclusionProof>;
 
+/** The longest period of one proof. */
+const MAX_PERIOD_DAYS = 366;
+const DAY_MS = 86_400_000;
+
+/** `GET /v1/compliance/period-proof`; each row costs the proof of a player, so pages are short. */
+export const periodProofQuery = z
+  .strictObject({
+    cursor: z.string().optional(),
+    limit: z.coerce.number().int().min(1).max(50).default(50),
+    from: timestampWithOffset.describe('Begin of the period'),
+    to: timestampWithOffset.describe(
+      `End of the period, not included; at most ${MAX_PERIOD_DAYS} days after the begin`,
+    ),
+  })
+  .refine(({ from, to }) => from < to && Date.parse(to) - Date.parse(from) <= MAX_PERIOD_DAYS * DAY_MS, {
+    path: ['to'],
+    error: `must be after from, and at most ${MAX_PERIOD_DAYS} days later`,
+  });
+export type PeriodProofQuery = z.infer<typeof periodProofQuery>;
+
+/** An exclusion that was in force in a period, and what was handed over in the period. */
+export const periodProof = exclusion.extend({
+  messages: z.int().describe('How many were decided in the period, while it was in force, and handed over'),
+  bonuses: z.int(),
+  under_way: z.int().describe('Decided in the period before it was in force in every process'),
+  blocked: z.int().describe('Messages and bonuses that were held back in the period'),
+  is_complete: exclusionProof.shape.is_complete,
+});
+export type PeriodProof = z.infer<typeof periodProof>;
+
 /** `GET /v1/compliance/conflicts` and `…/kyc-queue`. */
 export const pageQuery = z.strictObject(PAGE_QUERY);
 
@@ -188,7 +235,10 @@ export const resolvedConflict = z.object({
 
 nameSchemas({
   Exclusion: exclusion,
+  ExcludeBody: excludeBody,
+  LiftExclusionBody: liftExclusionBody,
   ExclusionProof: exclusionProof,
+  PeriodProof: periodProof,
   HandedOver: handedOver,
   BlockedSend: blockedSend,
   IdentityConflict: identityConflict,

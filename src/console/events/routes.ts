@@ -1,19 +1,21 @@
 import { z } from 'zod';
+import type { Config } from '../../config.ts';
 import type { Authenticators } from '../../http/auth/authenticators.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { EVENT_STREAM } from '../../http/event-stream.ts';
-import { envelopeOfText } from '../../http/envelope.ts';
+import { envelope, envelopeOfText } from '../../http/envelope.ts';
 import { requirePlayer } from '../../players/profile/read.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { LiveStreams } from './live.ts';
 import { selectAnonymousIds } from './queries.ts';
-import { eventTrace, foundEvent, liveQuery, liveStream, searchQuery } from './schema.ts';
+import { eventTrace, foundEvent, liveQuery, liveStream, searchQuery, sentTestEvent } from './schema.ts';
 import { searchPage } from './search.ts';
+import { sendTestEvent } from './test-event.ts';
 import { EventTail } from './tail.ts';
 import { traceEvent } from './trace.ts';
 
-type Deps = Platform & Pick<Authenticators, 'access_changes'>;
+type Deps = Platform & Pick<Authenticators, 'access_changes'> & Pick<Config, 'service_env'>;
 
 /** The events of a project: as they come in, searched, and the way of one through the service. */
 export function eventEndpoints(platform: Deps): AnyEndpoint[] {
@@ -21,6 +23,7 @@ export function eventEndpoints(platform: Deps): AnyEndpoint[] {
   const access = { mode: 'session', role: 'viewer', scope: 'project' } as const;
   return [
     streamEndpoint(platform),
+    testEndpoint(platform),
     endpoint({
       ...shared,
       path: '/v1/event-search',
@@ -46,6 +49,21 @@ export function eventEndpoints(platform: Deps): AnyEndpoint[] {
       },
     }),
   ];
+}
+
+function testEndpoint(platform: Deps): AnyEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/v1/test-events',
+    summary: 'Sends one event of a made-up visitor, whose path then shows that events are processed',
+    audit: { none: 'it is an event, and changes no record' },
+    access: { mode: 'session', role: 'editor', scope: 'project' },
+    status: 202,
+    response: sentTestEvent,
+    errors: ['INGESTION_UNAVAILABLE'],
+    handle: async ({ caller }) =>
+      envelope(await sendTestEvent(platform, projectRefOf(caller), platform.service_env)),
+  });
 }
 
 function streamEndpoint(platform: Deps): AnyEndpoint {

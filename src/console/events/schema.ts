@@ -95,4 +95,7 @@ export const eventTrace = z.object({
 });
 export type EventTrace = z.infer<typeof eventTrace>;
 
-nameSchemas({ FoundEvent: foundEvent, EventTrace: eventTrace });
+/** The answer of `POST /v1/test-events`: where the event is. */
+export const sentTestEvent = z.object({ ingestion_id: z.uuid(), index: z.int() });
+
+nameSchemas({ FoundEvent: foundEvent, EventTrace: eventTrace, SentTestEvent: sentTestEvent });

@@ -1,7 +1,8 @@
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { SCOPE } from '../../segments/sql/owner-sql.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { LIMITS, stepOf, within, type Range, type StepRow, type Steps } from './money-queries.ts';
+import { stepOf, within } from '../../analytics/insights/metrics/measure-queries.ts';
+import { LIMITS, type Range, type StepRow, type Steps } from './money-queries.ts';
 
 /** How many messages have come to this status, with this code; `messages` as digits. */
 export interface MessageCount {

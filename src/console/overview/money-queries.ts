@@ -1,6 +1,8 @@
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { OWNER, SCOPE } from '../../segments/sql/owner-sql.ts';
 import { BET_EVENTS } from '../../ledger/money/ledger.ts';
+import { GGR_SQL, NGR_EVENTS, NGR_SQL } from '../../ledger/money/ngr-sql.ts';
+import { firstDepositsSql, named, stepOf, within } from '../../analytics/insights/metrics/measure-queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** Limits of a question about all events of a range. */
@@ -23,21 +25,6 @@ export interface StepRow {
   value: string;
 }
 
-const time = (name: string) => `fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
-
-/** The condition that a time is in the range of the parameters `from_ms` and `to_ms`, whose names may have a prefix. */
-export function within(column: string, prefix = ''): string {
-  return `${column} >= ${time(`${prefix}from_ms`)} and ${column} < ${time(`${prefix}to_ms`)}`;
-}
-
-/**
- * The beginning of the step of a time in the range: a number to group by, which takes a third of the time of grouping by its
- * digits. The steps come from the service, whose rules of time zones are newer than those of the engine.
- */
-export function stepOf(column: string): string {
-  return `roundDown(toUnixTimestamp64Milli(${column}), {starts_ms:Array(Int64)})`;
-}
-
 interface Figure {
   events: readonly string[];
   /** What one of the events adds, as SQL; the sum has 128 bits. */
@@ -46,7 +33,6 @@ interface Figure {
 
 const of = (event: string, adds: string): Figure => ({ events: [event], adds });
 const ofBets = (adds: string): Figure => ({ events: BET_EVENTS, adds });
-const GGR = 'toInt128(stake_counted) - payout_counted';
 
 /**
  * The figures of money, each as the sum over events in the smallest unit of the base currency. What an event counts is what
@@ -64,19 +50,14 @@ const FIGURES = {
   won: ofBets('payout_counted'),
   bonus_wagered: ofBets('bonus_stake_counted'),
   bonus_won: ofBets('bonus_payout_counted'),
-  ggr: ofBets(GGR),
+  ggr: ofBets(GGR_SQL),
   credited: of('balance_credited', 'stake_counted'),
   debited: of('balance_debited', 'stake_counted'),
-  ngr: {
-    events: [...BET_EVENTS, 'balance_credited', 'balance_debited'],
-    adds: `multiIf(event = 'balance_credited', -toInt128(stake_counted), event = 'balance_debited', toInt128(stake_counted),
-      ${GGR} - bonus_stake_counted + bonus_payout_counted)`,
-  },
+  ngr: { events: NGR_EVENTS, adds: NGR_SQL },
 } satisfies Record<string, Figure>;
 export type MoneyFigure = keyof typeof FIGURES;
 export const MONEY_FIGURES = Object.keys(FIGURES) as readonly MoneyFigure[];
 
-const named = (events: readonly string[]) => `event in ('${events.join("', '")}')`;
 const sumOf = ({ events, adds }: Figure) => `toString(sumIf(toInt128(${adds}), ${named(events)}))`;
 
 /** What a project's events come to, as digits. */
@@ -155,17 +136,6 @@ export async function playersByStep(
   );
 }
 
-const DEPOSITS = `${SCOPE} and event = 'deposit_confirmed'`;
-
-/**
- * When those players first deposited who have deposited in a range. All who ever have would take ten times as long.
- * `in_range` is a condition of `occurred_at`.
- */
-const firstDeposits = (in_range: string) => `
-  select min(occurred_at) as first_at, ${OWNER} from events
-  where ${DEPOSITS} and owner in (select ${OWNER} from events where ${DEPOSITS} and (${in_range}))
-  group by owner`;
-
 /** Players whose first confirmed deposit is in a step. */
 export async function firstDepositsByStep(
   clickhouse: ClickHouseQueries,
@@ -174,7 +144,7 @@ export async function firstDepositsByStep(
 ): Promise<StepRow[]> {
   return clickhouse.query<StepRow>(
     `select toString(${stepOf('first_at')} as n) as step, toString(count()) as value
-    from (${firstDeposits(within('occurred_at'))}) where ${within('first_at')}
+    from (${firstDepositsSql(within('occurred_at'))}) where ${within('first_at')}
     group by n ${LIMITS}`,
     { ...project, ...steps },
   );
@@ -190,7 +160,7 @@ export async function countFirstDeposits(
   const of_before = (column: string) => within(column, 'before_');
   const [row] = await clickhouse.query<{ now: string; before: string }>(
     `select toString(countIf(${of_now('first_at')})) as now, toString(countIf(${of_before('first_at')})) as before
-    from (${firstDeposits(`${of_now('occurred_at')} or ${of_before('occurred_at')}`)}) ${LIMITS}`,
+    from (${firstDepositsSql(`${of_now('occurred_at')} or ${of_before('occurred_at')}`)}) ${LIMITS}`,
     { ...project, ...now, before_from_ms: before.from_ms, before_to_ms: before.to_ms },
   );
   return row ?? { now: '0', before: '0' };

@@ -9,7 +9,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { countMessages, type MessageCount } from './message-queries.ts';
 import { countFirstDeposits, MONEY_FIGURES, sumEvents, type EventSums, type Range } from './money-queries.ts';
 import { rangeBefore } from './range.ts';
-import { ACTIVITY } from './series.ts';
+import { ACTIVITY } from '../../analytics/insights/metrics/measure-queries.ts';
 import { readState, type ProjectState } from './state-queries.ts';
 import { JsonText, exactJson } from '../../platform/exact-json.ts';
 

@@ -1,6 +1,6 @@
 import { validationError } from '../../errors.ts';
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
-import { EVENTS, isActivity } from '../../ingest/events/catalogue.ts';
+import { ACTIVITY } from '../../analytics/insights/metrics/measure-queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { messagesByStep, skippedByStep } from './message-queries.ts';
 import {
@@ -16,9 +16,6 @@ import {
 } from './money-queries.ts';
 import type { Metric } from './schema.ts';
 import { JsonText, exactJson } from '../../platform/exact-json.ts';
-
-/** The names of events that are a player's own activity. */
-export const ACTIVITY: readonly string[] = Object.keys(EVENTS).filter(isActivity);
 
 const MONEY: ReadonlySet<Metric> = new Set(MONEY_FIGURES);
 /** Bets are most of all events, so their range is shorter. */

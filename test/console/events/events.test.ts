@@ -35,6 +35,24 @@ async function search(query: string, limit = 200, session?: string): Promise<Rec
   return all;
 }
 
+describe('POST /v1/test-events', () => {
+  it('is processed like all events, and viewers send none', async () => {
+    const answer = await api(service, service.session_token, '/v1/test-events', { method: 'POST' });
+    expect(answer.status, answer.text).toBe(202);
+    const { ingestion_id, index } = answer.data as unknown as { ingestion_id: string; index: number };
+    await sunk(service.platform);
+    const trace = await get(`/v1/event-trace/${ingestion_id}/${index}`);
+    expect(trace.data).toMatchObject({
+      event: 'custom_console_test',
+      accepted: { status: 'done' },
+      folded: { status: 'done', verdict: 'applied' },
+      landed: { status: 'done' },
+    });
+    const viewer = await member(service, service.tenant_id, 'viewer');
+    expect((await api(service, viewer, '/v1/test-events', { method: 'POST' })).status).toBe(403);
+  });
+});
+
 describe('GET /v1/event-search', () => {
   const name = 'custom_searched';
   const hours = (n: number) => new Date(Date.now() - n * 3_600_000).toISOString();

@@ -26,6 +26,8 @@ export const codes: Readonly<Record<string, string>> = {
   SKIPPED_NO_CONSENT: 'No consent to this channel',
   SKIPPED_FREQUENCY_CAP: 'Got as many messages as the cap allows',
   SKIPPED_QUIET_HOURS: 'It is their quiet hours',
+  SKIPPED_GLOBAL_HOLDOUT: 'Held out by the project, to measure its effect',
+  SKIPPED_HOLDOUT: 'Held out, to measure the effect',
   SKIPPED_TEMPLATE_MISSING: 'The template was missing or deleted',
   SKIPPED_CANCELLED: 'The campaign was cancelled before',
   PROVIDER_UNAVAILABLE: 'The provider could not be reached in time',

@@ -62,6 +62,8 @@ export const events = {
   noIndex: 'it came alone',
   shape: 'The event that came first',
   notApplied: 'Could not be applied',
+  test: 'Send a test event',
+  testHint: 'An event of a made-up visitor: it shows that events arrive and are processed',
   noDeadLetters: 'No accepted event failed later',
   noDeadLettersHelp: 'Events that cannot be processed are kept here with the reason, and can be replayed.',
   replay: 'Replay',

@@ -186,7 +186,6 @@ export const journeys = {
     entered: 'Came',
     left: 'Went on',
     outcome: 'Outcome',
-    toPlayer: 'Open the player',
     outcomes: {
       elapsed: 'the time was over',
       event: 'the event came',

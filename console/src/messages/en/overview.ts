@@ -22,6 +22,7 @@ export const overview = {
   activePlayers: 'Active players',
   depositsOverTime: 'Deposits over time (gross)',
   ggrOverTime: 'GGR over time',
+  nouns: { deposits: 'deposits', ggr: 'bets' },
   messages: 'Messages',
   statuses: {
     queued: 'Waiting',
@@ -51,6 +52,27 @@ export const overview = {
   coolingOff: 'Cooling off',
   banned: 'Banned',
   asOf: 'As of',
+  setup: {
+    title: 'Set up this project',
+    progress: (done: number, all: number) => `${done} of ${all} steps are done.`,
+    done: 'Done',
+    open: 'Open',
+    steps: {
+      licence: {
+        title: 'Choose the licence',
+        text: 'It sets rules for messages and bonuses, and who decides about KYC.',
+      },
+      key: { title: 'Create an API key', text: 'A server key for your platform, a client key for pages.' },
+      event: { title: 'Send the first event', text: 'Copy a snippet, or the call below.' },
+      provider: {
+        title: 'Connect a messaging provider',
+        text: 'SMTP, SendGrid, Twilio, FCM, or a sandbox that keeps messages.',
+      },
+      segment: { title: 'Make a segment', text: 'Whom you want to reach. There are examples to begin with.' },
+      template: { title: 'Write a template', text: 'What players get, with variables of the player.' },
+      campaign: { title: 'Plan a campaign or a journey', text: 'Nothing is sent before you say so.' },
+    },
+  },
   nothing: 'No events yet',
   nothingHelp: 'Events that the operator sends appear here within a second. Send the first one:',
 };

@@ -43,6 +43,7 @@ export const players = {
   tabs: {
     timeline: 'Timeline',
     money: 'Money',
+    limits: 'Limits',
     messages: 'Messages',
     reach: 'Reachability',
     segments: 'Segments',
@@ -111,6 +112,10 @@ export const players = {
   why: 'Why',
   caps: 'Sent today / this week',
   quietUntil: 'Quiet until',
+  toProof: 'Exclusions, and the proof of what the player got meanwhile',
+  noLimits: 'No limits',
+  noLimitsHelp:
+    'Limits that the player sets, reaches or exceeds come as events, such as deposit_limit_set. None has come.',
   nothingHere: 'Nothing yet',
   reference: 'Reference',
   baseAmount: 'In base currency',

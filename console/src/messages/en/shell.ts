@@ -1,3 +1,4 @@
+import type { FoundRecord } from '@player-engagement/client/admin';
 import { formatInt } from '../../format/number.ts';
 
 const plural = new Intl.PluralRules('en');
@@ -11,6 +12,7 @@ export const shell = {
   nav: {
     label: 'Screens',
     overview: 'Overview',
+    insights: 'Insights',
     events: 'Events',
     players: 'Players',
     segments: 'Segments',
@@ -24,7 +26,12 @@ export const shell = {
     settings: 'Settings',
     system: 'System',
     skip: 'Skip to the content',
-    collapse: 'Hide or show the names of the screens',
+    groups: {
+      data: 'Data',
+      audience: 'Audience',
+      engagement: 'Engagement',
+      administration: 'Administration',
+    },
   },
   header: {
     project: 'Project',
@@ -50,15 +57,30 @@ export const shell = {
   },
   palette: {
     title: 'Go to',
-    placeholder: 'A screen, or the id, email or phone number of a player',
+    placeholder: 'A name, an action, or the id, email or phone number of a player',
     nothing: 'Nothing found',
-    players: (query: string) => `Find players: ${query}`,
     keys: 'Arrows choose, Enter opens',
+    kinds: { screen: 'Screen', action: 'Action', player: 'Player' },
+    records: {
+      segment: 'Segment',
+      campaign: 'Campaign',
+      journey: 'Journey',
+      template: 'Template',
+      bonus_template: 'Bonus template',
+      bonus_campaign: 'Bonus campaign',
+    } satisfies Record<FoundRecord['type'], string>,
+    actions: {
+      segment: 'New segment',
+      campaign: 'New campaign',
+      journey: 'New journey',
+      template: 'New template',
+      keys: 'Show the keys',
+    },
   },
   help: {
     title: 'Keyboard',
     rows: [
-      ['⌘ K / Ctrl K', 'Go to a screen or a player'],
+      ['⌘ K / Ctrl K', 'Go to a screen, a record or a player, or begin something'],
       ['/', 'Search on this page'],
       ['j, k, ↓, ↑', 'Next and previous row'],
       ['Enter, e', 'Open the row'],
@@ -110,7 +132,16 @@ export const shell = {
     asTable: 'As table',
     asChart: 'As chart',
     csv: 'CSV',
-    label: (title: string) => `${title}, a bar chart; "As table" shows the same figures`,
+    label: (title: string) => `${title}: arrow keys read the chart; “As table” shows the same figures`,
+    said: (place: string, name: string, text: string, before: string | undefined) =>
+      `${place}. ${name}: ${text}${before === undefined ? '' : `, before ${before}`}`,
+    before: (name: string) => `${name}, before`,
+    beforeIs: (text: string) => ` (before ${text})`,
+    compared: 'Compared with',
+    unfinished: 'Not over yet',
+    goesOn: (label: string) => `${label} (not over yet)`,
+    open: (name: string, place: string, text: string) => `${text}: the players of ${name}, ${place}`,
+    none: (what: string) => `No ${what} in this period`,
     spark: (title: string, least: string, most: string, last: string) =>
       `${title}: between ${least} and ${most}, now ${last}`,
   },

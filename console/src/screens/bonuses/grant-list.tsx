@@ -13,6 +13,7 @@ import { Listed } from '../../ui/listed.tsx';
 import { PlayerChoice } from '../../ui/player-choice.tsx';
 import { optionsOf } from '../../ui/record-field.tsx';
 import { Empty } from '../../ui/states.tsx';
+import { PlayerName } from '../../ui/player-name.tsx';
 import { GRANT_STATUSES, useGrants, useTemplateChoice, type Grant } from './queries.ts';
 import { GrantStatus } from './status.tsx';
 import { shareOf } from './wagering.tsx';
@@ -46,7 +47,9 @@ export function Grants() {
       key: 'player',
       title: m.player,
       width: 'minmax(140px, 1fr)',
-      cell: ({ player_external_id }) => <bdi>{player_external_id}</bdi>,
+      cell: ({ player_id: id, player_external_id }) => (
+        <PlayerName id={id} external_id={player_external_id} />
+      ),
     },
     {
       key: 'template',

@@ -9,6 +9,8 @@ import { useCalendar, type CalendarEntry } from './queries.ts';
 const route = getRouteApi('/campaigns');
 const m = t.campaigns.calendar;
 const DAY_MS = 86_400_000;
+const weekday = new Intl.DateTimeFormat('en', { weekday: 'short', timeZone: 'UTC' });
+const monthName = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
 /** What is sent on which day of a month, in the chosen zone. */
 export function Calendar() {
@@ -30,7 +32,7 @@ export function Calendar() {
         <Link to="/campaigns" search={(before) => ({ ...before, month: monthAfter(month, -1) })}>
           {m.previous}
         </Link>
-        <h2>{month}</h2>
+        <h2>{monthName.format(from_ms)}</h2>
         <Link to="/campaigns" search={(before) => ({ ...before, month: monthAfter(month, 1) })}>
           {m.next}
         </Link>
@@ -58,30 +60,44 @@ export function Calendar() {
 
 function Days({ month, entries, zone }: { month: string; entries: readonly CalendarEntry[]; zone: string }) {
   const days = daysOf(month);
+  const today = formatDay(Date.now(), zone);
   // Monday first.
   const first = (new Date(`${month}-01T00:00:00Z`).getUTCDay() + 6) % 7;
   return (
-    <ol className={css['month']}>
-      {days.map((day, i) => {
-        const of_day = entries.filter(({ at }) => formatDay(at, zone) === day);
-        return (
-          <li
-            key={day}
-            className={of_day.length === 0 ? css['free'] : undefined}
-            style={i === 0 ? { gridColumnStart: first + 1 } : undefined}
-          >
-            <time dateTime={day}>{day.slice(8)}</time>
-            <ul>
-              {of_day.map((entry) => (
-                <li key={`${entry.id} ${entry.at}`}>
-                  {formatTime(entry.at, zone).slice(11, 16)} <Entry entry={entry} />
-                </li>
-              ))}
-            </ul>
-          </li>
-        );
-      })}
-    </ol>
+    <>
+      <div className={css['weekdays']} aria-hidden="true">
+        {days.slice(0, 7).map((_, i) => (
+          // The first Monday of the year 2024 was its first day.
+          <span key={i}>{weekday.format(Date.UTC(2024, 0, 1 + i))}</span>
+        ))}
+      </div>
+      <ol className={css['month']}>
+        {days.map((day, i) => {
+          const of_day = entries.filter(({ at }) => formatDay(at, zone) === day);
+          return (
+            <li
+              key={day}
+              aria-current={day === today ? 'date' : undefined}
+              className={of_day.length === 0 && day !== today ? css['free'] : undefined}
+              style={i === 0 ? { gridColumnStart: first + 1 } : undefined}
+            >
+              <time dateTime={day}>
+                <span className={css['weekday']}>{weekday.format(Date.parse(day))} </span>
+                {Number(day.slice(8))}
+              </time>
+              {day === today ? <strong> {m.today}</strong> : null}
+              <ul>
+                {of_day.map((entry) => (
+                  <li key={`${entry.id} ${entry.at}`}>
+                    {formatTime(entry.at, zone).slice(11, 16)} <Entry entry={entry} />
+                  </li>
+                ))}
+              </ul>
+            </li>
+          );
+        })}
+      </ol>
+    </>
   );
 }
 

@@ -9,7 +9,6 @@ import {
   type Share,
 } from '../../format/statistics.ts';
 import { t } from '../../messages/t.ts';
-import { Badge } from '../../ui/badge.tsx';
 import { Table } from '../../ui/table.tsx';
 import css from './campaigns.module.css';
 import type { CampaignRecord, Outcome } from './queries.ts';
@@ -18,12 +17,12 @@ const m = t.campaigns.report;
 /** Properties of events whose sums are money. */
 const MONEY = new Set(['amount', 'base_amount', 'payout', 'stake']);
 
-const shareIn = ({ recipients, conversions }: Outcome): Share => ({
+export const shareIn = ({ recipients, conversions }: Outcome): Share => ({
   successes: conversions,
   trials: recipients,
 });
 
-/** The variants side by side with their intervals, and whether the best two differ by more than chance. */
+/** The variants side by side with their intervals, and how many players are missing to tell them apart. */
 export function Comparison({
   campaign,
   outcomes,
@@ -61,35 +60,27 @@ export function Comparison({
           };
         })}
       />
-      {goal_event === null ? <p>{m.noGoal}</p> : <Verdict outcomes={outcomes} />}
+      {goal_event === null ? <p>{m.noGoal}</p> : <Missing outcomes={outcomes} />}
     </section>
   );
 }
 
-function Verdict({ outcomes }: { outcomes: readonly Outcome[] }) {
-  if (outcomes.length < 2) return <p>{m.oneVariant}</p>;
+/** The two variants with the highest shares, the better one first, of those that anybody got. */
+export function bestTwo(outcomes: readonly Outcome[]): [best?: Outcome, second?: Outcome] {
   const [best, second] = outcomes
     .filter(({ recipients }) => recipients > 0)
     .toSorted((a, b) => shareOf(shareIn(b)) - shareOf(shareIn(a)));
+  return best === undefined || second === undefined ? [] : [best, second];
+}
+
+/** What is missing for a verdict, which the headline of the report says. */
+function Missing({ outcomes }: { outcomes: readonly Outcome[] }) {
+  if (outcomes.length < 2) return <p>{m.oneVariant}</p>;
+  const [best, second] = bestTwo(outcomes);
   if (best === undefined || second === undefined) return <p>{m.waiting}</p>;
-  if (outcomes.every(({ conversions }) => conversions === 0)) return <p>{m.noConversions}</p>;
-  const difference = newcombe(shareIn(best), shareIn(second));
-  const { low, high } = difference;
-  if (isBeyondChance(difference)) {
-    return (
-      <p>
-        <Badge tone="good">{m.better(best.name, second.name, low, high)}</Badge>
-      </p>
-    );
-  }
+  if (best.conversions === 0 || isBeyondChance(newcombe(shareIn(best), shareIn(second)))) return null;
   const needed = trialsNeeded(shareOf(shareIn(best)), shareOf(shareIn(second)));
   const fewest = Math.min(best.recipients, second.recipients);
-  return (
-    <>
-      <p>
-        <Badge tone="warn">{m.chance(best.name, second.name, low, high)}</Badge>
-      </p>
-      <p>{needed === undefined ? m.same : needed > fewest ? m.needed(needed - fewest) : m.enough}</p>
-    </>
-  );
+  if (needed === undefined) return null;
+  return <p>{needed > fewest ? m.needed(needed - fewest) : m.enough}</p>;
 }

@@ -14,6 +14,8 @@ import { Tabs } from '../../ui/tabs.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import css from './campaigns.module.css';
 import { draftOf, NEW } from './draft.ts';
+import { Duplicate } from './duplicate.tsx';
+import { Previews } from './previews.tsx';
 import { useVariants, type CampaignRecord } from './queries.ts';
 import { missingOf, Review } from './review.tsx';
 import { Cancel, Remove, Send } from './send.tsx';
@@ -71,7 +73,7 @@ export function Editor({ campaign, etag }: { campaign?: CampaignRecord; etag?: s
       actions={
         may_edit ? (
           campaign === undefined ? null : (
-            <Actions onOpen={setOpen} />
+            <Actions campaign={campaign} onOpen={setOpen} />
           )
         ) : (
           <Badge>{t.form.viewer(role)}</Badge>
@@ -109,9 +111,14 @@ export function Editor({ campaign, etag }: { campaign?: CampaignRecord; etag?: s
           onMine={(newer) => void submit(newer)}
         />
         {shown === 'audience' ? <AudienceStep {...fields} /> : null}
-        {shown === 'content' ? <ContentStep {...fields} /> : null}
         {shown === 'content' && campaign !== undefined ? (
-          <Variants campaign={campaign} disabled={!may_edit} />
+          <div className={css['beside']}>
+            <div className={css['section']}>
+              <ContentStep {...fields} />
+              <Variants campaign={campaign} disabled={!may_edit} />
+            </div>
+            <Previews campaign={campaign} template_id={draft.template_id} />
+          </div>
         ) : null}
         {shown === 'time' ? <TimeStep {...fields} /> : null}
         {shown === 'review' && campaign !== undefined ? (
@@ -143,9 +150,10 @@ export function Editor({ campaign, etag }: { campaign?: CampaignRecord; etag?: s
   );
 }
 
-function Actions({ onOpen }: { onOpen: (open: Open) => void }) {
+function Actions({ campaign, onOpen }: { campaign: CampaignRecord; onOpen: (open: Open) => void }) {
   return (
     <>
+      <Duplicate campaign={campaign} />
       <Button kind="danger" onClick={() => onOpen('cancel')}>
         {m.cancel.button}
       </Button>

@@ -2,15 +2,18 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { oneOf } from '../../api/choices.ts';
 import { useMayEdit } from '../../api/place.tsx';
 import { Time } from '../../format/zone.tsx';
+import { useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Filter } from '../../ui/filter.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
+import { Examples } from '../../ui/examples.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { Calendar } from './calendar.tsx';
+import { EXAMPLES } from './examples.ts';
 import { STATUSES, useCampaigns, type CampaignRecord } from './queries.ts';
 import { Status } from './status.tsx';
 
@@ -56,6 +59,7 @@ export function Campaigns() {
 
 function List() {
   const status = oneOf(STATUSES, route.useSearch().status);
+  const may_edit = useMayEdit();
   const navigate = useNavigate({ from: '/campaigns' });
   const columns: Column<CampaignRecord>[] = [
     {
@@ -111,6 +115,7 @@ function List() {
           status === undefined ? (
             <Empty title={m.none} call={EXAMPLE}>
               <p>{m.noneHelp}</p>
+              {may_edit ? <Ready /> : null}
             </Empty>
           ) : (
             <Empty title={m.noMatch} />
@@ -118,5 +123,26 @@ function List() {
         }
       />
     </>
+  );
+}
+
+/** Ready examples, for those who may make something. */
+function Ready() {
+  const navigate = useNavigate();
+  const create = useChange('campaigns.create');
+  return (
+    <Examples
+      examples={EXAMPLES}
+      busy={create.isPending}
+      error={create.error}
+      onUse={(body) =>
+        // The list is not empty then, and this part of it is gone.
+        void create.mutateAsync({ inputs: [body] }).then(
+          ({ data }) => navigate({ to: '/campaigns/$id', params: { id: data.id } }),
+          // Shown above.
+          () => undefined,
+        )
+      }
+    />
   );
 }

@@ -11,6 +11,7 @@ export type {
   CampaignAudience as Audience,
   CampaignSeries as Series,
   MessageSend as Recipient,
+  Template as TemplateRecord,
   Variant as VariantRecord,
 } from '@player-engagement/client/admin';
 

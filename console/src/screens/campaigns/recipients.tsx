@@ -10,6 +10,7 @@ import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { optionsOf } from '../../ui/record-field.tsx';
 import { Empty } from '../../ui/states.tsx';
+import { PlayerName } from '../../ui/player-name.tsx';
 import { useRecipients, type CampaignRecord, type Recipient } from './queries.ts';
 
 const route = getRouteApi('/campaigns/$id');
@@ -26,7 +27,7 @@ export function Recipients({ campaign }: { campaign: CampaignRecord }) {
       key: 'player',
       title: m.player,
       width: 'minmax(300px, 1fr)',
-      cell: ({ player_id }) => <code>{player_id}</code>,
+      cell: ({ player_id }) => <PlayerName id={player_id} />,
     },
     {
       key: 'status',

@@ -3,13 +3,13 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { useMoney } from '../../api/currencies.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
-import { formatInt, formatPercent } from '../../format/number.ts';
-import { formatTime } from '../../format/time.ts';
+import { formatInt, formatPercent, formatShort } from '../../format/number.ts';
+import { dateBelow, formatTime } from '../../format/time.ts';
 import { Time, useZone } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { AuditTab } from '../../ui/audit.tsx';
-import { Bars } from '../../ui/bars.tsx';
 import { Button } from '../../ui/button.tsx';
+import { Chart } from '../../ui/chart.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -19,6 +19,8 @@ import { Tabs } from '../../ui/tabs.tsx';
 import css from './campaigns.module.css';
 import { Codes } from './codes.tsx';
 import { Comparison } from './comparison.tsx';
+import { Duplicate } from './duplicate.tsx';
+import { Headline } from './headline.tsx';
 import {
   METRICS,
   useConversions,
@@ -54,13 +56,19 @@ export function Report({ campaign }: { campaign: CampaignRecord }) {
     <Page
       title={campaign.name}
       actions={
-        may_edit && campaign.status === 'sending' ? (
-          <Button kind="danger" onClick={() => setCancels(true)}>
-            {t.campaigns.cancel.button}
-          </Button>
+        may_edit ? (
+          <>
+            <Duplicate campaign={campaign} />
+            {campaign.status === 'sending' ? (
+              <Button kind="danger" onClick={() => setCancels(true)}>
+                {t.campaigns.cancel.button}
+              </Button>
+            ) : null}
+          </>
         ) : null
       }
     >
+      <Headline campaign={campaign} />
       <Facts
         label={t.campaigns.one}
         facts={[
@@ -181,18 +189,28 @@ function OverTime({ campaign }: { campaign: CampaignRecord }) {
           data.points.length === 0 ? (
             <Empty title={m.noSeries} />
           ) : (
-            <Bars
+            <Chart
               title={m.metrics[metric]}
-              unit={m.metrics[metric]}
+              as="bars"
               note={data.is_complete ? null : <p>{m.partialSeries}</p>}
-              bars={data.points.map((point) => ({
-                at: point.at,
+              points={data.points.map(({ at }) => ({
+                key: at,
                 // Days are those of UTC in every zone.
-                label: data.interval === 'day' ? point.at.slice(0, 10) : formatTime(point.at, zone),
-                value: point[metric],
-                text: formatInt(point[metric]),
-                figure: String(point[metric]),
+                label: data.interval === 'day' ? at.slice(0, 10) : formatTime(at, zone),
+                short: data.interval === 'day' ? at.slice(5, 10) : dateBelow(at, zone, true),
               }))}
+              series={[
+                {
+                  name: m.metrics[metric],
+                  figures: data.points.map((point) => ({
+                    value: point[metric],
+                    text: formatInt(point[metric]),
+                    figure: String(point[metric]),
+                  })),
+                },
+              ]}
+              tick={formatShort}
+              none={t.chart.none(m.nouns[metric])}
             />
           )
         }

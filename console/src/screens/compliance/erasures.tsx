@@ -7,6 +7,7 @@ import { Badge } from '../../ui/badge.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
+import { PlayerName } from '../../ui/player-name.tsx';
 import { useErasures, type Erasure } from './queries.ts';
 
 const m = t.compliance.erasures;
@@ -18,7 +19,7 @@ const COLUMNS: readonly Column<Erasure>[] = [
     key: 'player',
     title: t.compliance.playerId,
     width: 'minmax(200px, 1fr)',
-    cell: ({ player_id }) => player_id,
+    cell: ({ player_id }) => <PlayerName id={player_id} />,
   },
   {
     key: 'status',

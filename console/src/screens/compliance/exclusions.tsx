@@ -1,13 +1,19 @@
 import { wordsOf } from '../../format/code-words.ts';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { usePlace } from '../../api/place.tsx';
+import { roleAllows } from '../../api/session.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { downloadCsv } from '../../ui/csv.ts';
+import { Buttons } from '../../ui/form.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
+import { PlayerName } from '../../ui/player-name.tsx';
+import { Exclude } from './exclude.tsx';
 import { Filters, TIMES, type Filter } from './filters.tsx';
 import {
   BLOCKING_CODES,
@@ -24,7 +30,7 @@ const WHEN = '210px';
 const FILTERS: readonly Filter[] = [
   { name: 'state', label: m.state, type: 'text', choices: m.states },
   { name: 'kind', label: m.kind, type: 'text', choices: m.kinds },
-  { name: 'player', label: m.playerId, type: 'player' },
+  { name: 'player', label: m.player, type: 'player' },
   ...TIMES,
 ];
 
@@ -33,7 +39,7 @@ const COLUMNS: readonly Column<Exclusion>[] = [
     key: 'player',
     title: m.player,
     width: 'minmax(200px, 1fr)',
-    cell: ({ external_id, player_id }) => <bdi>{external_id ?? player_id}</bdi>,
+    cell: ({ external_id, player_id }) => <PlayerName id={player_id} external_id={external_id} />,
   },
   { key: 'kind', title: m.kind, width: '140px', cell: ({ kind }) => m.kinds[kind] },
   { key: 'state', title: m.state, width: '130px', cell: ({ state }) => <State state={state} /> },
@@ -59,15 +65,24 @@ export function Exclusions() {
   const navigate = useNavigate({ from: '/compliance' });
   const listed = useExclusions(search);
   const is_filtered = FILTERS.some(({ name }) => search[name] !== undefined);
+  const { role } = usePlace();
+  const [excludes, setExcludes] = useState(false);
+  const openProof = (id: string) => void navigate({ to: '/compliance/$id', params: { id } });
   return (
     <>
       <Filters filters={FILTERS} values={search} />
+      {roleAllows(role, 'compliance') ? (
+        <Buttons>
+          <Button onClick={() => setExcludes(true)}>{m.officer.exclude}</Button>
+        </Buttons>
+      ) : null}
+      {excludes ? <Exclude onClose={() => setExcludes(false)} onDone={openProof} /> : null}
       <Listed
         pages={listed}
         label={m.loading}
         columns={COLUMNS}
         keyOf={({ id }) => id}
-        onOpen={({ player_id }) => void navigate({ to: '/compliance/$id', params: { id: player_id } })}
+        onOpen={({ player_id }) => openProof(player_id)}
         empty={
           is_filtered ? (
             <Empty title={m.noMatch} />
@@ -89,7 +104,7 @@ const BLOCKED_FILTERS: readonly Filter[] = [
     type: 'text',
     choices: Object.fromEntries(BLOCKING_CODES.map((code) => [code, wordsOf(code)])),
   },
-  { name: 'player', label: m.playerId, type: 'player' },
+  { name: 'player', label: m.player, type: 'player' },
   ...TIMES,
 ];
 
@@ -99,7 +114,7 @@ const BLOCKED_COLUMNS: readonly Column<BlockedSend>[] = [
     key: 'player',
     title: m.player,
     width: 'minmax(200px, 1fr)',
-    cell: ({ external_id, player_id }) => <bdi>{external_id ?? player_id}</bdi>,
+    cell: ({ external_id, player_id }) => <PlayerName id={player_id} external_id={external_id} />,
   },
   { key: 'code', title: m.code, width: '240px', cell: ({ code }) => wordsOf(code) },
   { key: 'channel', title: m.channel, width: '100px', cell: ({ channel }) => t.names.channels[channel] },

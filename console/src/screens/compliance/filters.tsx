@@ -1,9 +1,10 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState, type FormEvent } from 'react';
-import { isUuid } from '../../format/uuid.ts';
+import { isUuid, uuidOf } from '../../format/uuid.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
+import { PlayerChoice } from '../../ui/player-choice.tsx';
 
 const m = t.compliance;
 /**
@@ -31,7 +32,7 @@ function faultsOf(
   );
 }
 
-/** A filter: a choice, a text, an id, the id of a player, or a time in UTC. */
+/** A filter: a choice, a text, an id, a player found by any id, or a time in UTC. */
 export interface Filter {
   name: 'state' | 'kind' | 'player' | 'code' | 'user' | 'action' | 'resource' | 'from' | 'to';
   label: string;
@@ -63,8 +64,10 @@ export function Filters({
   const ask = (submitted: FormEvent<HTMLFormElement>) => {
     submitted.preventDefault();
     const form = new FormData(submitted.currentTarget);
-    const asked = Object.fromEntries(filters.map(({ name }) => [name, textOf(form.get(name))]));
-    const faults = faultsOf(filters, asked);
+    // A player is in the address as soon as one is chosen.
+    const typed = filters.filter(({ type }) => type !== 'player');
+    const asked = Object.fromEntries(typed.map(({ name }) => [name, textOf(form.get(name))]));
+    const faults = faultsOf(typed, asked);
     setRefused({ at: address, faults });
     if (faults.size > 0) return;
     void navigate({ search: (before) => ({ ...before, ...asked }) });
@@ -73,29 +76,44 @@ export function Filters({
     // Keyed by the address, so that the fields follow the browser's back button.
     <form key={address} onSubmit={ask} role="search">
       <search>
-        {filters.map(({ name, label, type, choices }) => (
-          <Field key={name} label={label} hint={type === 'id' ? m.idHint : undefined} error={shown.get(name)}>
-            {(control) =>
-              choices === undefined ? (
-                <input
-                  {...control}
-                  name={name}
-                  type={type === 'time' ? 'datetime-local' : 'search'}
-                  defaultValue={values[name] ?? ''}
-                />
-              ) : (
-                <select {...control} name={name} defaultValue={values[name] ?? ''}>
-                  <option value="">{m.any}</option>
-                  {Object.entries(choices).map(([value, words]) => (
-                    <option key={value} value={value}>
-                      {words}
-                    </option>
-                  ))}
-                </select>
-              )
-            }
-          </Field>
-        ))}
+        {filters.map(({ name, label, type, choices }) =>
+          type === 'player' ? (
+            <PlayerChoice
+              key={name}
+              label={label}
+              value={uuidOf(values[name])}
+              error={shown.get(name)}
+              onChoose={(id) => void navigate({ search: (before) => ({ ...before, [name]: id }) })}
+            />
+          ) : (
+            <Field
+              key={name}
+              label={label}
+              hint={type === 'id' ? m.idHint : undefined}
+              error={shown.get(name)}
+            >
+              {(control) =>
+                choices === undefined ? (
+                  <input
+                    {...control}
+                    name={name}
+                    type={type === 'time' ? 'datetime-local' : 'search'}
+                    defaultValue={values[name] ?? ''}
+                  />
+                ) : (
+                  <select {...control} name={name} defaultValue={values[name] ?? ''}>
+                    <option value="">{m.any}</option>
+                    {Object.entries(choices).map(([value, words]) => (
+                      <option key={value} value={value}>
+                        {words}
+                      </option>
+                    ))}
+                  </select>
+                )
+              }
+            </Field>
+          ),
+        )}
         <Button type="submit" kind="primary">
           {m.search}
         </Button>

@@ -1,5 +1,8 @@
 import { wordsOf } from '../../format/code-words.ts';
 import { getRouteApi, Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { usePlace } from '../../api/place.tsx';
+import { roleAllows } from '../../api/session.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
@@ -8,8 +11,10 @@ import { Id } from '../../ui/copy.tsx';
 import { downloadCsv } from '../../ui/csv.ts';
 import { Facts } from '../../ui/facts.tsx';
 import { Page } from '../../ui/page.tsx';
+import { PlayerName } from '../../ui/player-name.tsx';
 import { Answered, Empty } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
+import { Exclude, Lift } from './exclude.tsx';
 import { State } from './exclusions.tsx';
 import { useProof, type HandedOver, type Proof, type ProvenExclusion } from './queries.ts';
 
@@ -22,12 +27,25 @@ export function ProofPage() {
   const { id } = route.useParams();
   const proof = useProof(id);
   const shown = proof.data?.data;
+  const { role } = usePlace();
+  const [opened, setOpened] = useState<'exclude' | 'lift'>();
+  const close = () => setOpened(undefined);
   return (
     <Page
       title={p.title}
       actions={
         shown === undefined ? null : (
           <>
+            {roleAllows(role, 'compliance') ? (
+              <>
+                <Button onClick={() => setOpened('exclude')}>{m.officer.exclude}</Button>
+                {isExcluded(shown) ? (
+                  <Button kind="danger" onClick={() => setOpened('lift')}>
+                    {m.officer.lift}
+                  </Button>
+                ) : null}
+              </>
+            ) : null}
             <Button onClick={() => downloadCsv(p.of(shown.external_id ?? shown.player_id), csvOf(shown))}>
               {m.csv}
             </Button>
@@ -36,6 +54,10 @@ export function ProofPage() {
         )
       }
     >
+      {opened === 'exclude' ? <Exclude player={id} onClose={close} onDone={close} /> : null}
+      {opened === 'lift' && shown !== undefined ? (
+        <Lift player={id} name={shown.external_id ?? shown.player_id} onClose={close} />
+      ) : null}
       <Answered asked={proof} what={p.loading}>
         {({ data }) => (
           <>
@@ -55,7 +77,7 @@ export function ProofPage() {
                 [
                   m.player,
                   <Link key="player" to="/players/$id" params={{ id: data.player_id }}>
-                    {data.external_id ?? data.player_id}
+                    <PlayerName id={data.player_id} external_id={data.external_id} />
                   </Link>,
                 ],
                 [m.playerId, <Id key="id" value={data.player_id} what={m.playerId} />],
@@ -71,6 +93,13 @@ export function ProofPage() {
         )}
       </Answered>
     </Page>
+  );
+}
+
+/** Whether a self-exclusion of the player, and of nobody merged into it, is in force. */
+function isExcluded({ exclusions }: Proof): boolean {
+  return exclusions.some(
+    ({ kind, state, merged_into }) => kind === 'self_exclusion' && state === 'active' && merged_into === null,
   );
 }
 

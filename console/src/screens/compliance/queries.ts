@@ -13,6 +13,7 @@ export type {
   IdentityConflict as Conflict,
   KycWaiting,
   LicenceInForce as Licence,
+  PeriodProof,
 } from '@player-engagement/client/admin';
 
 /** What began or ended an exclusion. */
@@ -45,6 +46,14 @@ export function useExclusions({ state, kind, player, from, to }: ListFilters) {
 
 export function useProof(id: string) {
   return useRead('compliance.exclusions.proof', [id]);
+}
+
+/** A page takes a second: each row is the proof of a player. */
+const PROVED_AT_ONCE = 50;
+
+/** The exclusions in force in a period, with what was handed over in it; all pages. */
+export function usePeriodProof(from: string, to: string) {
+  return useList('compliance.periodProof', [{ from, to }], { page: PROVED_AT_ONCE, is_whole: true });
 }
 
 export const BLOCKING_CODES = everyOf<BlockedSend['code']>()([
@@ -105,6 +114,8 @@ export const ACTIONS = everyOf<NonNullable<FiltersIn<'auditLog.list'>['action']>
   'approve',
   'rotate_secret',
   'issue',
+  'exclude',
+  'lift',
   'resolve',
   'reveal',
   'erase',

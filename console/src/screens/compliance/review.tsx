@@ -1,6 +1,6 @@
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { usePlace } from '../../api/place.tsx';
+import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
 import { Time } from '../../format/zone.tsx';
@@ -11,7 +11,9 @@ import { Field } from '../../ui/field.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty, Failed } from '../../ui/states.tsx';
+import { PlayerName } from '../../ui/player-name.tsx';
 import css from './compliance.module.css';
+import { ApproveKyc, RefuseKyc } from './kyc.tsx';
 import { useConflicts, useKycQueue, type Conflict, type KycWaiting } from './queries.ts';
 
 const m = t.compliance;
@@ -32,7 +34,7 @@ const KYC_COLUMNS: readonly Column<KycWaiting>[] = [
     key: 'player',
     title: m.player,
     width: 'minmax(200px, 1fr)',
-    cell: ({ external_id, player_id }) => <bdi>{external_id ?? player_id}</bdi>,
+    cell: ({ external_id, player_id }) => <PlayerName id={player_id} external_id={external_id} />,
   },
   { key: 'level', title: m.kyc.level, width: '90px', align: 'right', cell: ({ kyc_level }) => kyc_level },
   {
@@ -45,16 +47,34 @@ const KYC_COLUMNS: readonly Column<KycWaiting>[] = [
   { key: 'since', title: m.kyc.since, width: WHEN, cell: ({ since }) => <Time at={since} /> },
 ];
 
-/** Verifications that wait, and where the events about limits are. */
+/** Verifications that wait, for editors with their decision, and where the events about limits are. */
 export function KycAndLimits() {
   const navigate = useNavigate({ from: '/compliance' });
+  const may_edit = useMayEdit();
+  const [chosen, setChosen] = useState<{ waiting: KycWaiting; approves: boolean }>();
+  const decide: Column<KycWaiting> = {
+    key: 'decide',
+    title: m.kyc.decide,
+    width: '190px',
+    cell: (waiting) => (
+      <>
+        <Button kind="quiet" onClick={() => setChosen({ waiting, approves: true })}>
+          {m.kyc.approve}
+        </Button>
+        <Button kind="quiet" onClick={() => setChosen({ waiting, approves: false })}>
+          {m.kyc.refuse}
+        </Button>
+      </>
+    ),
+  };
+  const Decision = chosen?.approves === true ? ApproveKyc : RefuseKyc;
   return (
     <>
       <h2>{m.kyc.waiting}</h2>
       <Listed
         pages={useKycQueue()}
         label={m.kyc.waiting}
-        columns={KYC_COLUMNS}
+        columns={may_edit ? [...KYC_COLUMNS, decide] : KYC_COLUMNS}
         keyOf={({ player_id }) => player_id}
         onOpen={({ player_id }) => void navigate({ to: '/players/$id', params: { id: player_id } })}
         empty={
@@ -63,6 +83,13 @@ export function KycAndLimits() {
           </Empty>
         }
       />
+      {chosen === undefined ? null : (
+        <Decision
+          waiting={chosen.waiting}
+          name={(chosen.waiting.external_id ?? chosen.waiting.player_id).slice(0, 100)}
+          onClose={() => setChosen(undefined)}
+        />
+      )}
       <h2>{m.kyc.limits}</h2>
       <p>{m.kyc.limitsHelp}</p>
       <ul className={css['links']}>
@@ -88,7 +115,7 @@ export function Conflicts() {
       key: 'player',
       title: m.player,
       width: 'minmax(200px, 1fr)',
-      cell: ({ external_id, player_id }) => <bdi>{external_id ?? player_id}</bdi>,
+      cell: ({ external_id, player_id }) => <PlayerName id={player_id} external_id={external_id} />,
     },
     {
       key: 'devices',

@@ -6,12 +6,14 @@ import { AuditLog } from './audit.tsx';
 import { Erasures } from './erasures.tsx';
 import { Blocked, Exclusions } from './exclusions.tsx';
 import { Licence } from './licence.tsx';
+import { PeriodProofs } from './period.tsx';
 import { Conflicts, KycAndLimits } from './review.tsx';
 
 const route = getRouteApi('/compliance');
 const m = t.compliance;
 const TABS = {
   exclusions: Exclusions,
+  period: PeriodProofs,
   blocked: Blocked,
   kyc: KycAndLimits,
   conflicts: Conflicts,

@@ -27,6 +27,11 @@ export function useApiKeys(status: KeyStatus) {
 
 export const KEY_KINDS = everyOf<ApiKeyKind>()(['server', 'client']);
 
+/** The secrets that sign webhooks, the newest first. */
+export function useSigningSecrets() {
+  return useList('webhookSecrets.list', []);
+}
+
 export type DeliveryStatus = ProjectWebhookDelivery['status'];
 export const DELIVERY_STATUSES = everyOf<DeliveryStatus>()(['pending', 'delivered', 'failed', 'cancelled']);
 

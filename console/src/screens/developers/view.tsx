@@ -9,6 +9,7 @@ import { Catalogue } from './catalogue.tsx';
 import { Deliveries } from './deliveries.tsx';
 import { Keys } from './keys.tsx';
 import { Reference } from './reference.tsx';
+import { SigningSecrets } from './signing-secrets.tsx';
 import { Subscriptions } from './subscriptions.tsx';
 import { Snippets } from './snippets.tsx';
 
@@ -20,14 +21,22 @@ const FOR_ADMINS = {
   adapters: Adapters,
   subscriptions: Subscriptions,
   webhooks: Deliveries,
+  signing: SigningSecrets,
 } as const;
 
-/** What developers need: keys, snippets, the catalogue of events, the reference of the API, adapters to casino platforms, subscriptions to events, and the webhooks' ledger. */
+/** What developers need: keys, snippets, the catalogue of events, the reference of the API, adapters to casino platforms, subscriptions to events, the webhooks' ledger, and the secrets that sign them. */
 export function Developers() {
   const { tab } = route.useSearch();
   const is_admin = roleAllows(usePlace().role, 'admin');
   const contents = is_admin
-    ? { keys: Keys, ...OPEN, adapters: Adapters, subscriptions: Subscriptions, webhooks: Deliveries }
+    ? {
+        keys: Keys,
+        ...OPEN,
+        adapters: Adapters,
+        subscriptions: Subscriptions,
+        webhooks: Deliveries,
+        signing: SigningSecrets,
+      }
     : { ...OPEN };
   const names = Object.keys(contents) as (keyof typeof m.tabs)[];
   const shown = names.find((one) => one === tab) ?? names[0] ?? 'snippets';

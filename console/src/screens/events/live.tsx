@@ -9,6 +9,7 @@ import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Grid, type Column } from '../../ui/grid.tsx';
 import { Empty } from '../../ui/states.tsx';
+import { PlayerName } from '../../ui/player-name.tsx';
 import { Trace } from './trace.tsx';
 
 const m = t.events;
@@ -20,7 +21,8 @@ const COLUMNS: readonly Column<StreamedEvent>[] = [
     key: 'identity',
     title: m.identity,
     width: '240px',
-    cell: ({ player_id, anonymous_id }) => player_id ?? anonymous_id ?? '—',
+    cell: ({ player_id, anonymous_id }) =>
+      player_id === null ? <bdi>{anonymous_id ?? '—'}</bdi> : <PlayerName id={player_id} />,
   },
   {
     key: 'properties',

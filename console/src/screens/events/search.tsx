@@ -10,6 +10,7 @@ import { Field } from '../../ui/field.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
+import { PlayerName } from '../../ui/player-name.tsx';
 import { useEventSearch, type FoundEvent } from './queries.ts';
 import { Trace } from './trace.tsx';
 
@@ -33,7 +34,12 @@ export function Search() {
   const columns: Column<FoundEvent>[] = [
     { key: 'at', title: m.at, width: '210px', cell: ({ timestamp }) => <Time at={timestamp} /> },
     { key: 'event', title: m.name, width: '200px', cell: (row) => row.event },
-    { key: 'player', title: m.player, width: '160px', cell: ({ player_id }) => <code>{player_id}</code> },
+    {
+      key: 'player',
+      title: m.player,
+      width: '220px',
+      cell: ({ player_id }) => <PlayerName id={player_id} />,
+    },
     {
       key: 'amount',
       title: m.amount,

@@ -6,6 +6,7 @@ import { Badge, type Tone } from '../../ui/badge.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Facts } from '../../ui/facts.tsx';
+import { PlayerName } from '../../ui/player-name.tsx';
 import { Answered } from '../../ui/states.tsx';
 import { useEventTrace, type EventTrace } from './queries.ts';
 
@@ -124,7 +125,7 @@ function Folded({ folded }: { folded: EventTrace['folded'] }) {
 function PlayerLink({ id }: { id: string }) {
   return (
     <Link to="/players/$id" params={{ id }}>
-      {id}
+      <PlayerName id={id} />
     </Link>
   );
 }

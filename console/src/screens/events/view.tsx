@@ -1,10 +1,12 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
+import { useMayEdit } from '../../api/place.tsx';
 import { t } from '../../messages/t.ts';
 import { Page } from '../../ui/page.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { Live } from './live.tsx';
 import { Rejected } from './rejected.tsx';
 import { Search } from './search.tsx';
+import { TestEvent } from './test-event.tsx';
 
 const route = getRouteApi('/events');
 const m = t.events;
@@ -18,7 +20,7 @@ export function Events() {
   const shown = NAMES.find((one) => one === tab) ?? 'live';
   const Content = TABS[shown];
   return (
-    <Page title={m.title}>
+    <Page title={m.title} actions={useMayEdit() ? <TestEvent /> : null}>
       <Tabs
         label={m.title}
         current={shown}

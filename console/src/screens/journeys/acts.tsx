@@ -159,6 +159,33 @@ export function contextOf(text: string): Written | null | undefined {
   }
 }
 
+/** Makes a draft with the trigger, the graph and the settings that the page shows, and opens it. */
+export function Duplicate({ journey: { name, trigger, graph, settings } }: { journey: JourneyRecord }) {
+  const navigate = useNavigate();
+  const create = useChange('journeys.create');
+  const body = { name: t.form.copyOf(name), trigger, graph, settings };
+  const copy = () =>
+    create.mutate(
+      { inputs: [asWritten(body)] },
+      {
+        onSuccess: ({ data }) =>
+          void navigate({
+            to: '/journeys/$id',
+            params: { id: data.id },
+            search: ({ project }) => ({ project }),
+          }),
+      },
+    );
+  return (
+    <>
+      <Button onClick={copy} disabled={create.isPending}>
+        {t.form.duplicate}
+      </Button>
+      {create.error === null ? null : <Failed error={create.error} />}
+    </>
+  );
+}
+
 /** Asks before the journey is deleted: how many runs are cancelled, and what it uses. */
 export function Archive({ journey, onClose }: ActProps) {
   const { id } = journey;

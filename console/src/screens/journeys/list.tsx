@@ -2,14 +2,18 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { oneOf } from '../../api/choices.ts';
 import { useMayEdit } from '../../api/place.tsx';
 import { Time } from '../../format/zone.tsx';
+import { asWritten } from '../../api/json.ts';
+import { useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Filter } from '../../ui/filter.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
+import { Examples } from '../../ui/examples.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Empty } from '../../ui/states.tsx';
 import css from './journeys.module.css';
 import { useNames } from './names.ts';
+import { EXAMPLES } from './examples.ts';
 import { MOST_COUNTED, STATUSES, useJourneys, useVersions, type ListedJourney } from './queries.ts';
 import { Status } from './status.tsx';
 import { triggerText } from './words.ts';
@@ -86,6 +90,7 @@ export function Journeys() {
             <Empty title={m.none} call={EXAMPLE}>
               <p>{m.noneHelp}</p>
               {may_edit ? <Link to="/journeys/new">{m.create}</Link> : null}
+              {may_edit ? <Ready /> : null}
             </Empty>
           ) : (
             <Empty title={m.noMatch} />
@@ -114,5 +119,26 @@ function Running({ journey: { id, version } }: { journey: ListedJourney }) {
   return m.running(
     sum,
     counts.some((count) => count >= MOST_COUNTED),
+  );
+}
+
+/** Ready examples, for those who may make something. */
+function Ready() {
+  const navigate = useNavigate();
+  const create = useChange('journeys.create');
+  return (
+    <Examples
+      examples={EXAMPLES}
+      busy={create.isPending}
+      error={create.error}
+      onUse={(body) =>
+        // The list is not empty then, and this part of it is gone.
+        void create.mutateAsync({ inputs: [asWritten(body)] }).then(
+          ({ data }) => navigate({ to: '/journeys/$id', params: { id: data.id } }),
+          // Shown above.
+          () => undefined,
+        )
+      }
+    />
   );
 }

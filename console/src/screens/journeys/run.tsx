@@ -10,6 +10,7 @@ import { Button } from '../../ui/button.tsx';
 import { Id } from '../../ui/copy.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Facts } from '../../ui/facts.tsx';
+import { PlayerName } from '../../ui/player-name.tsx';
 import { Answered } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
 import { CancelRun } from './cancel.tsx';
@@ -109,10 +110,10 @@ function About({ run, is_held }: { run: RunRecord; is_held: boolean }) {
         [
           m.player,
           <span key="player">
-            <Id value={player_id} what={m.player} />{' '}
             <Link to="/players/$id" params={{ id: player_id }}>
-              {m.toPlayer}
-            </Link>
+              <PlayerName id={player_id} />
+            </Link>{' '}
+            <Id value={player_id} what={m.player} />
           </span>,
         ],
         ...(status === 'running'

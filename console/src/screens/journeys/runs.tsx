@@ -13,6 +13,7 @@ import { Listed } from '../../ui/listed.tsx';
 import { PlayerChoice } from '../../ui/player-choice.tsx';
 import { optionsOf } from '../../ui/record-field.tsx';
 import { Empty } from '../../ui/states.tsx';
+import { PlayerName } from '../../ui/player-name.tsx';
 import { CancelRuns } from './cancel.tsx';
 import { graphOf, idOf } from './graph.ts';
 import css from './journeys.module.css';
@@ -102,7 +103,12 @@ export function Runs({ journey }: { journey: JourneyRecord }) {
 
 function columnsOf(titles: ReadonlyMap<string, string>, is_held: boolean): readonly Column<RunRecord>[] {
   return [
-    { key: 'player', title: m.player, width: '310px', cell: ({ player_id }) => <code>{player_id}</code> },
+    {
+      key: 'player',
+      title: m.player,
+      width: 'minmax(220px, 1fr)',
+      cell: ({ player_id }) => <PlayerName id={player_id} />,
+    },
     { key: 'status', title: m.status, width: '130px', cell: ({ status }) => <RunState status={status} /> },
     {
       key: 'node',

@@ -10,7 +10,7 @@ import { Facts } from '../../ui/facts.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Answered } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
-import { Archive, Pause, Trigger } from './acts.tsx';
+import { Archive, Duplicate, Pause, Trigger } from './acts.tsx';
 import { GraphTab } from './graph-tab.tsx';
 import css from './journeys.module.css';
 import { Activate, Issues, PublishDraft } from './publish.tsx';
@@ -150,6 +150,7 @@ function Actions({ journey }: { journey: JourneyRecord }) {
         {m.edit.link}
       </Link>
       {simulate}
+      <Duplicate journey={journey} />
       {is_active ? (
         <>
           <Button onClick={() => setOpen('trigger')}>{m.acts.trigger}</Button>

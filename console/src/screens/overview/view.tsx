@@ -5,15 +5,16 @@ import { useBaseCurrency, useMoney, type MoneyFormat } from '../../api/currencie
 import type { Int } from '../../api/json.ts';
 import { decimalOf } from '../../format/money.ts';
 import { changeOf, formatInt, formatPercent } from '../../format/number.ts';
-import { formatTime } from '../../format/time.ts';
+import { dateBelow, formatTime } from '../../format/time.ts';
 import { Time, useZone } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
-import { Bars } from '../../ui/bars.tsx';
+import { Chart as Drawn } from '../../ui/chart.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Answered, Empty } from '../../ui/states.tsx';
+import { Setup } from './setup.tsx';
 import { useOverview, useSeries, type OverviewData } from './queries.ts';
 import css from './view.module.css';
 
@@ -63,9 +64,12 @@ export function Overview() {
           {({ data }) => (
             <>
               {data.now.events === 0 && data.week_before.events === 0 ? (
-                <Empty title={m.nothing} call={EXAMPLE}>
-                  <p>{m.nothingHelp}</p>
-                </Empty>
+                <>
+                  <Setup />
+                  <Empty title={m.nothing} call={EXAMPLE}>
+                    <p>{m.nothingHelp}</p>
+                  </Empty>
+                </>
               ) : null}
               <Money data={data} money={money} before={m.before[range]} />
             </>
@@ -150,16 +154,29 @@ function Chart({ metric, title, range, money }: ChartProps) {
   return (
     <Answered asked={series} what={title}>
       {({ data }) => (
-        <Bars
+        <Drawn
           title={title}
-          unit={data.currency ?? ''}
-          bars={data.points.map(({ at, value }) => ({
-            at,
+          as="bars"
+          points={data.points.map(({ at }, i) => ({
+            key: at,
             label: formatTime(at, name),
-            value: Number(value),
-            text: money.base(value),
-            figure: base === undefined ? undefined : decimalOf(value, base.scale),
+            short: dateBelow(at, name, range !== 'month'),
+            // The last one has now in it.
+            is_complete: i < data.points.length - 1,
           }))}
+          series={[
+            {
+              name: title,
+              column: data.currency ?? title,
+              figures: data.points.map(({ value }) => ({
+                value: Number(value),
+                text: money.base(value),
+                figure: base === undefined ? undefined : decimalOf(value, base.scale),
+              })),
+            },
+          ]}
+          tick={money.short}
+          none={t.chart.none(m.nouns[metric])}
         />
       )}
     </Answered>

@@ -1,5 +1,6 @@
 import { wordsOf } from '../../format/code-words.ts';
-import { useNavigate } from '@tanstack/react-router';
+import { Link, useNavigate } from '@tanstack/react-router';
+import type { ComponentProps } from 'react';
 import { formatMasked } from '../../format/value.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
@@ -23,9 +24,52 @@ import {
 const m = t.players;
 const nothing = <Empty title={m.nothingHere} />;
 const WHEN = '210px';
+/** The events about responsible gambling. */
+const LIMIT_EVENTS = [
+  'deposit_limit_set',
+  'deposit_limit_reached',
+  'loss_limit_set',
+  'loss_limit_reached',
+  'session_limit_warning',
+  'session_limit_exceeded',
+  'reality_check',
+  'cooldown_entered',
+  'self_exclusion_set',
+  'self_exclusion_lifted',
+];
 
 /** What the player did, the newest first. */
 export function Timeline({ id }: { id: string }) {
+  return <Events pages={useTimeline(id)} label={m.tabs.timeline} empty={nothing} />;
+}
+
+/** Limits that the player set, reached or exceeded, and the exclusions and breaks between them, with a way to the proof. */
+export function Limits({ id }: { id: string }) {
+  return (
+    <>
+      <p>
+        <Link to="/compliance/$id" params={{ id }}>
+          {m.toProof}
+        </Link>
+      </p>
+      <Events
+        pages={useTimeline(id, LIMIT_EVENTS)}
+        label={m.tabs.limits}
+        empty={
+          <Empty title={m.noLimits}>
+            <p>{m.noLimitsHelp}</p>
+          </Empty>
+        }
+      />
+    </>
+  );
+}
+
+function Events({
+  pages,
+  label,
+  empty,
+}: Pick<ComponentProps<typeof Listed<TimelineEntry>>, 'pages' | 'label' | 'empty'>) {
   const columns: Column<TimelineEntry>[] = [
     { key: 'at', title: t.events.at, width: WHEN, cell: ({ timestamp }) => <Time at={timestamp} /> },
     { key: 'event', title: t.events.name, width: '200px', cell: ({ event }) => event },
@@ -38,11 +82,11 @@ export function Timeline({ id }: { id: string }) {
   ];
   return (
     <Listed
-      pages={useTimeline(id)}
-      label={m.tabs.timeline}
+      pages={pages}
+      label={label}
       columns={columns}
       keyOf={({ ingestion_id, event, timestamp }) => `${ingestion_id} ${event} ${timestamp}`}
-      empty={nothing}
+      empty={empty}
     />
   );
 }

@@ -34,8 +34,9 @@ export function usePlayer(id: string) {
   return useRead('players.get', [id], { refresh_ms: PROFILE_REFRESH_MS });
 }
 
-export function useTimeline(id: string) {
-  return useList('players.timeline', [id]);
+/** What the player did, or the events of these names. */
+export function useTimeline(id: string, events?: readonly string[]) {
+  return useList('players.timeline', [id, events === undefined ? {} : { events: events.join(',') }]);
 }
 
 const NEWEST_MESSAGES = 100;

@@ -4,6 +4,7 @@ import { useMoney, type MoneyFormat } from '../../api/currencies.ts';
 import { usePlace } from '../../api/place.tsx';
 import { roleAllows } from '../../api/session.ts';
 import { formatInt } from '../../format/number.ts';
+import { playerName } from '../../format/mask.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
@@ -16,7 +17,7 @@ import { Answered } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { DeletePlayer } from './delete.tsx';
 import { EditPlayer } from './edit.tsx';
-import { Audit, Journeys, Messages, Segments, Timeline } from './histories.tsx';
+import { Audit, Journeys, Limits, Messages, Segments, Timeline } from './histories.tsx';
 import { Money } from './money.tsx';
 import { Personal } from './personal.tsx';
 import { usePlayer, type PlayerRecord } from './queries.ts';
@@ -30,6 +31,7 @@ const m = t.players;
 const TABS = {
   timeline: Timeline,
   money: Money,
+  limits: Limits,
   reach: Reach,
   messages: Messages,
   segments: Segments,
@@ -46,11 +48,16 @@ export function Player() {
   const { id } = route.useParams();
   const { tab } = route.useSearch();
   const player = usePlayer(id);
+  const known = player.data?.data;
   const money = useMoney();
   const shown = NAMES.find((one) => one === tab) ?? 'timeline';
   const Content = TABS[shown];
   return (
-    <Page title={m.columns.player}>
+    <Page
+      title={known === undefined ? m.columns.player : playerName(known)}
+      // Windows and their history are seen by others: of a player they have the end of the id alone.
+      window={`${m.columns.player} …${id.slice(-6)}`}
+    >
       <Answered asked={player} what={m.loading}>
         {({ data, etag }) => (
           <>

@@ -18,7 +18,7 @@ export interface BuilderTools {
   currency: Currency | undefined;
   sayer: Sayer;
   /** The segments that a condition can refer to. */
-  segments: readonly { id: string; name: string }[];
+  segments: readonly { id: string; name: string; definition: unknown }[];
   /**
    * Changes the tree. Changes with the same `tag` in quick succession are one step back; `focus` says where the focus is
    * afterwards.

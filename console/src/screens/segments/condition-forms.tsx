@@ -7,6 +7,7 @@ import css from './builder.module.css';
 import { Comparison, firstComparison } from './comparison.tsx';
 import { Choice, Typed } from './controls.tsx';
 import { EventName, Property, Where, Window } from './event-parts.tsx';
+import { isFrozen } from './forms.ts';
 import { isObject } from './tree.ts';
 import { Span } from './controls.tsx';
 import { numberOf, numberText, plainText, same } from './values.ts';
@@ -32,6 +33,7 @@ export const FORMS: Readonly<Record<string, (props: FormProps) => React.ReactNod
   segment: SegmentForm,
   message: MessageForm,
   random: RandomForm,
+  list: ListForm,
 };
 
 /** A condition on another left side: the comparison stays when that side can be compared so, too. */
@@ -206,6 +208,21 @@ function SegmentForm({ written, onWritten }: FormProps) {
       />
       {search}
     </>
+  );
+}
+
+function ListForm({ written, onWritten }: FormProps) {
+  const { segments } = useTools();
+  const { list_id } = written;
+  return (
+    <Choice
+      label={m.list}
+      value={plainText(list_id)}
+      choices={segments
+        .filter((one) => isFrozen(one) || one.id === list_id)
+        .map(({ id, name }) => [id, name])}
+      onChoose={(id) => onWritten({ ...written, list_id: id }, 'list')}
+    />
   );
 }
 

@@ -24,7 +24,15 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   segment: ['segment_id', 'op'],
   message: ['channel', 'status', 'campaign_id', 'window'],
   random: ['percent', 'salt'],
+  list: ['list_id'],
 };
+
+/** Whether the segment is a frozen one: its definition asks for its own list. */
+export function isFrozen({ id, definition }: { id: string; definition: unknown }): boolean {
+  const conditions = isObject(definition) ? definition['conditions'] : undefined;
+  const only: unknown = Array.isArray(conditions) ? conditions[0] : undefined;
+  return isObject(only) && only['type'] === 'list' && only['list_id'] === id;
+}
 
 /** Whether the form of the condition shows all of it. Other conditions are edited as JSON. */
 export function hasForm(written: Written, vocabulary: Vocabulary, scale: number): boolean {
@@ -54,6 +62,8 @@ export function hasForm(written: Written, vocabulary: Vocabulary, scale: number)
       );
     case 'segment':
       return texts('segment_id', 'op');
+    case 'list':
+      return texts('list_id');
     case 'message':
       return (
         texts('channel', 'status') &&
@@ -172,6 +182,8 @@ export function firstCondition(type: string, vocabulary: Vocabulary): Written {
       };
     case 'random':
       return { type, percent: 10, salt: crypto.randomUUID().slice(0, 8) };
+    case 'list':
+      return { type, list_id: '' };
     default:
       return { type };
   }

@@ -5,12 +5,15 @@ import { roleAllows } from '../../api/session.ts';
 import { formatInt } from '../../format/number.ts';
 import { hasWords } from '../../format/search.ts';
 import { Time } from '../../format/zone.tsx';
+import { useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Field } from '../../ui/field.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
+import { Examples } from '../../ui/examples.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Empty } from '../../ui/states.tsx';
+import { EXAMPLES } from './examples.ts';
 import { useSegments, type SegmentRecord } from './queries.ts';
 import css from './segments.module.css';
 import { lagText, State, strategyText } from './state.tsx';
@@ -101,10 +104,32 @@ export function Segments() {
             <Empty title={m.none} call={EXAMPLE}>
               <p>{m.noneHelp}</p>
               {may_edit ? <Link to="/segments/new">{m.create}</Link> : null}
+              {may_edit ? <Ready /> : null}
             </Empty>
           )
         }
       />
     </Page>
+  );
+}
+
+/** Ready examples, for those who may make something. */
+function Ready() {
+  const navigate = useNavigate();
+  const create = useChange('segments.create');
+  return (
+    <Examples
+      examples={EXAMPLES}
+      busy={create.isPending}
+      error={create.error}
+      onUse={(body) =>
+        // The list is not empty then, and this part of it is gone.
+        void create.mutateAsync({ inputs: [body] }).then(
+          ({ data }) => navigate({ to: '/segments/$id', params: { id: data.id } }),
+          // Shown above.
+          () => undefined,
+        )
+      }
+    />
   );
 }

@@ -9,6 +9,7 @@ import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Answered, Empty } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
+import { PlayerName } from '../../ui/player-name.tsx';
 import { useMembers, useReferences, type Member, type Reference, type SegmentRecord } from './queries.ts';
 import { ReadOnlyTree } from './read-only-tree.tsx';
 import { useSayer } from './sayer.ts';
@@ -51,7 +52,7 @@ export function Members({ segment: { id } }: TabProps) {
       key: 'player',
       title: m.player,
       width: 'minmax(220px, 2fr)',
-      cell: ({ external_id, player_id }) => <bdi>{external_id ?? player_id}</bdi>,
+      cell: ({ external_id, player_id }) => <PlayerName id={player_id} external_id={external_id} />,
     },
     {
       key: 'status',

@@ -40,6 +40,10 @@ export function sayCondition(written: unknown, sayer: Sayer): string {
       const name = sayer.names.get(id) ?? id;
       return written['op'] === 'in' ? m.inSegment(name) : m.notInSegment(name);
     }
+    case 'list': {
+      const id = text(written['list_id']);
+      return m.onList(sayer.names.get(id) ?? id);
+    }
     case 'message': {
       const { channel, status, campaign_id, window } = written;
       const campaign = campaign_id === undefined ? '' : m.campaign(text(campaign_id));

@@ -2,13 +2,16 @@ import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { oneOf, CHANNELS } from '../../api/choices.ts';
 import { useMayEdit } from '../../api/place.tsx';
 import { Time } from '../../format/zone.tsx';
+import { useChange } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Filter } from '../../ui/filter.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
+import { Examples } from '../../ui/examples.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Empty } from '../../ui/states.tsx';
+import { EXAMPLES } from './examples.ts';
 import { STATUSES, useTemplates, type TemplateRecord } from './queries.ts';
 import { Status } from './status.tsx';
 
@@ -79,10 +82,32 @@ export function Templates() {
           ) : (
             <Empty title={m.none} call={EXAMPLE}>
               <p>{m.noneHelp}</p>
+              {may_edit ? <Ready /> : null}
             </Empty>
           )
         }
       />
     </Page>
+  );
+}
+
+/** Ready examples, for those who may make something. */
+function Ready() {
+  const navigate = useNavigate();
+  const create = useChange('templates.create');
+  return (
+    <Examples
+      examples={EXAMPLES}
+      busy={create.isPending}
+      error={create.error}
+      onUse={(body) =>
+        // The list is not empty then, and this part of it is gone.
+        void create.mutateAsync({ inputs: [body] }).then(
+          ({ data }) => navigate({ to: '/templates/$id', params: { id: data.id } }),
+          // Shown above.
+          () => undefined,
+        )
+      }
+    />
   );
 }

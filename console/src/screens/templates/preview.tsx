@@ -1,16 +1,13 @@
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useState } from 'react';
 import { usePlayerSearch } from '../../api/player-search.ts';
-import { usePlace } from '../../api/place.tsx';
-import { usePreview } from './preview-query.ts';
 import { playerName } from '../../format/mask.ts';
 import { isUuid } from '../../format/uuid.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
-import { Facts } from '../../ui/facts.tsx';
 import { Field } from '../../ui/field.tsx';
-import { Answered } from '../../ui/states.tsx';
+import { RenderedTemplate } from '../../ui/template-preview.tsx';
 import type { TemplateRecord } from './queries.ts';
 import css from './templates.module.css';
 
@@ -47,57 +44,8 @@ export function Preview({ template, dirty }: { template: TemplateRecord; dirty: 
           </label>
         ))}
       </fieldset>
-      <Rendered template={template} player={player} width={shown} />
+      <RenderedTemplate template={template} player={player} width={shown} />
     </div>
-  );
-}
-
-function Rendered({
-  template,
-  player,
-  width,
-}: {
-  template: TemplateRecord;
-  player: string | undefined;
-  width: (typeof WIDTHS)[number];
-}) {
-  const { tenant_id, project_id } = usePlace();
-  const asked = usePreview(template, player);
-  const query = new URLSearchParams({
-    tenant_id,
-    project_id,
-    ...(player === undefined ? {} : { player_id: player }),
-  });
-  return (
-    <Answered asked={asked} what={m.tabs.preview}>
-      {({ data: { subject, preheader, missing_variables } }) => (
-        <>
-          {subject === null ? null : (
-            <Facts
-              label={m.previewOf}
-              facts={[
-                [template.channel === 'push' ? m.pushTitle : m.subject, <bdi key="subject">{subject}</bdi>],
-                ...(preheader === null
-                  ? []
-                  : [[m.preheader, <bdi key="preheader">{preheader}</bdi>] as const]),
-              ]}
-            />
-          )}
-          {missing_variables.length === 0 ? null : (
-            <p>
-              <Badge tone="warn">{m.missing(missing_variables.join(', '))}</Badge>
-            </p>
-          )}
-          <iframe
-            key={template.updated_at}
-            sandbox=""
-            title={m.previewOf}
-            src={`/v1/templates/${template.id}/preview-frame?${query}`}
-            className={`${css['frame']} ${css[width]}`}
-          />
-        </>
-      )}
-    </Answered>
   );
 }
 

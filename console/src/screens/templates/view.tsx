@@ -2,18 +2,19 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
-import { useSave, type SaveOf } from '../../api/queries.ts';
+import { useChange, useSave, type SaveOf } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { AuditTab } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { SaveFailure } from '../../ui/conflict.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Answered } from '../../ui/states.tsx';
+import { SendTest } from '../../ui/send-test.tsx';
+import { Answered, Failed } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
 import { UsedBy } from './about.tsx';
-import { Remove, SendTest } from './dialogs.tsx';
+import { Remove } from './dialogs.tsx';
 import { bodyOf, creationOf, draftOf, isShownAtFields, NEW } from './draft.ts';
 import { Edit } from './edit.tsx';
 import { Preview } from './preview.tsx';
@@ -34,6 +35,28 @@ export function Template() {
     <Answered asked={template} what={m.one}>
       {({ data, etag }) => <Editor key={id} template={data} etag={etag} />}
     </Answered>
+  );
+}
+
+/** Makes a draft with the same text, and opens it. */
+function Duplicate({ template }: { template: TemplateRecord }) {
+  const navigate = useNavigate();
+  const create = useChange('templates.create');
+  const copy = () => {
+    const { name, ...rest } = draftOf(template);
+    const body = creationOf({ ...rest, name: t.form.copyOf(name), status: 'draft' });
+    create.mutate(
+      { inputs: [body] },
+      { onSuccess: ({ data }) => void navigate({ to: '/templates/$id', params: { id: data.id } }) },
+    );
+  };
+  return (
+    <>
+      <Button onClick={copy} disabled={create.isPending}>
+        {t.form.duplicate}
+      </Button>
+      {create.error === null ? null : <Failed error={create.error} />}
+    </>
   );
 }
 
@@ -97,6 +120,7 @@ function Editor({ template, etag }: { template?: TemplateRecord; etag?: string |
             {is_new ? null : (
               <>
                 <Button onClick={() => setOpen('test')}>{m.test}</Button>
+                <Duplicate template={template} />
                 <Button kind="danger" onClick={() => setOpen('remove')}>
                   {m.remove}
                 </Button>

@@ -8,6 +8,7 @@ import { Field } from '../../ui/field.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
+import { PlayerName } from '../../ui/player-name.tsx';
 import { useMoves, useTiers, type Moved } from './queries.ts';
 
 const route = getRouteApi('/vip');
@@ -39,7 +40,9 @@ export function Moves() {
       key: 'player',
       title: m.player,
       width: 'minmax(140px, 1fr)',
-      cell: ({ player_external_id, player_id }) => <bdi>{player_external_id ?? player_id}</bdi>,
+      cell: ({ player_external_id, player_id }) => (
+        <PlayerName id={player_id} external_id={player_external_id} />
+      ),
     },
     {
       key: 'direction',

@@ -1,0 +1,146 @@
+import { useNavigate } from '@tanstack/react-router';
+import { useRef, useState } from 'react';
+import { oneOf } from '../../api/choices.ts';
+import { useMayEdit } from '../../api/place.tsx';
+import { newActionKey, useChange } from '../../api/queries.ts';
+import { playerName } from '../../format/mask.ts';
+import { t } from '../../messages/t.ts';
+import { ActDialog } from '../../ui/act-dialog.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { Field } from '../../ui/field.tsx';
+import { Form } from '../../ui/form.tsx';
+import type { Column } from '../../ui/grid.tsx';
+import { Listed } from '../../ui/listed.tsx';
+import { Empty } from '../../ui/states.tsx';
+import { figureOf, type Unit, type Writer } from './figures.ts';
+import css from './insights.module.css';
+import { useFigurePlayers, type FigurePlayer } from './queries.ts';
+import type { InsightQuery } from './query.ts';
+
+const m = t.insights.players;
+
+interface PlayersProps {
+  query: InsightQuery;
+  cell: object;
+  /** What the figure is. */
+  name: string;
+  /** How what each player adds is written. */
+  unit: Unit;
+  writer: Writer;
+  onClose: () => void;
+}
+
+/** The players behind a figure, with what each adds to it, the largest first. */
+export function Players({ query, cell, name, unit, writer, onClose }: PlayersProps) {
+  const navigate = useNavigate();
+  const pages = useFigurePlayers(query, cell);
+  const may_edit = useMayEdit();
+  const [saves, setSaves] = useState(false);
+  const columns: Column<FigurePlayer>[] = [
+    {
+      key: 'player',
+      title: m.player,
+      width: 'minmax(200px, 2fr)',
+      cell: (row) => <bdi>{playerName(row)}</bdi>,
+    },
+    {
+      key: 'value',
+      title: m.value,
+      width: 'minmax(100px, 1fr)',
+      align: 'right',
+      cell: ({ value }) => figureOf(value, unit, writer)?.text ?? '—',
+    },
+  ];
+  return (
+    <Dialog
+      as="drawer"
+      title={m.title(name)}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>{t.dialog.close}</Button>
+          {may_edit && (pages.rows?.length ?? 0) > 0 ? (
+            <Button kind="primary" onClick={() => setSaves(true)}>
+              {m.save}
+            </Button>
+          ) : null}
+        </>
+      }
+    >
+      <p className={css['soft']}>{m.help}</p>
+      <div className={css['list']}>
+        <Listed
+          pages={pages}
+          label={m.title(name)}
+          columns={columns}
+          keyOf={({ id }) => id}
+          onOpen={({ id }) => void navigate({ to: '/players/$id', params: { id } })}
+          empty={<Empty title={m.none} />}
+        />
+      </div>
+      {saves ? <Save query={query} cell={cell} name={name} onClose={() => setSaves(false)} /> : null}
+    </Dialog>
+  );
+}
+
+const AS = ['live', 'frozen'] as const;
+
+/** Makes a segment of the players, and goes to it: who they are then, or as they are now. */
+function Save({ query, cell, name, onClose }: Pick<PlayersProps, 'query' | 'cell' | 'name' | 'onClose'>) {
+  const navigate = useNavigate();
+  const save = useChange('insights.segment');
+  const action = useRef<{ content: string; key: string }>(undefined);
+  // Only figures over time can be said in the language of segments.
+  const kinds = query.kind === 'trend' ? AS : (['frozen'] as const);
+  const [fields, setFields] = useState({ name, as: kinds[0] });
+  const run = () => {
+    const content = JSON.stringify(fields);
+    // Another try is the same action, unless something else is asked.
+    if (action.current?.content !== content) action.current = { content, key: newActionKey() };
+    save.mutate(
+      { inputs: [{ query, cell: { ...cell }, ...fields }], idempotency_key: action.current.key },
+      { onSuccess: ({ data: { id } }) => void navigate({ to: '/segments/$id', params: { id } }) },
+    );
+  };
+  return (
+    <ActDialog
+      title={m.save}
+      verb={m.save}
+      busy={save.isPending}
+      ready={fields.name.trim() !== ''}
+      error={save.error}
+      onAct={run}
+      onClose={onClose}
+    >
+      <Form disabled={save.isPending}>
+        <Field label={m.name}>
+          {(control) => (
+            <input
+              {...control}
+              value={fields.name}
+              maxLength={200}
+              autoComplete="off"
+              onChange={({ target }) => setFields({ ...fields, name: target.value })}
+            />
+          )}
+        </Field>
+        <Field label={m.as} hint={m.asHints[fields.as]}>
+          {(control) => (
+            <select
+              {...control}
+              value={fields.as}
+              onChange={({ target }) => setFields({ ...fields, as: oneOf(AS, target.value) ?? 'frozen' })}
+            >
+              {kinds.map((one) => (
+                <option key={one} value={one}>
+                  {m.asOf[one]}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+      </Form>
+    </ActDialog>
+  );
+}
