@@ -15,6 +15,7 @@ import { benchGrowth } from './growth.ts';
 import { benchIdentify } from './identify.ts';
 import { benchIdle } from './idle.ts';
 import { benchImport } from './import.ts';
+import { benchInsights } from './insights.ts';
 import { benchIntake } from './intake.ts';
 import { benchIntakeWithKafka } from './kafka.ts';
 import { benchFoldAndSinkWithJourneys } from './journey-fold-sink.ts';
@@ -71,6 +72,7 @@ const BENCHES: Record<string, Bench> = {
   sink: () => withIdleService(benchSink),
   reads: benchReads,
   tenancy: () => benchTenancy(),
+  insights: () => withIdleService(benchInsights),
   segments: () => withIdleService(benchSegments),
   'segment-latency': benchSegmentLatency,
   messaging: () => withIdleService(benchMessaging),
@@ -108,6 +110,7 @@ const NAMED_ONLY = new Set([
   'import',
   'memory',
   'whole',
+  'insights',
   'segments',
   'segment-latency',
   'messaging',

@@ -1,5 +1,19 @@
 -- The schema that the migrations result in. Made by a test: UPDATE_GOLDEN=1 writes it anew.
 
+CREATE TABLE default.bonus_assignments
+(
+    `tenant_id` UUID,
+    `project_id` UUID,
+    `campaign_id` UUID,
+    `player_id` UUID,
+    `is_held_out` UInt8,
+    `assigned_at` DateTime64(3, 'UTC'),
+    `revision` UInt64
+)
+ENGINE = ReplacingMergeTree(revision)
+ORDER BY (tenant_id, project_id, campaign_id, player_id)
+SETTINGS non_replicated_deduplication_window = 10000, index_granularity = 8192;
+
 CREATE TABLE default.campaign_sends
 (
     `tenant_id` UUID,
@@ -12,6 +26,7 @@ CREATE TABLE default.campaign_sends
     `status` LowCardinality(String),
     `error_code` LowCardinality(Nullable(String)),
     `enqueued_at` DateTime64(3, 'UTC'),
+    `assigned_at` Nullable(DateTime64(3, 'UTC')),
     `sent_at` Nullable(DateTime64(3, 'UTC')),
     `delivered_at` Nullable(DateTime64(3, 'UTC')),
     `opened_at` Nullable(DateTime64(3, 'UTC')),
@@ -42,6 +57,9 @@ CREATE TABLE default.events
     `payout_counted` Int64 DEFAULT 0,
     `bonus_stake_counted` Int64 DEFAULT 0,
     `bonus_payout_counted` Int64 DEFAULT 0,
+    `item` LowCardinality(String) DEFAULT multiIf((event IN ('bet_placed', 'bet_settled', 'bet_won', 'bet_lost', 'bet_voided')), JSONExtractString(properties, 'game_id'), startsWith(event, 'sport_'), JSONExtractString(properties, 'sport'), ''),
+    `item_group` LowCardinality(String) DEFAULT multiIf((event IN ('bet_placed', 'bet_settled', 'bet_won', 'bet_lost', 'bet_voided')), JSONExtractString(properties, 'game_category'), startsWith(event, 'sport_'), JSONExtractString(properties, 'bet_type'), ''),
+    `payment_method` LowCardinality(String) DEFAULT if(startsWith(event, 'deposit_') OR startsWith(event, 'withdrawal_'), JSONExtractString(properties, 'payment_method'), ''),
     `properties` String CODEC(ZSTD(1)),
     `revision` UInt64 DEFAULT 0
 )
@@ -67,6 +85,9 @@ CREATE TABLE default.events_by_player
     `payout_counted` Int64 DEFAULT 0,
     `bonus_stake_counted` Int64 DEFAULT 0,
     `bonus_payout_counted` Int64 DEFAULT 0,
+    `item` LowCardinality(String) DEFAULT multiIf((event IN ('bet_placed', 'bet_settled', 'bet_won', 'bet_lost', 'bet_voided')), JSONExtractString(properties, 'game_id'), startsWith(event, 'sport_'), JSONExtractString(properties, 'sport'), ''),
+    `item_group` LowCardinality(String) DEFAULT multiIf((event IN ('bet_placed', 'bet_settled', 'bet_won', 'bet_lost', 'bet_voided')), JSONExtractString(properties, 'game_category'), startsWith(event, 'sport_'), JSONExtractString(properties, 'bet_type'), ''),
+    `payment_method` LowCardinality(String) DEFAULT if(startsWith(event, 'deposit_') OR startsWith(event, 'withdrawal_'), JSONExtractString(properties, 'payment_method'), ''),
     `properties` String CODEC(ZSTD(1)),
     `revision` UInt64 DEFAULT 0
 )
@@ -92,6 +113,9 @@ CREATE MATERIALIZED VIEW default.events_to_events_by_player TO default.events_by
     `payout_counted` Int64,
     `bonus_stake_counted` Int64,
     `bonus_payout_counted` Int64,
+    `item` LowCardinality(String),
+    `item_group` LowCardinality(String),
+    `payment_method` LowCardinality(String),
     `properties` String,
     `revision` UInt64
 )
@@ -107,6 +131,7 @@ CREATE TABLE default.journey_runs
     `version` UInt32,
     `player_id` UUID,
     `is_held_out` UInt8,
+    `is_held_out_globally` UInt8 DEFAULT 0,
     `started_at` DateTime64(3, 'UTC'),
     `is_archived` UInt8,
     `revision` UInt64
@@ -173,6 +198,7 @@ CREATE TABLE default.message_sends
     `status` LowCardinality(String),
     `error_code` LowCardinality(Nullable(String)),
     `enqueued_at` DateTime64(3, 'UTC'),
+    `assigned_at` Nullable(DateTime64(3, 'UTC')),
     `sent_at` Nullable(DateTime64(3, 'UTC')),
     `delivered_at` Nullable(DateTime64(3, 'UTC')),
     `opened_at` Nullable(DateTime64(3, 'UTC')),
@@ -197,6 +223,7 @@ CREATE MATERIALIZED VIEW default.message_sends_to_campaign_sends TO default.camp
     `status` LowCardinality(String),
     `error_code` LowCardinality(Nullable(String)),
     `enqueued_at` DateTime64(3, 'UTC'),
+    `assigned_at` Nullable(DateTime64(3, 'UTC')),
     `sent_at` Nullable(DateTime64(3, 'UTC')),
     `delivered_at` Nullable(DateTime64(3, 'UTC')),
     `opened_at` Nullable(DateTime64(3, 'UTC')),

@@ -779,6 +779,7 @@ create table public.bonus_campaign_rows (
   is_open boolean not null default false,
   terms_id uuid,
   deposit_transaction_id text,
+  assigned_at timestamp with time zone,
   constraint bonus_campaign_rows_check CHECK (((code IS NULL) = (status <> ALL (ARRAY['skipped'::text, 'failed'::text])))),
   constraint bonus_campaign_rows_pkey PRIMARY KEY (player_id, campaign_id, tenant_id, project_id),
   constraint bonus_campaign_rows_reserved CHECK (((status <> 'reserved'::text) OR ((terms_id IS NOT NULL) AND (grant_id IS NULL)))),
@@ -846,8 +847,10 @@ create table public.bonus_campaigns (
   advertising text not null default 'direct'::text,
   issued_product text,
   release_error text,
+  holdout_percent double precision not null default 0,
   constraint bonus_campaigns_advertising_check CHECK ((advertising = ANY (ARRAY['direct'::text, 'own_site'::text, 'public'::text]))),
   constraint bonus_campaigns_deposit_from_check CHECK ((deposit_from = 'last_deposit'::text)),
+  constraint bonus_campaigns_holdout_percent CHECK (((holdout_percent >= (0)::double precision) AND (holdout_percent <= (100)::double precision))),
   constraint bonus_campaigns_pkey PRIMARY KEY (tenant_id, project_id, campaign_id),
   constraint bonus_campaigns_qualifying_product_check CHECK ((qualifying_product = ANY (ARRAY['casino'::text, 'betting'::text, 'bingo'::text, 'lottery'::text, 'any'::text]))),
   constraint bonus_campaigns_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'issuing'::text, 'issued'::text, 'paused'::text, 'cancelled'::text]))),
@@ -1139,8 +1142,10 @@ create table public.campaigns (
   deleted_at timestamp with time zone,
   retry_failed_until timestamp with time zone,
   is_counted boolean not null default true,
+  holdout_percent double precision not null default 0,
   constraint campaigns_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint campaigns_goal_attribution_days_check CHECK ((goal_attribution_days > 0)),
+  constraint campaigns_holdout_percent CHECK (((holdout_percent >= (0)::double precision) AND (holdout_percent <= (100)::double precision))),
   constraint campaigns_pkey PRIMARY KEY (tenant_id, project_id, campaign_id),
   constraint campaigns_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'sending'::text, 'sent'::text, 'cancelled'::text]))),
   constraint campaigns_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id),
@@ -1209,6 +1214,25 @@ create policy own_tenant on currencies for all to engagement_api using ((tenant_
 grant delete, insert, select, update on public.currencies to engagement_api;
 grant delete, insert, select, update on public.currencies to engagement_service;
 
+create table public.dashboards (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  dashboard_id uuid not null,
+  name text not null,
+  content jsonb not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint dashboards_pkey PRIMARY KEY (tenant_id, project_id, dashboard_id),
+  constraint dashboards_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX dashboards_listed ON public.dashboards USING btree (tenant_id, project_id, created_at DESC, dashboard_id DESC) WHERE ((created_at > '-infinity'::timestamp with time zone) AND (deleted_at IS NULL));
+-- row-level security of public.dashboards: enabled, forced
+create policy every_tenant on dashboards for all to engagement_service using (true);
+create policy own_tenant on dashboards for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.dashboards to engagement_api;
+grant delete, insert, select, update on public.dashboards to engagement_service;
+
 create table public.database_epochs (
   epoch integer not null,
   identity text not null,
@@ -1258,6 +1282,20 @@ create policy every_tenant on duplicate_letters for all to engagement_service us
 create policy own_tenant on duplicate_letters for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.duplicate_letters to engagement_api;
 grant delete, insert, select, update on public.duplicate_letters to engagement_service;
+
+create table public.effect_reports (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  experiment_id uuid not null,
+  report jsonb not null,
+  stored_at timestamp with time zone not null,
+  constraint effect_reports_pkey PRIMARY KEY (tenant_id, project_id, experiment_id)
+);
+-- row-level security of public.effect_reports: enabled, forced
+create policy every_tenant on effect_reports for all to engagement_service using (true);
+create policy own_tenant on effect_reports for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.effect_reports to engagement_api;
+grant delete, insert, select, update on public.effect_reports to engagement_service;
 
 create table public.erasures (
   tenant_id uuid not null,
@@ -1404,6 +1442,22 @@ create policy own_tenant on fx_rates for all to engagement_api using ((tenant_id
 grant delete, insert, select, update on public.fx_rates to engagement_api;
 grant delete, insert, select, update on public.fx_rates to engagement_service;
 
+create table public.global_holdouts (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  holdout_percent double precision not null,
+  changes integer not null default 1,
+  changed_at timestamp with time zone not null,
+  constraint global_holdouts_holdout_percent_check CHECK (((holdout_percent >= (0)::double precision) AND (holdout_percent <= (10)::double precision))),
+  constraint global_holdouts_pkey PRIMARY KEY (tenant_id, project_id),
+  constraint global_holdouts_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+-- row-level security of public.global_holdouts: enabled, forced
+create policy every_tenant on global_holdouts for all to engagement_service using (true);
+create policy own_tenant on global_holdouts for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.global_holdouts to engagement_api;
+grant delete, insert, select, update on public.global_holdouts to engagement_service;
+
 create table public.idempotency_keys (
   tenant_id uuid not null,
   route text not null,
@@ -1421,6 +1475,74 @@ create policy every_tenant on idempotency_keys for all to engagement_service usi
 create policy own_tenant on idempotency_keys for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.idempotency_keys to engagement_api;
 grant delete, insert, select, update on public.idempotency_keys to engagement_service;
+
+create table public.insight_export_chunks (
+  tenant_id uuid not null,
+  export_id uuid not null,
+  run_id uuid not null,
+  chunk_no integer not null,
+  encrypted bytea not null,
+  constraint insight_export_chunks_pkey PRIMARY KEY (tenant_id, export_id, run_id, chunk_no)
+);
+-- row-level security of public.insight_export_chunks: enabled, forced
+create policy every_tenant on insight_export_chunks for all to engagement_service using (true);
+create policy own_tenant on insight_export_chunks for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.insight_export_chunks to engagement_api;
+grant delete, insert, select, update on public.insight_export_chunks to engagement_service;
+
+create table public.insight_exports (
+  tenant_id uuid not null,
+  export_id uuid not null,
+  project_id uuid not null,
+  status text not null,
+  query json not null,
+  cell json,
+  format text not null,
+  contact text[] not null,
+  reason text,
+  requested_by text not null,
+  requested_at timestamp with time zone not null,
+  completed_at timestamp with time zone,
+  expires_at timestamp with time zone not null,
+  run_id uuid,
+  rows bigint not null default 0,
+  bytes bigint not null default 0,
+  chunks integer not null default 0,
+  last_error text,
+  constraint insight_exports_check CHECK (((status = 'ready'::text) = (run_id IS NOT NULL))),
+  constraint insight_exports_check1 CHECK (((status = 'queued'::text) = (completed_at IS NULL))),
+  constraint insight_exports_check2 CHECK (((cardinality(contact) = 0) OR ((cell IS NOT NULL) AND (reason IS NOT NULL)))),
+  constraint insight_exports_format_check CHECK ((format = ANY (ARRAY['csv'::text, 'parquet'::text]))),
+  constraint insight_exports_pkey PRIMARY KEY (tenant_id, export_id),
+  constraint insight_exports_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'ready'::text, 'failed'::text]))),
+  constraint insight_exports_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX insight_exports_expired ON public.insight_exports USING btree (expires_at);
+CREATE INDEX insight_exports_queued ON public.insight_exports USING btree (tenant_id, requested_at, export_id) WHERE (status = 'queued'::text);
+-- row-level security of public.insight_exports: enabled, forced
+create policy every_tenant on insight_exports for all to engagement_service using (true);
+create policy own_tenant on insight_exports for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.insight_exports to engagement_api;
+grant delete, insert, select, update on public.insight_exports to engagement_service;
+
+create table public.insights (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  insight_id uuid not null,
+  name text not null,
+  content jsonb not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint insights_pkey PRIMARY KEY (tenant_id, project_id, insight_id),
+  constraint insights_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX insights_listed ON public.insights USING btree (tenant_id, project_id, created_at DESC, insight_id DESC) WHERE ((created_at > '-infinity'::timestamp with time zone) AND (deleted_at IS NULL));
+-- row-level security of public.insights: enabled, forced
+create policy every_tenant on insights for all to engagement_service using (true);
+create policy own_tenant on insights for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.insights to engagement_api;
+grant delete, insert, select, update on public.insights to engagement_service;
 
 create table public.installation_secrets (
   name text not null,
@@ -1514,6 +1636,7 @@ create table public.journey_runs (
   completed_at timestamp with time zone,
   changed_xid xid8 not null default pg_current_xact_id(),
   is_archived boolean not null default false,
+  is_held_out_globally boolean not null default false,
   constraint journey_runs_outcome_check CHECK ((outcome = ANY (ARRAY['ended'::text, 'exited'::text, 'goal'::text, 'held_out'::text]))),
   constraint journey_runs_pkey PRIMARY KEY (run_id, tenant_id, project_id),
   constraint journey_runs_re_entry_check CHECK ((re_entry = ANY (ARRAY['once'::text, 'after_exit'::text, 'always'::text]))),
@@ -1896,6 +2019,7 @@ create table public.message_sends (
   gated_at timestamp with time zone,
   machine_opened_at timestamp with time zone,
   claimed_until timestamp with time zone,
+  assigned_at timestamp with time zone,
   constraint message_sends_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint message_sends_pkey PRIMARY KEY (send_id, tenant_id, project_id),
   constraint message_sends_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text, 'failed'::text, 'capped'::text])))
@@ -2203,6 +2327,10 @@ CASE
 END),
   erased_at timestamp with time zone,
   identified_at timestamp with time zone,
+  churn_model text,
+  churn_as_of timestamp with time zone,
+  ltv_model text,
+  ltv_as_of timestamp with time zone,
   constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text, 'revoked'::text]))) NOT VALID,
   constraint players_pkey PRIMARY KEY (player_id, tenant_id, project_id),
   constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))
@@ -2370,6 +2498,24 @@ create table public.schema_migrations (
   applied_at timestamp with time zone not null default now(),
   constraint schema_migrations_pkey PRIMARY KEY (folder, version)
 );
+
+create table public.score_models (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  status text not null,
+  as_of timestamp with time zone not null,
+  fitted_at timestamp with time zone not null,
+  ngr numeric not null,
+  deposited numeric not null,
+  fit jsonb not null,
+  constraint score_models_pkey PRIMARY KEY (tenant_id, project_id),
+  constraint score_models_status_check CHECK ((status = ANY (ARRAY['on'::text, 'off'::text, 'waiting'::text])))
+);
+-- row-level security of public.score_models: enabled, forced
+create policy every_tenant on score_models for all to engagement_service using (true);
+create policy own_tenant on score_models for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.score_models to engagement_api;
+grant delete, insert, select, update on public.score_models to engagement_service;
 
 create table public.segment_changes (
   tenant_id uuid not null,
@@ -2607,9 +2753,11 @@ create table public.templates (
   deleted_at timestamp with time zone,
   bonus_product text,
   reads_bonus boolean not null default false,
+  purpose text not null default 'marketing'::text,
   constraint templates_bonus_product_check CHECK ((bonus_product = ANY (ARRAY['casino'::text, 'betting'::text, 'bingo'::text, 'lottery'::text, 'any'::text]))),
   constraint templates_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint templates_pkey PRIMARY KEY (tenant_id, project_id, template_id),
+  constraint templates_purpose CHECK ((purpose = ANY (ARRAY['marketing'::text, 'service'::text]))),
   constraint templates_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'active'::text, 'archived'::text]))),
   constraint templates_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
 );

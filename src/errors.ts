@@ -16,7 +16,7 @@ export const ERRORS = {
   },
   KEY_KIND_FORBIDDEN: {
     status: 403,
-    when: 'the API key is a client key, which may not send this event',
+    when: 'the API key is a client key, which may not send this event or call this endpoint',
   },
   NOT_FOUND: { status: 404, when: 'no such path or resource' },
   PLAYER_NOT_FOUND: { status: 404, when: 'the player does not exist in this project' },
@@ -38,6 +38,8 @@ export const ERRORS = {
   FX_RATE_NOT_FOUND: { status: 404, when: 'no rate between the two currencies is known' },
   BONUS_GRANT_NOT_FOUND: { status: 404, when: 'the bonus grant does not exist in this project' },
   BONUS_CAMPAIGN_NOT_FOUND: { status: 404, when: 'the bonus campaign does not exist in this project' },
+  INSIGHT_NOT_FOUND: { status: 404, when: 'the insight does not exist in this project' },
+  DASHBOARD_NOT_FOUND: { status: 404, when: 'the dashboard does not exist in this project' },
   EVENT_NOT_FOUND: { status: 404, when: 'no event of this project has this ingestion_id and index' },
   METHOD_NOT_ALLOWED: { status: 405, when: 'the path exists, but not for this method' },
   CONFLICT: { status: 409, when: 'the change collides with another record' },
@@ -85,6 +87,14 @@ export const ERRORS = {
   SEGMENT_TOO_EXPENSIVE: {
     status: 422,
     when: 'a segment needs more time or memory than one query may use',
+  },
+  INSIGHT_NOT_A_SEGMENT: {
+    status: 422,
+    when: 'no definition of a segment says which players a figure has; details have the path of what it cannot say',
+  },
+  INSIGHT_TOO_EXPENSIVE: {
+    status: 422,
+    when: 'a query would read more rows than one may; details have rows, limit and a hint',
   },
   JOURNEY_GRAPH_INVALID: {
     status: 422,

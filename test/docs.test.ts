@@ -3,6 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ENVIRONMENT_VARIABLES, SECRET_VARIABLES } from '../src/config.ts';
 import { ERRORS } from '../src/errors.ts';
+import { METRIC_NAMES, metricOf } from '../src/analytics/insights/metrics/dictionary.ts';
 import { packageRoot } from '../src/package-root.ts';
 import { createMetrics } from '../src/platform/metrics.ts';
 
@@ -12,9 +13,20 @@ const ERRORS_PAGE = join(packageRoot, 'docs', 'errors.md');
 
 const read = (name: string): Promise<string> => readFile(join(packageRoot, 'docs', name), 'utf8');
 
-/** The text between the markers of docs/errors.md. */
-function tableOf(page: string): string {
-  return /<!-- errors:begin -->\n([\s\S]*?)<!-- errors:end -->/.exec(page)?.[1] ?? '';
+/** The text between the markers of a table. */
+function tableOf(page: string, name: string): string {
+  return new RegExp(`<!-- ${name}:begin -->\\n([\\s\\S]*?)<!-- ${name}:end -->`).exec(page)?.[1] ?? '';
+}
+
+/** Compares the table of a page with the code, or writes it. */
+async function expectTable(path: string, name: string, table: string): Promise<void> {
+  const page = await readFile(path, 'utf8');
+  if (process.env['UPDATE_GOLDEN'] === '1') {
+    const begin = `<!-- ${name}:begin -->\n`;
+    await writeFile(path, page.replace(begin + tableOf(page, name), begin + table));
+  } else {
+    expect(withoutPadding(tableOf(page, name))).toBe(withoutPadding(table));
+  }
 }
 
 function errorTable(): string {
@@ -25,13 +37,16 @@ function errorTable(): string {
 }
 
 it('docs/errors.md contains the error table of the code', async () => {
-  const page = await readFile(ERRORS_PAGE, 'utf8');
-  if (process.env['UPDATE_GOLDEN'] === '1') {
-    const begin = '<!-- errors:begin -->\n';
-    await writeFile(ERRORS_PAGE, page.replace(begin + tableOf(page), begin + errorTable()));
-  } else {
-    expect(withoutPadding(tableOf(page))).toBe(withoutPadding(errorTable()));
-  }
+  await expectTable(ERRORS_PAGE, 'errors', errorTable());
+});
+
+it('docs/insights.md contains the KPI dictionary', async () => {
+  const rows = METRIC_NAMES.map((name) => {
+    const { label, unit, text } = metricOf(name);
+    return `| \`${name}\` | ${label} | ${unit === 'deductions' ? 'money' : unit} | ${text} |`;
+  });
+  const table = `\n| Metric | Name | Unit | Meaning |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n\n`;
+  await expectTable(join(packageRoot, 'docs', 'insights.md'), 'metrics', table);
 });
 
 it('docs/configuration.md has one line for every environment variable, and no other', async () => {

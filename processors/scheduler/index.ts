@@ -56,8 +56,22 @@ import {
   SCHEDULE_TASK,
   SEGMENT_CRONTAB,
 } from '../../src/segments/refresh-job.ts';
+import {
+  FIT_TASK,
+  runFitJob,
+  runScheduleJob as runScoresScheduleJob,
+  SCHEDULE_TASK as SCORES_SCHEDULE_TASK,
+  SCORES_CRONTAB,
+} from '../../src/players/scores/nightly/job.ts';
 import { runSizesJob, SIZES_CRONTAB, SIZES_TASK } from '../../src/segments/sizes.ts';
 import type { Platform } from '../../src/platform/platform.ts';
+import { FREEZE_TASK, runFreezeJob } from '../../src/analytics/insights/saving/frozen-job.ts';
+import {
+  INSIGHT_EXPORT_TASK,
+  removeExpiredInsightExports,
+  runInsightExportJob,
+} from '../../src/analytics/insights/exports/job.ts';
+import { InsightRunner } from '../../src/analytics/insights/runner.ts';
 
 /**
  * scheduler: runs the jobs in Postgres: those that its crontabs add when they are due, and those of other processes.
@@ -68,6 +82,7 @@ export function startScheduler(
   openBonusPlatforms: () => Promise<Platforms>,
   privacy: Omit<EraseDeps & ExportDeps, keyof Platform>,
 ): Promise<JobWorker> {
+  const exporting = { ...platform, ...privacy, runner: new InsightRunner(platform) };
   const fetching = { ...platform, ...PROVIDER_DEFAULTS, urls };
   const tasks = {
     [FETCH_TASK]: (payload: unknown, stop: AbortSignal) => runFetchJob(fetching, payload, stop),
@@ -75,6 +90,8 @@ export function startScheduler(
     [PURGE_TASK]: (payload: unknown) => runPurgeJob(platform, payload),
     [SCHEDULE_TASK]: () => runScheduleJob(platform),
     [SIZES_TASK]: (_payload: unknown, stop: AbortSignal) => runSizesJob(platform, stop),
+    [SCORES_SCHEDULE_TASK]: (_payload: unknown, stop: AbortSignal) => runScoresScheduleJob(platform, stop),
+    [FIT_TASK]: (payload: unknown, stop: AbortSignal) => runFitJob(platform, payload, stop),
     [CANCEL_RUNS_TASK]: (payload: unknown, stop: AbortSignal) => runCancelJob(platform, payload, stop),
     [RESUME_RUNS_TASK]: (payload: unknown, stop: AbortSignal) => runResumeJob(platform, payload, stop),
     [RETRY_TASK]: (payload: unknown) => runRetryJob(platform, payload),
@@ -90,6 +107,9 @@ export function startScheduler(
     [ERASE_TASK]: (_payload: unknown, stop: AbortSignal) => runEraseJob({ ...platform, ...privacy }, stop),
     [EXPORT_TASK]: (payload: unknown, stop: AbortSignal) =>
       runExportJob({ ...platform, ...privacy }, payload, stop),
+    [FREEZE_TASK]: (payload: unknown) => runFreezeJob(platform, payload),
+    [INSIGHT_EXPORT_TASK]: (payload: unknown, stop: AbortSignal) =>
+      runInsightExportJob(exporting, payload, stop),
     [CLEAN_UP_TASK]: async (_payload: unknown, stop: AbortSignal) => {
       await runCleanUp(platform);
       await cleanUpDeliveries(platform);
@@ -101,6 +121,7 @@ export function startScheduler(
       await cleanUpKyc(platform, stop);
       await cleanUpJourneys(platform, stop);
       await removeExpiredExports(platform, stop);
+      await removeExpiredInsightExports(platform, stop);
     },
   };
   const crontab = [
@@ -108,6 +129,7 @@ export function startScheduler(
     ...CLEAN_UP_CRONTAB,
     ...SEGMENT_CRONTAB,
     ...SIZES_CRONTAB,
+    ...SCORES_CRONTAB,
     ...TIER_CRONTAB,
     ...BONUS_RECONCILE_CRONTAB,
     ...ERASE_CRONTAB,

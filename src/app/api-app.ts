@@ -35,7 +35,14 @@ import { consoleRoutes } from '../console/routes.ts';
 import { redirectBrowsers } from '../console/static.ts';
 import { complianceEndpoints } from '../console/compliance/routes.ts';
 import { eventEndpoints } from '../console/events/routes.ts';
+import { experimentEndpoints } from '../engage/experiments/routes.ts';
 import { overviewEndpoints } from '../console/overview/routes.ts';
+import { searchEndpoints } from '../console/search/routes.ts';
+import { insightExportEndpoints } from '../analytics/insights/exports/routes.ts';
+import { savedInsightEndpoints } from '../analytics/insights/saved/routes.ts';
+import { insightEndpoints } from '../analytics/insights/routes.ts';
+import { InsightRunner } from '../analytics/insights/runner.ts';
+import { savingEndpoints } from '../analytics/insights/saving/routes.ts';
 import { systemEndpoints } from '../console/system/routes.ts';
 import { readTenantBacklogs } from './backlogs.ts';
 import { isEventName } from '../ingest/events/validate.ts';
@@ -61,6 +68,8 @@ import { retierUnderOtherLicense } from '../players/tiers/change.ts';
 import { tierEndpoints } from '../players/tiers/routes.ts';
 import { playerEndpoints } from '../players/profile/routes.ts';
 import { reconcileEndpoints } from '../reconcile/routes.ts';
+import { scoreEndpoints } from '../players/scores/routes.ts';
+import { backtestEndpoints } from '../segments/backtest/routes.ts';
 import { segmentReadingEndpoints } from '../segments/reading-routes.ts';
 import { segmentEndpoints } from '../segments/routes.ts';
 import { SEGMENT_REFERENCES } from './segment-references.ts';
@@ -161,15 +170,19 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...playerEndpoints({ ...platform, dependents: PLAYER_DEPENDENTS, erasure_key }),
     ...erasureEndpoints(platform),
     ...exportEndpoints({ ...platform, credentials_keys }),
+    ...insightExportEndpoints({ ...platform, credentials_keys }),
     ...kycEndpoints({ ...platform, credentials_keys, platforms: deps.platforms }),
     ...playerHistoryEndpoints(platform),
     ...tierEndpoints({ ...platform, notifications }),
+    ...backtestEndpoints(platform),
     ...segmentReadingEndpoints({ ...platform, references: SEGMENT_REFERENCES }),
     ...segmentEndpoints({
       ...platform,
       readReach: (project, player_ids) => readReach(platform, project, player_ids),
     }),
+    ...scoreEndpoints(platform),
     ...campaignEndpoints(platform),
+    ...experimentEndpoints(platform),
     ...calendarEndpoints(platform),
     ...journeyEndpoints({ ...messaging, look_ups: journeyLookUps(platform) }),
     ...journeyStatsEndpoints(platform),
@@ -195,7 +208,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...reconcileEndpoints(platform),
     ...tableExportEndpoints({ ...platform, auth }),
     ...bonusReconcileEndpoints({ ...platform, platforms: deps.platforms }),
-    ...consoleEndpoints(platform, auth),
+    ...consoleEndpoints({ ...platform, service_env: config.service_env }, auth),
   ];
   const ingest_url = `http://localhost:${config.ingest_port}`;
   const document = documentEndpoint(() => [...endpoints, document, ...INGESTION_DOCS], ingest_url);
@@ -203,13 +216,21 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
 }
 
 /** What was made for the console, and serves others as well. */
-function consoleEndpoints(platform: Platform, { access_changes }: Authenticators): AnyEndpoint[] {
+function consoleEndpoints(
+  platform: Platform & Pick<Config, 'service_env'>,
+  { access_changes }: Authenticators,
+): AnyEndpoint[] {
+  const of_insights = { ...platform, runner: new InsightRunner(platform) };
   return [
     ...deadLetterEndpoints(platform),
     ...rejectedEventEndpoints(platform),
     ...eventEndpoints({ ...platform, access_changes }),
     ...overviewEndpoints(platform),
+    ...insightEndpoints(of_insights),
+    ...savingEndpoints(of_insights),
+    ...savedInsightEndpoints(platform),
     ...complianceEndpoints(platform),
+    ...searchEndpoints(platform),
   ];
 }
 

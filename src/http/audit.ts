@@ -34,15 +34,21 @@ export const AUDITED_RESOURCES = [
   'suppression',
   'console_session',
   'bonus_template',
+  'insight_export',
+  'insight',
+  'dashboard',
+  'global_holdout',
 ] as const;
 export type AuditedResource = (typeof AUDITED_RESOURCES)[number];
 
 /**
  * The recorded actions. `revoke` ends an API key or what KYC has approved; `request` and `approve` are decisions about KYC. `send_test` sends a message; `retry_failed` queues messages or a webhook again; `replay` sends dead letters through the
  * fold again; `refresh` computes members or fetches rates; `migrate` moves runs of a journey to another version: `after`
- * of their rows describes the call, with counts only. `resolve` ends a player's conflict of identities; `reveal` shows
+ * of their rows describes the call, with counts only. `exclude` excludes a player or begins a break, `lift` ends an
+ * exclusion; `resolve` ends a player's conflict of identities; `reveal` shows
  * somebody the personal data of a player: `after` names what was shown, never its content. `erase` asks for, or confirms, the
- * erasure of a player; `export` asks for, or takes, a copy of its data.
+ * erasure of a player; `export` asks for, or takes, a copy of its data, or
+ * a file of figures or players.
  */
 export const AUDITED_ACTIONS = [
   'create',
@@ -63,6 +69,8 @@ export const AUDITED_ACTIONS = [
   'approve',
   'rotate_secret',
   'issue',
+  'exclude',
+  'lift',
   'resolve',
   'reveal',
   'erase',

@@ -17,13 +17,13 @@ import type { PreparedAnswer } from './prepared-answer.ts';
  * handler checks the signature over the request as received, and refuses a bad one with `signatureRefused`.
  * `session_or_internal` works on a project: with a session as `session` does, with the internal secret on the one that the
  * headers X-Tenant-Id and X-Project-Id name, both of which are required then. `user` is a session, too, of a member of
- * any tenants or of none: the headers are not read.
+ * any tenants or of none: the headers are not read. With `kind: 'server'` a client key is refused with KEY_KIND_FORBIDDEN.
  */
 export type Access =
   | { mode: 'public' }
   | { mode: 'webhook' }
   | { mode: 'internal' }
-  | { mode: 'api_key'; rate: 'identify' | 'none' }
+  | { mode: 'api_key'; rate: 'identify' | 'none'; kind?: 'server' }
   | { mode: 'session'; role: Needed; scope: 'tenant' | 'project'; named_in?: 'query' }
   | { mode: 'user' }
   | { mode: 'session_or_internal'; role: Needed };
@@ -170,7 +170,7 @@ export interface IdempotentCall<Caller, Query, Body> extends Call<Caller, Query,
 
 /** The declaration of one endpoint: access, inputs, response and handler. The OpenAPI document is made from it too. */
 export interface Endpoint<A extends Access, Query, Body, Idempotent extends boolean> {
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** The path, with `:name` for parameters. */
   path: string;
   summary: string;

@@ -104,6 +104,7 @@ export function possibleErrors(endpoint: DocumentedEndpoint): ErrorCode[] {
   if (isOfSession(access)) add('FORBIDDEN', 'RATE_LIMITED', 'VALIDATION_ERROR');
   if (isOfProject(access)) add('PROJECT_NOT_FOUND');
   if (access.mode === 'api_key') add('FORBIDDEN', 'RATE_LIMITED');
+  if (access.mode === 'api_key' && access.kind === 'server') add('KEY_KIND_FORBIDDEN');
   if (access.mode === 'user') add('FORBIDDEN', 'RATE_LIMITED');
   if (endpoint.idempotent === true)
     add('IDEMPOTENCY_KEY_REUSED', 'IDEMPOTENCY_IN_PROGRESS', 'VALIDATION_ERROR', 'SERVICE_UNAVAILABLE');

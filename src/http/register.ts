@@ -375,11 +375,13 @@ function createAuthoriser({ auth, rate_limiter, rates }: Guards): Authorise {
 /** The caller with an API key, within the rates of the key and, for a client key, of its address. */
 function createKeyAuthoriser({ auth, rate_limiter, rates }: Pick<Guards, 'auth' | 'rate_limiter' | 'rates'>) {
   const policy: RatePolicy = { name: 'identify', ...rates.identify };
-  return ({ rate }: Access & { mode: 'api_key' }, request: FastifyRequest, reply: FastifyReply) => {
+  return ({ rate, kind }: Access & { mode: 'api_key' }, request: FastifyRequest, reply: FastifyReply) => {
     // Now: a connection that has ended meanwhile has no address.
     const { ip, headers } = request;
     return andThen(auth.api_keys.authenticate(headers.authorization, { ip, headers }), (key) => {
       admitOrigin(key, request, reply);
+      if (kind === 'server' && key.kind === 'client')
+        throw new ApiError('KEY_KIND_FORBIDDEN', 'this needs a server key; yours is a client key');
       if (rate === 'none') return key;
       return andThen(within(rate_limiter.take(policy, key.key_id), key), () =>
         within(takeOfAddress(rate_limiter, key, ip, 1), key),

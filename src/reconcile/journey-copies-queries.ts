@@ -20,6 +20,7 @@ const RUN_COLUMNS: readonly (Column & { source: string })[] = [
   { name: 'journey_id', kind: 'text', source: 'journey_id' },
   { name: 'version', kind: 'integer', source: 'version' },
   { name: 'is_held_out', kind: 'integer', source: "(outcome is not distinct from 'held_out')::integer" },
+  { name: 'is_held_out_globally', kind: 'integer', source: 'is_held_out_globally::integer' },
   { name: 'started_at', kind: 'time', source: 'started_at' },
   { name: 'is_archived', kind: 'integer', source: 'is_archived::integer' },
 ];

@@ -28,6 +28,7 @@ const SEND_COLUMNS: readonly SendColumn[] = [
   { name: 'status', kind: 'text' },
   { name: 'error_code', kind: 'text' },
   { name: 'enqueued_at', kind: 'time' },
+  { name: 'assigned_at', kind: 'time' },
   ...STAGES,
 ];
 

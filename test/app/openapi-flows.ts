@@ -66,6 +66,15 @@ const newExport = async (means: Means) => {
   return one;
 };
 
+const newInsightExport = async (means: Means) => {
+  const query = { kind: 'trend', range: { last: { days: 2 } }, series: [{ metric: 'ggr' }] };
+  const one = `/v1/exports/${idOf(await send(means, 'POST', '/v1/exports', { query, format: 'csv' }))}`;
+  await until('the file is ready', async () => {
+    return (await send(means, 'GET', one)).answer.data['status'] === 'ready';
+  });
+  return one;
+};
+
 /** Sends a webhook of a new platform, signed. */
 async function platformWebhook(means: Means, name: string, event: object): Promise<Exchange> {
   const slug = `platform-${name}`;
@@ -104,6 +113,8 @@ export const FLOWS: Readonly<Record<string, (means: Means) => Promise<Exchange>>
   'GET /v1/players/:id/exports/:exportId': async (means) => send(means, 'GET', await newExport(means)),
   'GET /v1/players/:id/exports/:exportId/file': async (means) =>
     send(means, 'GET', `${await newExport(means)}/file`),
+  'GET /v1/exports/:id': async (means) => send(means, 'GET', await newInsightExport(means)),
+  'GET /v1/exports/:id/file': async (means) => send(means, 'GET', `${await newInsightExport(means)}/file`),
   'GET /v1/unsubscribe': async (means) => ({
     answer: await call(means.service.base_url + (await unsubscribePath(means)), undefined),
   }),
@@ -206,6 +217,20 @@ export const FLOWS: Readonly<Record<string, (means: Means) => Promise<Exchange>>
     const raw = new URLSearchParams(sent).toString();
     const headers = signedAsTwilio(path, sent, auth_token);
     return { sent, answer: await call(base_url + path, undefined, { raw, headers }) };
+  },
+  'POST /v1/compliance/exclusions': async (means) => {
+    const { player_id } = means.at;
+    const body = { player_id, kind: 'self_exclusion', reason: 'letter of 2 May' };
+    const exchange = await send(means, 'POST', '/v1/compliance/exclusions', body);
+    // Other examples are about this player.
+    await send(means, 'POST', `/v1/compliance/exclusions/${player_id}/lift`, { reason: 'the term is over' });
+    return exchange;
+  },
+  'POST /v1/compliance/exclusions/:player_id/lift': async (means) => {
+    const { player_id } = means.at;
+    const body = { player_id, kind: 'self_exclusion', reason: 'letter of 2 May' };
+    await send(means, 'POST', '/v1/compliance/exclusions', body);
+    return send(means, 'POST', `/v1/compliance/exclusions/${player_id}/lift`, { reason: 'the term is over' });
   },
   'POST /v1/compliance/conflicts/:id/resolve': async (means) => {
     const { player_id } = means.at;

@@ -54,6 +54,7 @@ async function dueCampaign() {
     deposit_amount: null,
     deposit_from: null,
     qualifying_product: null,
+    holdout_percent: 0,
     advertising: 'direct',
     currency_override: null,
     schedule_at: now,

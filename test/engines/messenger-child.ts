@@ -27,6 +27,7 @@ const clickhouse = {
   rewrite: noClickHouse,
   deleteRows: noClickHouse,
   insertLines: noClickHouse,
+  max_questions: 1,
   ping: noClickHouse,
   close: () => Promise.resolve(),
 };

@@ -52,6 +52,8 @@ export const LONG = [
   'test/oracle/currencies.test.ts',
   'test/platform/jobs/jobs.test.ts',
   'test/segments/compile.property.test.ts',
+  'test/segments/backtest/membership.property.test.ts',
+  'test/players/scores/nightly.test.ts',
   'test/engage/journeys/runs/cashback-runs.test.ts',
   'test/bonuses/campaigns/release.test.ts',
   'test/crash/fan-out-kill.test.ts',

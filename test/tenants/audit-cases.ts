@@ -147,6 +147,23 @@ export function complianceCases(
       const answer = await send('POST', `/v1/players/${id}/export`);
       return { answer, resource_id: id, after: { export_id: answer.body.data['id'], status: 'queued' } };
     },
+    'POST /v1/compliance/exclusions': async () => {
+      const player_id = await newPlayer();
+      const body = { player_id, kind: 'self_exclusion', reason: 'letter' };
+      const answer = await send('POST', '/v1/compliance/exclusions', body);
+      const before = { status: 'active', self_excluded: false, reason: null };
+      const after = { status: 'self_excluded', self_excluded: true, reason: 'letter' };
+      return { answer, resource_id: player_id, before, after };
+    },
+    'POST /v1/compliance/exclusions/:player_id/lift': async () => {
+      const player_id = await newPlayer();
+      const path = '/v1/compliance/exclusions';
+      await send('POST', path, { player_id, kind: 'self_exclusion', reason: 'letter' });
+      const answer = await send('POST', `${path}/${player_id}/lift`, { reason: 'over' });
+      const before = { status: 'self_excluded', self_excluded: true, reason: null };
+      const after = { status: 'active', self_excluded: false, reason: 'over' };
+      return { answer, resource_id: player_id, before, after };
+    },
     'POST /v1/compliance/conflicts/:id/resolve': async () => {
       const id = await newPlayer();
       await send('PATCH', `/v1/players/${id}`, { status: 'conflict' });

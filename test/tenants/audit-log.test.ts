@@ -3,6 +3,8 @@ import { apiEndpoints } from '../../src/app/api-app.ts';
 import { bonusCases, complianceCases, kycCases, webhookCases, type Expected } from './audit-cases.ts';
 import { countRows, failedWebhook } from './filled-project.ts';
 import { storeUnavailable } from '../engage/campaigns/campaign-fixture.ts';
+import { insightAuditCases } from './insight-audit-cases.ts';
+import { figureAuditCases } from './figure-audit-cases.ts';
 import { letterCases } from './letter-audit-cases.ts';
 import { journeyAuditCases, runAuditCases } from './run-audit-cases.ts';
 import { keyAuditCases, settingsAuditCases } from './settings-audit-cases.ts';
@@ -107,12 +109,19 @@ const CASES: Record<string, () => Promise<Expected>> = {
     const answer = await internal('DELETE', `/v1/internal/memberships${query}`);
     return { answer, resource_id: 'leaver', project_id: null, before: { user_id: 'leaver', role: 'editor' } };
   },
+  ...insightAuditCases(send),
   ...keyAuditCases(send, keysPath),
   'PATCH /v1/tenant/config': async () => {
     await send('PATCH', '/v1/tenant/config', { kyc_model: 'dual' });
     const answer = await send('PATCH', '/v1/tenant/config', { kyc_model: 'none' });
     const sides = { before: { kyc_model: 'dual' }, after: { kyc_model: 'none' } };
     return { answer, resource_id: tenant.tenant_id, project_id: null, ...sides };
+  },
+  'PUT /v1/experiments/global': async () => {
+    await send('PUT', '/v1/experiments/global', { holdout_percent: 5 });
+    const answer = await send('PUT', '/v1/experiments/global', { holdout_percent: 0 });
+    const sides = { before: { holdout_percent: 5, changes: 1 }, after: { holdout_percent: 0, changes: 2 } };
+    return { answer, resource_id: tenant.project_id, ...sides };
   },
   'PATCH /v1/players/:id': async () => {
     const id = await newPlayer();
@@ -185,6 +194,11 @@ const CASES: Record<string, () => Promise<Expected>> = {
     const also: Expected['also'] = [['campaign_variant', 'create']];
     return { answer, resource_id: idOf(answer), after: answer.body.data, also };
   },
+  'POST /v1/campaigns/:id/duplicate': async () => {
+    const answer = await send('POST', `/v1/campaigns/${await newCampaign()}/duplicate`);
+    const also: Expected['also'] = [['campaign_variant', 'create']];
+    return { answer, resource_id: idOf(answer), after: answer.body.data, also };
+  },
   'PATCH /v1/campaigns/:id': async () => {
     const id = await newCampaign();
     const answer = await send('PATCH', `/v1/campaigns/${id}`, { name: 'renamed' });
@@ -247,6 +261,7 @@ const CASES: Record<string, () => Promise<Expected>> = {
   ),
   ...kycCases(send, newPlayer),
   ...complianceCases(send, newPlayer),
+  ...figureAuditCases(send),
   'POST /v1/segments/:id/refresh': async () => {
     const id = await newSegment();
     const answer = await send('POST', `/v1/segments/${id}/refresh`);

@@ -1,3 +1,4 @@
+import { fillInsights } from './filled-insights.ts';
 import { fillKyc } from './filled-kyc.ts';
 import { fillRuns } from './filled-runs.ts';
 import { randomUUID } from 'node:crypto';
@@ -49,6 +50,8 @@ export interface FilledProject {
   adapter_slug: string;
   webhook_secret_id: string;
   event_subscription_id: string;
+  insight_id: string;
+  dashboard_id: string;
   /** A journey whose webhook of this event has failed. */
   webhook_journey_id: string;
   webhook_event_id: string;
@@ -174,6 +177,8 @@ export async function fillProject(
   );
   markers.push(bonus_campaign_id);
   markers.push(adapter_id, `adapter-${label}`);
+  const insights = await fillInsights(service, owner, label);
+  markers.push(...Object.values(insights));
   const ids = {
     adapter_id,
     adapter_slug: `adapter-${label}`,
@@ -191,6 +196,7 @@ export async function fillProject(
     tier_id,
     ...campaign,
     ...journey,
+    ...insights,
   };
   return { session, api_key, ...ids, ...player, markers };
 }

@@ -1,3 +1,4 @@
+import { ANY_QUERY } from './filled-insights.ts';
 import { referring, type FilledProject } from './filled-project.ts';
 
 /** The ids of a project that an attack may use. */
@@ -36,7 +37,16 @@ const bonus_template = { path: { id: 'bonus_template_id' } } as const;
 const provider = { path: { id: 'provider_id' } } as const;
 const adapter = { path: { id: 'adapter_id' } } as const;
 const subscription = { path: { id: 'event_subscription_id' } } as const;
+const insight = { path: { id: 'insight_id' } } as const;
+const dashboard = { path: { id: 'dashboard_id' } } as const;
 const key = { path: { projectId: 'project_id', id: 'key_id' } } as const;
+/** A query of insights about the members of a segment. */
+const figures = ({ segment_id }: FilledProject) => ({
+  kind: 'trend',
+  range: { last: { days: 2 } },
+  series: [{ event: 'login' }],
+  filter: { segment_id },
+});
 /** The cases by method and path. */
 export const CASES: Record<string, Case> = {
   'GET /healthz': {},
@@ -80,6 +90,28 @@ export const CASES: Record<string, Case> = {
   'GET /v1/rejected-events': {},
   'GET /v1/overview': {},
   'GET /v1/series': { query: '?metric=events' },
+  'POST /v1/test-events': {},
+  'POST /v1/insights/query': {
+    body: ({ segment_id }) => ({ ...ANY_QUERY, filter: { segment_id } }),
+    reads: true,
+  },
+  'POST /v1/insights/players': {
+    body: ({ segment_id }) => ({ query: { ...ANY_QUERY, filter: { segment_id } } }),
+    reads: true,
+  },
+  'GET /v1/insights/metrics': {},
+  'GET /v1/insights': {},
+  'POST /v1/insights': { body: () => ({ name: 'stolen', query: ANY_QUERY }) },
+  'GET /v1/insights/:id': insight,
+  'PATCH /v1/insights/:id': { ...insight, body: () => ({ name: 'stolen' }) },
+  'DELETE /v1/insights/:id': insight,
+  'GET /v1/dashboards': {},
+  'POST /v1/dashboards': {
+    body: ({ segment_id, insight_id }) => ({ name: 'stolen', segment_id, tiles: [{ insight_id }] }),
+  },
+  'GET /v1/dashboards/:id': dashboard,
+  'PATCH /v1/dashboards/:id': { ...dashboard, body: () => ({ name: 'stolen' }) },
+  'DELETE /v1/dashboards/:id': dashboard,
   'GET /v1/event-search': {},
   // Events have no ids among those of a project: test/console/events has the real ones.
   'GET /v1/event-trace/:ingestion_id/:index': {
@@ -134,6 +166,16 @@ export const CASES: Record<string, Case> = {
   'GET /v1/players/search': { query: ({ email }) => `?q=${encodeURIComponent(email)}` },
   'GET /v1/compliance/exclusions': { query: ({ player_id }) => `?player_id=${player_id}` },
   'GET /v1/compliance/exclusions/:player_id/proof': { path: { player_id: 'player_id' } },
+  'POST /v1/compliance/exclusions': {
+    body: ({ player_id }) => ({ player_id, kind: 'self_exclusion', reason: 'stolen' }),
+  },
+  'POST /v1/compliance/exclusions/:player_id/lift': {
+    path: { player_id: 'player_id' },
+    body: () => ({ reason: 'stolen' }),
+  },
+  'GET /v1/compliance/period-proof': { query: '?from=2026-01-01T00:00:00Z&to=2026-12-31T00:00:00Z' },
+  'GET /v1/search': { query: '?q=e' },
+  'GET /v1/players/names': { query: ({ player_id }) => `?ids=${player_id}` },
   'GET /v1/compliance/blocked-sends': { query: ({ player_id }) => `?player_id=${player_id}` },
   'GET /v1/compliance/conflicts': {},
   'GET /v1/compliance/kyc-queue': {},
@@ -144,6 +186,12 @@ export const CASES: Record<string, Case> = {
   'POST /v1/players/:id/export': player,
   'GET /v1/players/:id/exports/:exportId': { path: { id: 'player_id', exportId: 'key_id' } },
   'GET /v1/players/:id/exports/:exportId/file': { path: { id: 'player_id', exportId: 'key_id' } },
+  'POST /v1/insights/segment': {
+    body: (at) => ({ query: figures(at), cell: {}, name: 'stolen', as: 'live' }),
+  },
+  'POST /v1/exports': { body: (at) => ({ query: figures(at), format: 'csv' }), reads: true },
+  'GET /v1/exports/:id': { path: { id: 'key_id' } },
+  'GET /v1/exports/:id/file': { path: { id: 'key_id' } },
   'GET /v1/erasures': { query: ({ player_id }) => `?player_id=${player_id}` },
   'GET /v1/players/:id/reachability': player,
   'GET /v1/players/:id/ledger': player,
@@ -185,12 +233,28 @@ export const CASES: Record<string, Case> = {
   // Not active: an active one would be given to the players of all projects of the tenant.
   'POST /v1/vip-tiers': { body: () => ({ code: 'mine_too', name: 'mine too', rank: 77, is_active: false }) },
   'PATCH /v1/vip-tiers/:id': { ...tier, body: () => ({ name: 'stolen' }) },
+  'POST /v1/scores': {
+    body: ({ player_id }) => ({
+      model: 'churn-7',
+      as_of: '2026-01-01T00:00:00Z',
+      scores: [{ player_id, churn_score: 0.5 }],
+    }),
+  },
+  'GET /v1/models': {},
   'GET /v1/segments': {},
   'POST /v1/segments': {
     body: ({ segment_id }) => ({ name: 'stolen', definition: referring(segment_id) }),
   },
   'POST /v1/segments/preview': {
     body: ({ segment_id }) => ({ definition: referring(segment_id), per_condition: true, reach: true }),
+    reads: true,
+  },
+  'POST /v1/segments/backtest': {
+    body: ({ segment_id }) => ({
+      definition: referring(segment_id),
+      as_of: new Date(Date.now() - 40 * 86_400_000).toISOString(),
+      horizon_days: 30,
+    }),
     reads: true,
   },
   'GET /v1/segments/:id': segment,
@@ -219,6 +283,7 @@ export const CASES: Record<string, Case> = {
   },
   'PATCH /v1/campaigns/:id': { ...campaign, body: () => ({ name: 'stolen' }) },
   'DELETE /v1/campaigns/:id': campaign,
+  'POST /v1/campaigns/:id/duplicate': campaign,
   'GET /v1/campaigns/:id/variants': campaign,
   'POST /v1/campaigns/:id/variants': {
     ...campaign,
@@ -232,6 +297,11 @@ export const CASES: Record<string, Case> = {
   'GET /v1/campaigns/:id/stats': campaign,
   'GET /v1/campaigns/:id/recipients': campaign,
   'GET /v1/campaigns/:id/conversion-stats': campaign,
+  'GET /v1/campaigns/:id/uplift': campaign,
+  'GET /v1/journeys/:id/uplift': journey,
+  'GET /v1/bonus-campaigns/:id/uplift': bonus_campaign,
+  'GET /v1/experiments/global': {},
+  'PUT /v1/experiments/global': { body: () => ({ holdout_percent: 5 }) },
   'GET /v1/journeys': {},
   'GET /v1/journeys/:id': journey,
   'POST /v1/journeys': {

@@ -93,6 +93,11 @@ export const MONEY_EVENTS = [...kinds.keys()] as readonly MoneyEvent[];
 /** Every event of a bet. */
 export const BET_EVENTS: readonly MoneyEvent[] = [...KINDS.casino, ...KINDS.sport];
 
+/** The events of a kind. */
+export function eventsOfKind(kind: MoneyKind): readonly MoneyEvent[] {
+  return KINDS[kind];
+}
+
 /** The kind of money event; undefined for other events. */
 export function moneyKindOf(event: MoneyEvent): MoneyKind;
 export function moneyKindOf(event: string): MoneyKind | undefined;

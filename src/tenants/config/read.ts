@@ -75,6 +75,23 @@ export async function reportingZone(postgres: Postgres, tenant_id: string): Prom
   return reportingZoneOf(await readOwnConfig(postgres, tenant_id));
 }
 
+/** What a tenant's `config.reporting` says, with defaults for what it does not say. */
+export interface ReportingSettings {
+  /** Of days and other intervals of figures. */
+  zone: TimeZone;
+  /** Where bonus cost comes from. */
+  bonus_cost: 'feed' | 'grants';
+  /** What is less in NGR; `bp` are hundredths of a percent. */
+  deductions: readonly Deduction[];
+}
+export type Deduction = NonNullable<NonNullable<TenantSettings['config']['reporting']>['deductions']>[number];
+
+/** How a tenant's figures are computed. */
+export function reportingSettingsOf(settings: Pick<TenantSettings, 'config'>): ReportingSettings {
+  const { bonus_cost = 'feed', deductions = [] } = settings.config.reporting ?? {};
+  return { zone: reportingZoneOf(settings), bonus_cost, deductions };
+}
+
 /** The licence rules that hold for a tenant now: of its licence and for all, as its configuration changes them. */
 export function licenceRulesOf(
   { license_jurisdiction, config }: Pick<TenantSettings, 'license_jurisdiction' | 'config'>,

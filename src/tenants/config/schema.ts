@@ -101,6 +101,42 @@ const segment_events = z
     'must have a name of an event for each name, and a map of names for each id of a project',
   );
 
+const MAX_DEDUCTIONS = 20;
+const BASIS_POINTS = 10_000;
+
+/** What taxes, fees and other parties take of revenue. */
+const deduction = z.strictObject({
+  name: trimmedText(1, 100),
+  product: z.enum(['casino', 'sport']).describe('Of this product alone; absent: of all').optional(),
+  basis: z
+    .enum(['ggr', 'stakes', 'deposits'])
+    .describe('Of what it is a share; deposits belong to no product'),
+  bp: z.int().min(0).max(BASIS_POINTS).describe('Hundredths of a percent'),
+});
+
+const reporting = z.strictObject({
+  timezone: timeZone(z.string())
+    .describe('The time zone of the days, hours and weeks of figures; default: UTC')
+    .optional(),
+  deductions: z
+    .array(
+      deduction.refine(({ basis, product }) => basis !== 'deposits' || product === undefined, {
+        path: ['product'],
+        message: 'must be omitted: deposits belong to no product',
+      }),
+    )
+    .max(MAX_DEDUCTIONS)
+    .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'must not have a name twice')
+    .describe('Less in NGR, a line each; default: none')
+    .optional(),
+  bonus_cost: z
+    .enum(['feed', 'grants'])
+    .describe(
+      'Where bonus cost comes from: bonus parts and credits of events, or the released amounts of grants; default: feed',
+    )
+    .optional(),
+});
+
 /**
  * A tenant's `config`. Unknown keys are refused: a misspelt rule must not be accepted and then have no effect. Every
  * key is optional except those of quiet hours, which have a meaning only together.
@@ -132,13 +168,7 @@ const config = z.strictObject({
     })
     .optional(),
   bonuses: bonuses.optional(),
-  reporting: z
-    .strictObject({
-      timezone: timeZone(z.string())
-        .describe('The time zone of the days, hours and weeks of figures; default: UTC')
-        .optional(),
-    })
-    .optional(),
+  reporting: reporting.optional(),
   segment_events: segment_events
     .describe(
       'Segment dialect: names of events that senders use, with the canonical or custom_ names that they mean',

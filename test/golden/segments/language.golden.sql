@@ -627,6 +627,15 @@ from (
 where (p.player_id not in (select player_id from segment_members final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and segment_id = {p0:UUID}))
 -- p0 = "01980000-0000-7000-8000-0000000000aa"
 
+-- on a list, which stays as it was written
+select p.player_id as player_id
+from (
+  select player_id from players final
+  where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and deleted_at is null
+) as p
+where (p.player_id in (select player_id from segment_members final where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and segment_id = {p0:UUID}))
+-- p0 = "01980000-0000-7000-8000-0000000000aa"
+
 -- random: a stable share of all players
 select p.player_id as player_id
 from (

@@ -7,6 +7,7 @@ import { KYC_EVENTS } from '../../../src/players/kyc/publish.ts';
 import { runScheduleJob } from '../../../src/segments/refresh-job.ts';
 import { runSizesJob } from '../../../src/segments/sizes.ts';
 import { setKycModel, sunk } from '../../engines/service.ts';
+import { call } from '../../engines/http-client.ts';
 import { until } from '../../engines/until.ts';
 import { messagingClient, type MessagingClient } from '../../engage/messaging/messaging-client.ts';
 import { growTo } from './growth-queries.ts';
@@ -59,6 +60,7 @@ async function workADay(): Promise<Map<string, Execution>> {
   }
   await client.api('DELETE', `/v1/players/${third}`);
   await client.event(first, 'self_exclusion_set');
+  await scores([first, second, third]);
   await kyc(second);
   await campaigns(ids.slice(0, 4));
   await segments(first, label);
@@ -80,6 +82,19 @@ async function kyc(player_id: string): Promise<void> {
   await publishOutbox(service.platform, KYC_EVENTS);
 }
 
+/** A model of the operator has computed scores. */
+async function scores(player_ids: readonly string[]): Promise<void> {
+  const { service } = explained;
+  const rows = player_ids.map((player_id) => ({ player_id, churn_score: Math.random(), ltv_predicted: 5 }));
+  const body = {
+    model: 'ours',
+    as_of: new Date(service.platform.clock.now_ms()).toISOString(),
+    scores: [...rows, { external_id: 'nobody', churn_score: 0 }],
+  };
+  const answer = await call(`${service.base_url}/v1/scores`, service.api_key, { body });
+  expect(answer.status, answer.text).toBe(200);
+}
+
 async function reads(player_id: string, label: string): Promise<void> {
   for (const path of [
     `/v1/players/${player_id}`,
@@ -95,6 +110,7 @@ async function reads(player_id: string, label: string): Promise<void> {
     `/v1/players/${player_id}/ledger`,
     `/v1/players/${player_id}/audit`,
     `/v1/players/${player_id}/segments`,
+    '/v1/models',
     '/v1/session',
     '/v1/projects',
     '/v1/segments',

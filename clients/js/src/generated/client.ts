@@ -402,7 +402,7 @@ auditLog: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Whose changes */ user_id?: string | undefined; action?: "create" | "update" | "delete" | "revoke" | "send" | "cancel" | "retry_failed" | "send_test" | "replay" | "refresh" | "activate" | "pause" | "publish" | "migrate" | "request" | "approve" | "rotate_secret" | "issue" | "resolve" | "reveal" | "erase" | "export" | undefined; resource_type?: "tenant" | "project" | "membership" | "tenant_config" | "api_key" | "player" | "player_kyc" | "vip_tier" | "segment" | "template" | "messaging_provider" | "campaign" | "campaign_variant" | "journey" | "journey_run" | "webhook_secret" | "webhook_delivery" | "event_subscription" | "bonus_grant" | "bonus_campaign" | "adapter" | "dead_letters" | "fx_rates" | "currency" | "suppression" | "console_session" | "bonus_template" | undefined; resource_id?: string | undefined; project_id?: string | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
+list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Whose changes */ user_id?: string | undefined; action?: "create" | "update" | "delete" | "revoke" | "send" | "cancel" | "retry_failed" | "send_test" | "replay" | "refresh" | "activate" | "pause" | "publish" | "migrate" | "request" | "approve" | "rotate_secret" | "issue" | "exclude" | "lift" | "resolve" | "reveal" | "erase" | "export" | undefined; resource_type?: "tenant" | "project" | "membership" | "tenant_config" | "api_key" | "player" | "player_kyc" | "vip_tier" | "segment" | "template" | "messaging_provider" | "campaign" | "campaign_variant" | "journey" | "journey_run" | "webhook_secret" | "webhook_delivery" | "event_subscription" | "bonus_grant" | "bonus_campaign" | "adapter" | "dead_letters" | "fx_rates" | "currency" | "suppression" | "console_session" | "bonus_template" | "insight_export" | "insight" | "dashboard" | "global_holdout" | undefined; resource_id?: string | undefined; project_id?: string | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
 };
 suppressions: {
 /**
@@ -636,7 +636,7 @@ approve(id: string, body: S.ApproveKycBody, options?: CallOptions): Promise<S.Ky
 revoke(id: string, body: S.RevokeKycBody, options?: CallOptions): Promise<S.Kyc>;
 };
 /**
- * A player's events, the newest first by event time.
+ * A player's events, or those of some names, the newest first by event time.
  *
  * Admin session, role viewer or above.
  *
@@ -644,7 +644,7 @@ revoke(id: string, body: S.RevokeKycBody, options?: CallOptions): Promise<S.Kyc>
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-timeline(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.TimelineEntry>>;
+timeline(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Names of events, at most 20, separated by commas; absent: all events */ events?: string | undefined; }, options?: CallOptions): Promise<Page<S.TimelineEntry>>;
 /**
  * Confirmed deposits of the last 30 days of the reporting time zone in the base currency, gross; days without are 0.
  *
@@ -747,6 +747,16 @@ reachability(id: string, query?: { /** S.Of the bonus that the message is about;
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 messages(id: string, query?: { limit?: number | undefined; }, options?: CallOptions): Promise<Array<S.MessageSend>>;
+/**
+ * What players are called by: external id, masked email and status, of ids that a list shows.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/players/names`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+names(query: { /** S.Ids of players, at most 100, separated by commas */ ids: string; }, options?: CallOptions): Promise<Array<S.PlayerName>>;
 };
 erasures: {
 /**
@@ -759,6 +769,38 @@ erasures: {
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; status?: "requested" | "running" | "done" | undefined; player_id?: string | undefined; }, options?: CallOptions): Promise<Page<S.Erasure>>;
+};
+exports: {
+/**
+ * Creates a file of figures, or of the players of one (editor; with addresses compliance): kept for 24 hours.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `POST /v1/exports`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.InsightExportBody, options?: CallOptions): Promise<S.InsightExport>;
+/**
+ * Whether the file is ready.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/exports/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.InsightExport>;
+/**
+ * The file, for the roles that may create it; the audit log records who downloaded players.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/exports/{id}/file`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+file(id: string, options?: CallOptions): Promise<string>;
 };
 adapters: {
 webhooks: {
@@ -900,6 +942,16 @@ list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Ch
 };
 segments: {
 /**
+ * Who would have been a member at a time of the past, and what these players did after it.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `POST /v1/segments/backtest`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, SEGMENT_TOO_EXPENSIVE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+backtest(body: S.BacktestSegmentBody, options?: CallOptions): Promise<S.SegmentBacktest>;
+/**
  * What a definition can contain: fields, events with their properties, operators and limits.
  *
  * Admin session, role viewer or above.
@@ -1030,6 +1082,30 @@ sample(id: string, query?: { limit?: number | undefined; }, options?: CallOption
  */
 explain(id: string, query: { player_id: string; }, options?: CallOptions): Promise<S.SegmentExplanation>;
 };
+scores: {
+/**
+ * Writes churn_score and ltv_predicted of players that a model of yours has computed.
+ *
+ * API key.
+ *
+ * `POST /v1/scores`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN, KEY_KIND_FORBIDDEN; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.ScoresBody, options?: CallOptions): Promise<Array<S.ScoreResult>>;
+};
+models: {
+/**
+ * The service's own model of the project: parameters, backtest against plain recency, calibration.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/models`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(options?: CallOptions): Promise<Array<S.Model>>;
+};
 campaigns: {
 /**
  * Lists campaigns that are not deleted, the newest first.
@@ -1081,6 +1157,16 @@ update(id: string, body: S.PatchCampaignBody, options?: CallOptions): Promise<S.
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 409 CAMPAIGN_INVALID_STATUS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 delete(id: string, options?: CallOptions): Promise<S.Campaign>;
+/**
+ * Creates a draft with the audience, the content, the variants and the goal of a campaign.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/campaigns/{id}/duplicate`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+duplicate(id: string, body?: S.DuplicateCampaignBody, options?: CallOptions): Promise<S.Campaign>;
 variants: {
 /**
  * The variants of a campaign by sort_order; a campaign without variants of its own has `default`.
@@ -1202,7 +1288,7 @@ stats(id: string, options?: CallOptions): Promise<S.CampaignStats>;
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-recipients(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; status?: "queued" | "sending" | "sent" | "delivered" | "opened" | "clicked" | "bounced" | "failed" | "capped" | "SKIPPED_SELF_EXCLUDED" | "SKIPPED_BANNED" | "SKIPPED_COOLDOWN" | "SKIPPED_AT_RISK" | "SKIPPED_NO_RECIPIENT" | "SKIPPED_SUPPRESSED" | "SKIPPED_NO_CONSENT" | "SKIPPED_FREQUENCY_CAP" | "SKIPPED_QUIET_HOURS" | "SKIPPED_TEMPLATE_MISSING" | "SKIPPED_CANCELLED" | "PROVIDER_UNAVAILABLE" | "PROVIDER_REJECTED" | "PROVIDER_NOT_CONFIGURED" | "TEMPLATE_FAILED" | "OUTCOME_UNKNOWN" | "DELIVERY_FAILED" | "SKIPPED_*" | undefined; }, options?: CallOptions): Promise<Page<S.MessageSend>>;
+recipients(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; status?: "queued" | "sending" | "sent" | "delivered" | "opened" | "clicked" | "bounced" | "failed" | "capped" | "SKIPPED_SELF_EXCLUDED" | "SKIPPED_BANNED" | "SKIPPED_COOLDOWN" | "SKIPPED_AT_RISK" | "SKIPPED_NO_RECIPIENT" | "SKIPPED_SUPPRESSED" | "SKIPPED_NO_CONSENT" | "SKIPPED_FREQUENCY_CAP" | "SKIPPED_QUIET_HOURS" | "SKIPPED_GLOBAL_HOLDOUT" | "SKIPPED_HOLDOUT" | "SKIPPED_TEMPLATE_MISSING" | "SKIPPED_CANCELLED" | "PROVIDER_UNAVAILABLE" | "PROVIDER_REJECTED" | "PROVIDER_NOT_CONFIGURED" | "TEMPLATE_FAILED" | "OUTCOME_UNKNOWN" | "DELIVERY_FAILED" | "SKIPPED_*" | undefined; }, options?: CallOptions): Promise<Page<S.MessageSend>>;
 /**
  * Counts per variant the players who got a message, and those of them who converted within the attribution window.
  *
@@ -1213,6 +1299,40 @@ recipients(id: string, query?: { cursor?: string | undefined; limit?: number | u
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 conversionStats(id: string, options?: CallOptions): Promise<S.ConversionStats>;
+/**
+ * What it has brought, compared with the players who are held out, and the harm in each arm.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/campaigns/{id}/uplift`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+uplift(id: string, options?: CallOptions): Promise<S.UpliftReport>;
+};
+experiments: {
+global: {
+/**
+ * The project's holdout, and what everything that it sends has brought in this round.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/experiments/global`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(options?: CallOptions): Promise<{ /** S.The share of players who get nothing of campaigns, journeys and bonus campaigns */ "holdout_percent": number; /** S.While the same players are held out: a quarter in S.UTC, or the rest of it after a change */ "round": { "name": string; "begins_at": string; "ends_at": string; } | null; /** S.Null: nobody is held out */ "uplift": S.UpliftReport | null; }>;
+/**
+ * Sets the share of players whom the project holds out; a change draws other players.
+ *
+ * Admin session, role admin or above.
+ *
+ * `PUT /v1/experiments/global`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+(body: S.GlobalHoldoutBody, options?: CallOptions): Promise<S.GlobalHoldout>;
+};
 };
 /**
  * Sent and planned campaigns, and the planned starts of journeys.
@@ -1347,6 +1467,16 @@ migrateRuns(id: string, body: S.MigrateRunsBody, options?: CallOptions): Promise
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, JOURNEY_VERSION_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 stats(id: string, query?: { /** S.Only runs of this version; a run counts for the one that it is on */ version?: number | undefined; }, options?: CallOptions): Promise<S.JourneyStats>;
+/**
+ * What it has brought, compared with the players who are held out, and the harm in each arm.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/journeys/{id}/uplift`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+uplift(id: string, options?: CallOptions): Promise<S.UpliftReport>;
 /**
  * Starts a run of an active journey for one player, without its rules about entering.
  *
@@ -1669,6 +1799,16 @@ update(id: string, body: S.PatchBonusCampaignBody, options?: CallOptions): Promi
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 BONUS_CAMPAIGN_NOT_FOUND, BONUS_TEMPLATE_NOT_FOUND, PROJECT_NOT_FOUND; 409 BONUS_CAMPAIGN_INVALID_STATUS, IDEMPOTENCY_IN_PROGRESS; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 BONUS_TEMPLATE_NOT_ACTIVE, BONUS_DEPOSIT_AMOUNT_REQUIRED, BONUS_CONFIG_INVALID, LICENCE_RULE_VIOLATED, VALIDATION_ERROR, IDEMPOTENCY_KEY_REUSED; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 issue(id: string, query?: { dry_run?: "true" | "false" | undefined; }, options?: CallOptions): Promise<S.IssueResult>;
+/**
+ * What it has brought, compared with the players who are held out, and the harm in each arm.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/bonus-campaigns/{id}/uplift`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 BONUS_CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+uplift(id: string, options?: CallOptions): Promise<S.UpliftReport>;
 };
 messagingProviders: {
 /**
@@ -2040,6 +2180,16 @@ list(query?: { cursor?: string | undefined; limit?: number | undefined; }, optio
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 eventStream(query?: { /** S.As X-S.Tenant-S.Id, for callers that cannot set headers */ tenant_id?: string | undefined; /** S.As X-S.Project-S.Id, for callers that cannot set headers */ project_id?: string | undefined; /** S.Events of this name alone */ event?: string | undefined; /** S.Events of this player alone, by any of its ids */ player_id?: string | undefined; /** S.Ends after so long */ max_s?: number | undefined; }, options?: CallOptions): Promise<string>;
+/**
+ * Sends one event of a made-up visitor, whose path then shows that events are processed.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/test-events`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 INGESTION_UNAVAILABLE, SERVICE_UNAVAILABLE.
+ */
+testEvents(options?: CallOptions): Promise<S.SentTestEvent>;
 eventSearch: {
 /**
  * Events of the last day, or of up to 90 days, the newest first by event time.
@@ -2084,6 +2234,150 @@ overview(query?: { /** S.Event times from here on */ from?: string | undefined; 
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 series(query: { metric: "deposits" | "withdrawals" | "deposits_reversed" | "withdrawals_reversed" | "wagered" | "won" | "bonus_wagered" | "bonus_won" | "ggr" | "credited" | "debited" | "ngr" | "active_players" | "first_deposits" | "new_players" | "signups" | "events" | "messages_sent" | "messages_delivered" | "messages_opened" | "messages_clicked" | "messages_bounced" | "messages_skipped"; /** S.By local time in the reporting time zone; weeks begin on S.Monday */ interval?: "hour" | "day" | "week" | undefined; /** S.Event times from here on */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; /** S.Instead of `from`: this many days of the reporting time zone up to `to`, its own day included */ days?: number | undefined; /** S.For `events` alone */ event?: string | undefined; }, options?: CallOptions): Promise<S.Series>;
+insights: {
+/**
+ * Figures of a project: series over time, also by group and compared with another range.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `POST /v1/insights/query`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, INSIGHT_TOO_EXPENSIVE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+query(body: S.InsightQuery, options?: CallOptions): Promise<S.InsightAnswer>;
+/**
+ * The players of a figure, with what each adds to it, the largest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `POST /v1/insights/players`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, INSIGHT_TOO_EXPENSIVE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+players(body: S.InsightPlayersBody, options?: CallOptions): Promise<Page<S.InsightPlayer>>;
+/**
+ * What every metric is called and means.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/insights/metrics`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+metrics(options?: CallOptions): Promise<Array<S.InsightMetric>>;
+/**
+ * Creates a segment of the players of a figure; a list is written soon after.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/insights/segment`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, INSIGHT_NOT_A_SEGMENT, INSIGHT_TOO_EXPENSIVE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+segment(body: S.InsightSegmentBody, options?: CallOptions): Promise<S.Segment>;
+/**
+ * Lists insights that are not deleted, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/insights`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Insight>>;
+/**
+ * Saves a query.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/insights`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateInsightBody, options?: CallOptions): Promise<S.Insight>;
+/**
+ * One insight, also a deleted one.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/insights/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 INSIGHT_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.Insight>;
+/**
+ * Changes a saved insight.
+ *
+ * Admin session, role editor or above.
+ *
+ * `PATCH /v1/insights/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 INSIGHT_NOT_FOUND, PROJECT_NOT_FOUND; 412 PRECONDITION_FAILED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchInsightBody, options?: CallOptions): Promise<S.Insight>;
+/**
+ * Soft delete. Refused while a dashboard shows it.
+ *
+ * Admin session, role editor or above.
+ *
+ * `DELETE /v1/insights/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 INSIGHT_NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.Insight>;
+};
+dashboards: {
+/**
+ * Lists dashboards that are not deleted, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/dashboards`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Dashboard>>;
+/**
+ * Creates a dashboard of up to 24 saved insights.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/dashboards`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateDashboardBody, options?: CallOptions): Promise<S.Dashboard>;
+/**
+ * One dashboard, also a deleted one.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/dashboards/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 DASHBOARD_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.Dashboard>;
+/**
+ * Changes a dashboard.
+ *
+ * Admin session, role editor or above.
+ *
+ * `PATCH /v1/dashboards/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 DASHBOARD_NOT_FOUND, PROJECT_NOT_FOUND; 412 PRECONDITION_FAILED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchDashboardBody, options?: CallOptions): Promise<S.Dashboard>;
+/**
+ * Soft delete; its insights stay.
+ *
+ * Admin session, role editor or above.
+ *
+ * `DELETE /v1/dashboards/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 DASHBOARD_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.Dashboard>;
+};
 compliance: {
 exclusions: {
 /**
@@ -2097,6 +2391,16 @@ exclusions: {
  */
 list(query?: { cursor?: string | undefined; limit?: number | undefined; state?: "active" | "ended" | undefined; kind?: "self_exclusion" | "cooldown" | undefined; player_id?: string | undefined; /** S.At this time or later */ from?: string | undefined; /** S.Before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.Exclusion>>;
 /**
+ * Excludes a player, or begins a break, with a reason; it holds from the answer on, as by an event.
+ *
+ * Admin session, role compliance, admin or owner.
+ *
+ * `POST /v1/compliance/exclusions`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.ExcludeBody, options?: CallOptions): Promise<S.Exclusion>;
+/**
  * What a player got while excluded: every message and bonus that was handed over, and what was stopped.
  *
  * Admin session, role viewer or above.
@@ -2106,7 +2410,27 @@ list(query?: { cursor?: string | undefined; limit?: number | undefined; state?: 
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 proof(player_id: string, options?: CallOptions): Promise<S.ExclusionProof>;
+/**
+ * Ends the self-exclusion of a player, with a reason; a break ends by itself.
+ *
+ * Admin session, role compliance, admin or owner.
+ *
+ * `POST /v1/compliance/exclusions/{player_id}/lift`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+lift(player_id: string, body: S.LiftExclusionBody, options?: CallOptions): Promise<S.Exclusion>;
 };
+/**
+ * The exclusions in force in a period, the newest first, each with what was handed over in the period.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/compliance/period-proof`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+periodProof(query: { cursor?: string | undefined; limit?: number | undefined; /** S.Begin of the period */ from: string; /** S.End of the period, not included; at most 366 days after the begin */ to: string; }, options?: CallOptions): Promise<Page<S.PeriodProof>>;
 /**
  * Messages that were not sent in order to protect their players, the newest first.
  *
@@ -2159,6 +2483,18 @@ kycQueue(query?: { cursor?: string | undefined; limit?: number | undefined; }, o
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 licence(options?: CallOptions): Promise<S.LicenceInForce>;
+};
+search: {
+/**
+ * Finds up to 5 segments, campaigns, journeys and templates each, by name or id.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/search`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query: { /** S.Words that the name has, in any order and letter case; or an id */ q: string; }, options?: CallOptions): Promise<Array<S.FoundRecord>>;
 };
 /**
  * This document.

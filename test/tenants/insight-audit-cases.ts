@@ -1,0 +1,35 @@
+import type { Answer } from '../engines/http-client.ts';
+import type { Expected } from './audit-cases.ts';
+import { ANY_QUERY } from './filled-insights.ts';
+
+type Send = (method: string, path: string, body?: unknown) => Promise<Answer>;
+
+/** Changes of saved insights and dashboards, and what their calls have to leave in the audit log. */
+export function insightAuditCases(send: Send): Record<string, () => Promise<Expected>> {
+  return {
+    ...casesOf(send, '/v1/insights', { name: 'audited', query: ANY_QUERY }),
+    ...casesOf(send, '/v1/dashboards', { name: 'audited' }),
+  };
+}
+
+function casesOf(send: Send, path: string, body: object): Record<string, () => Promise<Expected>> {
+  const create = () => send('POST', path, body);
+  const idOf = ({ data }: Answer) => String(data['id']);
+  return {
+    [`POST ${path}`]: async () => {
+      const answer = await create();
+      return { answer, resource_id: idOf(answer), after: answer.body.data };
+    },
+    [`PATCH ${path}/:id`]: async () => {
+      const id = idOf(await create());
+      const answer = await send('PATCH', `${path}/${id}`, { name: 'other' });
+      return { answer, resource_id: id, before: { name: 'audited' }, after: { name: 'other' } };
+    },
+    [`DELETE ${path}/:id`]: async () => {
+      const id = idOf(await create());
+      const answer = await send('DELETE', `${path}/${id}`);
+      const after = { deleted_at: answer.body.data['deleted_at'] };
+      return { answer, resource_id: id, before: { deleted_at: null }, after };
+    },
+  };
+}
