@@ -54,6 +54,7 @@ export function compiled<T>(compile: () => T): T {
   try {
     return compile();
   } catch (cause) {
+    if (cause instanceof ApiError) throw cause;
     const message = `the stored definition cannot be compiled: ${(cause as Error).message}`;
     throw new ApiError('SEGMENT_DEFINITION_INVALID', message, { cause });
   }

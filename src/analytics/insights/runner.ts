@@ -30,6 +30,8 @@ type Deps = Pick<Platform, 'clock' | 'rateLimiter'> & {
 export class InsightRunner {
   readonly #deps: Deps;
   readonly #bulkhead: Bulkhead;
+  /** By tenant, until when what it has used beyond its budget comes back, in milliseconds since the epoch. */
+  readonly #owing_until_ms = new Map<string, number>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -78,20 +80,27 @@ export class InsightRunner {
   }
 
   async #requireBudget(tenant_id: string): Promise<void> {
-    const { allowed, retry_after_ms } = await this.#deps.rateLimiter.take(BUDGET, tenant_id);
-    if (allowed) return;
+    const owing_ms = (this.#owing_until_ms.get(tenant_id) ?? 0) - this.#deps.clock.now_ms();
+    if (owing_ms <= 0) this.#owing_until_ms.delete(tenant_id);
+    const taken = owing_ms > 0 ? undefined : await this.#deps.rateLimiter.take(BUDGET, tenant_id);
+    if (taken?.allowed) return;
+    const retry_after_ms = taken?.retry_after_ms ?? owing_ms;
     const message = `the insights of this tenant have used ${BUDGET_S} seconds of the engine in ${BUDGET_PERIOD_S / 60} minutes`;
     throw new ApiError('RATE_LIMITED', message, {
       retry_after_s: Math.max(1, Math.ceil(retry_after_ms / 1_000)),
     });
   }
 
-  /** Takes what the query has used; the first permit was taken before. What is not there is not owed. */
+  /** Takes what the query has used; the first permit was taken before. What is not there is owed by this process. */
   async #charge(tenant_id: string, used_ms: number): Promise<void> {
     const permits = Math.ceil(used_ms / PERMIT_MS) - 1;
     if (permits <= 0) return;
     const { allowed, remaining } = await this.#deps.rateLimiter.take(BUDGET, tenant_id, permits);
-    if (!allowed && remaining > 0) await this.#deps.rateLimiter.take(BUDGET, tenant_id, remaining);
+    if (allowed) return;
+    if (remaining > 0) await this.#deps.rateLimiter.take(BUDGET, tenant_id, remaining);
+    const now_ms = this.#deps.clock.now_ms();
+    const begins_ms = Math.max(now_ms, this.#owing_until_ms.get(tenant_id) ?? 0);
+    this.#owing_until_ms.set(tenant_id, begins_ms + ((permits - remaining) / BUDGET.per_second) * 1_000);
   }
 }
 

@@ -5,7 +5,8 @@ import type { Tx } from '../../platform/postgres/port.ts';
 /**
  * Gives a player's rows of campaigns to the survivor, except where the survivor has one of its own: there the row stays
  * as it is, and one that is not decided is skipped, because the survivor is granted once. So is a reserved one, when it
- * would be released: then the limits get back what they hold, whose rows no merge waits for.
+ * would be released: then the limits get back what they hold, whose rows no merge waits for. A
+ * person who was held out under one id gets nothing under the other, unless it is reserved already.
  */
 async function moveRows(
   tx: Tx,
@@ -18,6 +19,11 @@ async function moveRows(
     tx`update bonus_campaign_rows r set status = 'skipped', code = 'ALREADY_GRANTED'
       where ${is_mine} and r.status = 'pending' and exists ${other}`,
     tx`update bonus_campaign_rows r set player_id = ${into_player_id} where ${is_mine} and not exists ${other}`,
+    tx`update bonus_campaign_rows o set status = 'skipped', code = 'CANCELLED'
+      where o.player_id = ${into_player_id} and o.tenant_id = ${tenant_id} and o.project_id = ${project_id}
+        and o.status = 'pending' and exists (
+          select from bonus_campaign_rows r
+          where ${is_mine} and r.campaign_id = o.campaign_id and r.code in ('HOLDOUT', 'GLOBAL_HOLDOUT'))`,
   ]);
 }
 

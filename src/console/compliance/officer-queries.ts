@@ -17,12 +17,14 @@ function itself(tx: Tx, { tenant_id, project_id, player_id }: PlayerRef): Pendin
 /** What protects a player, deleted or not, whose row is locked until the transaction ends; no row: there is no such player. */
 export function lockProtection(tx: Tx, ref: PlayerRef): PendingQuery<ProtectionState[]> {
   return tx<ProtectionState[]>`
-    select p.status, p.self_excluded, p.cooldown_until from players p where ${itself(tx, ref)} for no key update`;
+    select p.status, p.self_excluded or p.status = 'self_excluded' as self_excluded, p.cooldown_until
+    from players p where ${itself(tx, ref)} for no key update`;
 }
 
 /**
  * Writes what protects a locked player, and marks the player as changed for player-mirror. A ban and a deletion hide an
- * exclusion in `status`, but do not end it: the same rule as for events.
+ * exclusion in `status`, but do not end it: the same rule as for events. A lift ends the exclusion that was known, not one
+ * that came after it and is not applied yet.
  */
 export async function writeProtection(
   tx: Tx,
@@ -34,7 +36,10 @@ export async function writeProtection(
     with changed as (
       update players p set
         self_excluded = ${self_excluded},
-        self_excluded_at = case when p.self_excluded = ${self_excluded} then p.self_excluded_at else ${now} end,
+        self_excluded_at = case
+          when p.self_excluded = ${self_excluded} then p.self_excluded_at
+          when ${self_excluded} then greatest(p.self_excluded_at, ${now})
+          else coalesce(p.self_excluded_at + interval '1 millisecond', ${now}) end,
         status = case
           when ${self_excluded} and not p.self_excluded and p.status in ('active', 'conflict') then 'self_excluded'
           when not ${self_excluded} and p.status = 'self_excluded' then 'active'

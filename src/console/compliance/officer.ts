@@ -12,6 +12,9 @@ import { selectExclusionsOf, type ListedExclusion } from './exclusion-queries.ts
 import { lockProtection, writeProtection, type ProtectionState } from './officer-queries.ts';
 import type { ExcludeBody } from './schema.ts';
 
+/** Nobody can shorten a break, so a wrong year must not bar a person for decades. */
+const MAX_BREAK_MS = 2 * 366 * 86_400_000;
+
 type Deps = Pick<Platform, 'postgres' | 'clock'> & Auditing;
 
 /**
@@ -34,6 +37,11 @@ export async function excludePlayer(
     const cooldown_until = new Date(body.until);
     if (cooldown_until <= now) {
       throw validationError([{ path: 'until', message: 'must be in the future' }]);
+    }
+    if (cooldown_until.getTime() > now.getTime() + MAX_BREAK_MS) {
+      throw validationError([
+        { path: 'until', message: 'must be at most two years ahead: for longer, set a self_exclusion' },
+      ]);
     }
     if (before.cooldown_until !== null && before.cooldown_until >= cooldown_until) {
       const end = before.cooldown_until.toISOString();

@@ -38,8 +38,8 @@ export async function readPeriodProofs(
       bonuses: found?.bonuses ?? 0,
       under_way: found?.under_way.length ?? 0,
       blocked: found?.blocked.reduce((sum, { count }) => sum + count, 0) ?? 0,
-      // An exclusion that its player's proof does not have is not proved.
-      is_complete: proof?.is_complete === true && found !== undefined,
+      // An exclusion that its player's proof does not have is not proved, and no period is before its end.
+      is_complete: proof?.is_complete === true && found !== undefined && period.to <= now,
     };
   });
 }

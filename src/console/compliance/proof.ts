@@ -38,18 +38,24 @@ export function findingsOf<One extends Span>(
   handed: readonly HandedRow[],
   held_back: readonly BlockedItem[],
   merges: readonly MergeRow[],
+  isMeant: (at: Date) => boolean = () => true,
 ): Finding<One>[] {
   const merged_ms = new Map(merges.map((merge) => [merge.player_id, merge.merged_at.getTime()]));
   const isOf = (span: Span, owner_id: string | null, at: Date) =>
     owner_id === null || owner_id === span.player_id || (merged_ms.get(owner_id) ?? Infinity) <= at.getTime();
+  // What was decided before an exclusion counts when the exclusion began: so periods add up to the whole.
+  const counts = ({ accepted_at }: Span, at: Date) => isMeant(at > accepted_at ? at : accepted_at);
+  const found = (span: Span, verdict: ReturnType<typeof verdictOf>) =>
+    handed.filter(
+      (row) =>
+        isOf(span, row.owner_id, row.decided_at) &&
+        counts(span, row.decided_at) &&
+        verdictOf(span, row) === verdict,
+    );
   const findings = spans.map((span) => ({
     span,
-    handed_over: handed.filter(
-      (row) => isOf(span, row.owner_id, row.decided_at) && verdictOf(span, row) === 'handed_over',
-    ),
-    under_way: handed.filter(
-      (row) => isOf(span, row.owner_id, row.decided_at) && verdictOf(span, row) === 'under_way',
-    ),
+    handed_over: found(span, 'handed_over'),
+    under_way: found(span, 'under_way'),
     blocked: new Map<string, Finding<One>['blocked'][number]>(),
   }));
   const earliest_first = findings.toSorted(
@@ -60,9 +66,10 @@ export function findingsOf<One extends Span>(
     const finding = earliest_first.find(
       ({ span }) => HOLDS_BACK[span.kind].has(code) && isOf(span, owner_id, at) && !isBefore(endOf(span), at),
     );
-    const known = finding?.blocked.get(`${kind} ${code}`);
+    if (finding === undefined || !counts(finding.span, at)) continue;
+    const known = finding.blocked.get(`${kind} ${code}`);
     if (known !== undefined) known.count++;
-    else finding?.blocked.set(`${kind} ${code}`, { kind, code, count: 1 });
+    else finding.blocked.set(`${kind} ${code}`, { kind, code, count: 1 });
   }
   return findings.map(({ blocked, ...finding }) => ({ ...finding, blocked: [...blocked.values()] }));
 }

@@ -28,7 +28,8 @@ export interface Period {
 
 /**
  * What a player, and those merged into it, got while they were excluded or took a break: every message, also to others at
- * the same address, and every bonus, no sample. With a period: of what was decided in it, and of what was held back in it.
+ * the same address, and every bonus, no sample. With a period: of what was decided or held back in
+ * it, and what was decided before an exclusion in the period in which that began.
  * Rejects with PLAYER_NOT_FOUND.
  */
 export async function readProof(
@@ -58,9 +59,7 @@ export async function readProof(
           read((tx) => selectBlockedItems(tx, ref, shared, MAX_ROWS + 1)),
         ]);
   const isMeant = (at: Date) => period === undefined || (at >= period.from && at < period.to);
-  const handed = [...messages, ...bonuses].filter((row) => isMeant(row.decided_at));
-  const blocked = held_back.filter(({ at }) => isMeant(at));
-  const findings = findingsOf(spans, handed, blocked, merges);
+  const findings = findingsOf(spans, [...messages, ...bonuses], held_back, merges, isMeant);
   const of = (kind: HandedRow['kind']) => {
     const ids = findings.flatMap(({ handed_over }) => handed_over).filter((row) => row.kind === kind);
     return new Set(ids.map(({ id }) => id)).size;

@@ -6,7 +6,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { TOPICS } from '../../platform/event-log/topics.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
-/** The event, and the visitor whose it is: no money and no exclusion, so it changes no figure but a count of events. */
+/** The event, and the visitor whose it is: no money and no exclusion. The first one makes a player without ids. */
 const EVENT = 'custom_console_test';
 const VISITOR = 'console-test';
 const RETRY_AFTER_S = 1;

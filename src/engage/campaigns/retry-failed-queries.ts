@@ -12,7 +12,8 @@ function unavailable(tx: Tx, { tenant_id, project_id, campaign_id }: CampaignRef
 
 /**
  * Those of them that are queued again. One person gets one message. A message that a merge moved to a survivor who has one
- * is not queued. The survivor's own is not queued either when a moved one waits or may have gone out. Few players are
+ * is not queued. The survivor's own is not queued either when a moved one waits or may have gone out, or when the person
+ * was held out under the other id. Few players are
  * survivors, so this is asked first. `offset 0` keeps both from becoming joins of whole tables.
  */
 function requeueable(tx: Tx, ref: CampaignRef) {
@@ -24,8 +25,10 @@ function requeueable(tx: Tx, ref: CampaignRef) {
       or not exists (
         select from message_sends o
         where o.tenant_id = s.tenant_id and o.project_id = s.project_id and o.campaign_id = s.campaign_id
-          and o.player_id = s.player_id and starts_with(o.dedup_key, s.dedup_key || ' merged ')
-          and (o.status in ('queued', 'sending') or o.counted_at is not null) offset 0))`;
+          and o.player_id = s.player_id
+          and (o.error_code in ('SKIPPED_HOLDOUT', 'SKIPPED_GLOBAL_HOLDOUT')
+            or (starts_with(o.dedup_key, s.dedup_key || ' merged ')
+              and (o.status in ('queued', 'sending') or o.counted_at is not null))) offset 0))`;
 }
 
 /**

@@ -4,6 +4,7 @@ import { envelope, envelopeOfText } from '../../http/envelope.ts';
 import { refuseUnwritable } from '../../http/json-body.ts';
 import { refOf } from '../../http/record.ts';
 import { resourceEndpoints } from '../../http/resource-endpoints.ts';
+import { isOverLimits } from '../../platform/clickhouse/port.ts';
 import type { Platform } from '../../platform/platform.ts';
 import {
   campaignResourceOf,
@@ -354,7 +355,11 @@ function audienceEndpoints(deps: Platform): AnyEndpoint[] {
         const exact = body?.exact === true;
         const found = audienceOf(deps, ref, campaign, { now, exact, leaves: left });
         const whole = found.then(async (audience) => {
-          return { ...audience, effect: await visibleEffectOf(deps, ref, campaign, audience) };
+          const effect = visibleEffectOf(deps, ref, campaign, audience).catch((error: unknown) => {
+            if (!isOverLimits(error)) throw error;
+            return null;
+          });
+          return { ...audience, effect: await effect };
         });
         return whole.then(envelope, (cause: unknown) => {
           // A count that is cancelled because nobody waits for it is not a fault of the service.

@@ -26,11 +26,14 @@ export async function experimentOfCampaign(
     looks: type === 'triggered' ? 'always' : 'once',
     is_running: status === 'draft' || status === 'scheduled' || status === 'sending',
     holdout_percent: campaign.holdout_percent,
-    arms: variants.map(({ variant_id, name, weight }) => ({
-      arm: variant_id,
-      name,
-      weight: is_changed ? null : weight,
-    })),
+    // Nobody is held out of service messages, so these are no arm.
+    arms: variants
+      .filter(({ is_service }) => !is_service)
+      .map(({ variant_id, name, weight }) => ({
+        arm: variant_id,
+        name,
+        weight: is_changed ? null : weight,
+      })),
     goal: goal_event === null ? null : { event: goal_event, where: 'true', params: {} },
     window_days: goal_attribution_days ?? WINDOW_DAYS,
   };

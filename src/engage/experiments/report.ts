@@ -9,7 +9,6 @@ import {
   welch,
   welchInterval,
   welchP,
-  type Sample,
   type Sums,
 } from './statistics/means.ts';
 import { ALPHA } from './statistics/power.ts';
@@ -123,15 +122,16 @@ function rateEffect({ held_out, looks, primary }: Judged, arm: ArmData, level: n
   return { difference, interval, p_value: newcombeP(own, base), method: 'newcombe' };
 }
 
-/** Players who convert or not, as values 1 and 0. */
-function asSample(counted: Counted): Sample {
-  const [rate, { players: n }] = [rateOf(counted), counted];
-  return { mean: rate, variance: n < 2 ? 0 : (rate * (1 - rate) * n) / (n - 1), n };
-}
-
+/**
+ * The spread is that of both arms together, as it is without an effect: of a few players who are held out none may have
+ * converted yet, which says nothing about the spread.
+ */
 function rateSequence(own: Counted, base: Counted, level: number): Interval {
-  const found = welch(asSample(own), asSample(base));
-  return found === undefined ? [-1, 1] : sequenceInterval(found, own.players + base.players, level);
+  const players = own.players + base.players;
+  const rate = players === 0 ? 0 : (own.converted + base.converted) / players;
+  if (own.players < 2 || base.players < 2 || rate === 0 || rate === 1) return [-1, 1];
+  const standard_error = Math.sqrt(rate * (1 - rate) * (1 / own.players + 1 / base.players));
+  return sequenceInterval({ difference: rateOf(own) - rateOf(base), standard_error }, players, level);
 }
 
 function moneyEffect(judged: Judged, arm: ArmData, level: number): MoneyEffect | null {

@@ -158,7 +158,7 @@ function perPlayerSql({ goal }: Measures): string {
         select e.owner as owner, e.occurred_at as occurred_at, e.ngr as ngr, a.arm as arm, a.at as at,
           e.event as event, ${isGoal} as is_goal, ${harms}
         from (
-          select event, occurred_at, ${ngr} as ngr, ${goal === null ? '' : 'properties, base_amount, base_payout, '}${OWNER}
+          select event, occurred_at, ${ngr} as ngr, ${goal === null ? '' : 'properties, base_amount, base_payout, base_bonus_stake, base_bonus_payout, '}${OWNER}
           from events final
           where ${SCOPE} and event in (${listed(events)}${goal === null ? '' : ', {goal:String}'})
             and occurred_at >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')

@@ -38,7 +38,12 @@ export function decideOwn(
 ): Decision<OwnVerdict> {
   const next = { ...stored };
   let verdict: OwnVerdict = 'unchanged';
-  const isStale = (by: string | null, at: Date | null) => isOwn(by) && at !== null && at > as_of;
+  // Of two models with one time the one whose name comes last counts, whichever arrives first.
+  const isStale = (by: string | null, at: Date | null) =>
+    by !== null &&
+    isOwn(by) &&
+    at !== null &&
+    (at > as_of || (at.getTime() === as_of.getTime() && by > model));
   const isSame = (by: string | null, at: Date | null) => by === model && at?.getTime() === as_of.getTime();
   if (given.churn_score !== undefined) {
     if (isStale(stored.churn_model, stored.churn_as_of)) verdict = 'stale';
@@ -117,7 +122,7 @@ export function decideDefault(
 }
 
 function hasMoved(before: number | null, after: number): boolean {
-  if (before === null) return true;
+  if (before === null || !Number.isFinite(before)) return true;
   return before !== after && Math.abs(after - before) >= MIN_CHANGE * Math.abs(before) - ROUNDING;
 }
 

@@ -52,6 +52,8 @@ export interface AsOf {
   inlined: ReadonlyMap<string, Group>;
   /** The totals that conditions read; compiling them adds to it. */
   totals: Set<HistoricTotal>;
+  /** How many more conditions and groups may be compiled: a chain of segments that refer to others many times has no end. */
+  nodes_left: number;
 }
 
 /** The totals of all players as they were, each row with its `owner`. */
@@ -75,6 +77,7 @@ export function fieldsWithoutHistory(
   const found = new Set<string>();
   for (const one of [definition, ...inlined.values()]) {
     for (const condition of conditionsOf(one)) {
+      if (condition.type === 'list') found.add('list_id');
       if (condition.type !== 'trait' || OF_THE_ROW.includes(condition.field)) continue;
       if (!isTraitField(condition.field) || !isHistoricTotal(condition.field)) found.add(condition.field);
     }

@@ -32,6 +32,9 @@ export function compileMembers(definition: Group): CompiledQuery {
   return { sql, params: context.bindings.params };
 }
 
+/** Conditions and groups of a statement about an earlier moment, with those of all segments that it refers to. */
+const MAX_NODES_AS_OF = 2_000;
+
 /**
  * As {@link compileMembers}, for an earlier moment, which is `now_ms` then: of events and messages what was known at it,
  * totals as the events until then give them, and the players who were there. `inlined`: the definitions of all segments that are
@@ -41,7 +44,7 @@ export function compileMembersAsOf(
   definition: Group,
   inlined: ReadonlyMap<string, Group> = new Map(),
 ): CompiledQuery {
-  const as_of = { inlined, totals: new Set<HistoricTotal>() };
+  const as_of = { inlined, totals: new Set<HistoricTotal>(), nodes_left: MAX_NODES_AS_OF };
   const context = { ...contextOf([definition, ...inlined.values()], false), as_of };
   const condition = nodeSql(definition, context);
   const source = sourceSql(context);

@@ -1,3 +1,4 @@
+import { ApiError } from '../../errors.ts';
 import { isGroup, type Condition, type DefinitionNode, type EventCondition } from '../language/conditions.ts';
 import {
   ATTRIBUTE_PREFIX,
@@ -32,6 +33,11 @@ export interface ConditionContext {
 
 /** A condition or group as an expression over `p` (players) and `e` (their events) that is 0 or 1. */
 export function nodeSql(node: DefinitionNode, context: ConditionContext): string {
+  const { as_of } = context;
+  if (as_of !== undefined && --as_of.nodes_left < 0) {
+    const message = 'the segments that it refers to have too many conditions together: refer to fewer';
+    throw new ApiError('SEGMENT_TOO_EXPENSIVE', message);
+  }
   if (!isGroup(node)) return `(${conditionSql(node, context)})`;
   const children = node.children.map((child) => nodeSql(child, context));
   if (node.operator === 'NOT') return `(not ${children.join('')})`;

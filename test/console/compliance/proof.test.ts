@@ -67,6 +67,19 @@ describe('findings', () => {
     expect(ids(found?.under_way)).toEqual(['message 12']);
   });
 
+  it('add up over periods: what was decided before an exclusion is of the period in which that began', () => {
+    const handed = [item('message', 9, { handed_over_at: at(11) }), item('message', 20), item('bonus', 50)];
+    const held: BlockedItem = { kind: 'message', code: 'SKIPPED_SELF_EXCLUDED', owner_id: 'ann', at: at(8) };
+    const of = (from: number, to: number) => {
+      const isMeant = (when: Date) => when >= at(from) && when < at(to);
+      const [found] = findingsOf([span(10, null)], handed, [held], [], isMeant);
+      return [ids(found?.handed_over), ids(found?.under_way), found?.blocked.length];
+    };
+    expect(of(0, 10)).toEqual([[], [], 0]);
+    expect(of(10, 40)).toEqual([['message 20'], ['message 9'], 1]);
+    expect(of(40, 90)).toEqual([['bonus 50'], [], 0]);
+  });
+
   it('keep apart what two players got before they were merged', () => {
     const merges = [{ player_id: 'visitor', merged_at: at(30) }];
     const spans = [span(30, null), span(10, 30, { player_id: 'visitor' })];

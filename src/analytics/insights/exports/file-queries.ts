@@ -77,8 +77,9 @@ export function figuresParquet(
   const pages = pagesOf(lines);
   const bytes = pages.reduce((sum, page) => sum + page.length, 0);
   if (bytes > MAX_FIGURES_BYTES) return undefined;
+  const taken = new Set<string>();
   const names = columns.map(({ name }, i) => ({
-    name: nameOf(name, i),
+    name: unusedName(nameOf(name, i), taken),
     cell: `JSONExtract(row, ${i + 2}, 'Nullable(String)')`,
   }));
   const selected = columns.map(({ type }, i) => {
@@ -91,6 +92,14 @@ export function figuresParquet(
   const sql = `select ${selected.join(', ')} from (${sources.join('\nunion all ')})
     order by JSONExtractUInt(row, 1) ${settingsOf('parquet')}`;
   return clickhouse.file('Parquet', sql, Object.fromEntries(pages.map((page, i) => [`rows_${i}`, page])));
+}
+
+/** The name, or the next of `name_2`, `name_3` … that no column has: several series may be of one event. */
+function unusedName(name: string, taken: Set<string>): string {
+  let unused = name;
+  for (let n = 2; taken.has(unused); n++) unused = `${name}_${n}`;
+  taken.add(unused);
+  return unused;
 }
 
 function textOf(value: ReturnType<FileColumn['of']>): string | null {

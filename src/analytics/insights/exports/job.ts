@@ -16,6 +16,7 @@ import { csvOf, fileColumns } from './csv.ts';
 import { figuresParquet, playersFile, readSize } from './file-queries.ts';
 import {
   concludeExport,
+  failAbandoned,
   insertChunk,
   noteExportError,
   removeExpired,
@@ -29,6 +30,8 @@ import {
 export const INSIGHT_EXPORT_TASK = 'insight-export';
 
 const MAX_ATTEMPTS = 8;
+/** All attempts are over by then. */
+const ABANDONED_MS = 6 * 3_600_000;
 /** How long a file is kept after it was made. */
 export const KEPT_MS = 86_400_000;
 /** Players in a file. */
@@ -201,12 +204,13 @@ async function playersOf(
   };
 }
 
-/** Removes exports whose time is over. */
+/** Removes exports whose time is over, and ends those whose job was given up. */
 export async function removeExpiredInsightExports(
   { postgres, clock }: Pick<Platform, 'postgres' | 'clock'>,
   stop?: AbortSignal,
 ): Promise<void> {
   const now = new Date(clock.now_ms());
+  await failAbandoned(postgres.service, new Date(now.getTime() - ABANDONED_MS), now);
   for (;;) {
     const removed = await postgres.service.begin((tx) => removeExpired(tx, now));
     if (removed === 0 || stop?.aborted === true) return;

@@ -150,6 +150,13 @@ export async function removeOtherChunks(
   return count;
 }
 
+/** Exports that nothing makes any more, because their job was given up, have failed. */
+export async function failAbandoned(sql: Tx, requested_before: Date, now: Date): Promise<void> {
+  await sql`
+    update insight_exports set status = 'failed', completed_at = ${now}, last_error = coalesce(last_error, 'given up')
+    where status = 'queued' and requested_at < ${requested_before}`;
+}
+
 /**
  * Removes some of the exports that are over, first chunks, then the rows that have none. Returns how many rows of both were
  * removed; repeat it until 0. In a transaction: the rows are locked first, so no chunk is added to one that goes.

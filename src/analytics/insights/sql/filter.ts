@@ -46,7 +46,6 @@ export function compileFilter({
     );
   const members = definition === undefined ? undefined : compileMembers(definition);
   if (members !== undefined) owners.push(`owner in (${renamed(members.sql, 'd')})`);
-  if (members !== undefined) owners.push(`owner in (${renamed(members.sql, 'd')})`);
   const set = { event: ANY_EVENT, where: readWhere(ANY_EVENT, where, 'filter') };
   return {
     events: renamed(whereSql(set, bindings), 'f'),

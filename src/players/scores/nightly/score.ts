@@ -31,9 +31,14 @@ export function scoreOf(
   const returns = chanceOfReturn('mbg', purchases, history, weeksOf(RETURN_DAYS));
   const churn_score = Number((1 - returns).toFixed(SCORE_DECIMALS));
   if (is_barred || ngr_per_deposit === undefined) return { churn_score, ltv_predicted: null };
-  const expected = expectedDays('mbg', purchases, history, weeksOf(VALUE_DAYS));
+  // Far from what it was fitted on, the series may end in noise: there is at most a deposit-day a day.
+  const expected = Math.min(
+    Math.max(expectedDays('mbg', purchases, history, weeksOf(VALUE_DAYS)), 0),
+    VALUE_DAYS,
+  );
   const deposits = expected * expectedAmount(spending, { days, mean: amount / days });
-  return { churn_score, ltv_predicted: Math.round(deposits * ngr_per_deposit) };
+  const value = Math.round(deposits * ngr_per_deposit);
+  return { churn_score, ltv_predicted: Number.isFinite(value) ? value : null };
 }
 
 /** Revenue per deposited unit, of sums as digits; undefined: nothing is deposited. */
