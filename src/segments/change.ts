@@ -220,9 +220,7 @@ function storedDefinition(
 async function checkReferences(tx: Tx, ref: SegmentRef, definition: Group): Promise<void> {
   const { segment_ids } = dependenciesOf(definition);
   if (segment_ids.length === 0) return;
-  const others = await selectReads(tx, ref);
-  const reads = new Map(others.map((one) => [one.segment_id, one.reads]));
-  const uncomputed = new Set(others.filter((one) => !one.is_computed).map((one) => one.segment_id));
+  const reads = new Map((await selectReads(tx, ref)).map((one) => [one.segment_id, one.reads]));
   const issues: Issue[] = [];
   for (const segment_id of segment_ids) {
     const path = pathOf(definition, segment_id);
@@ -230,9 +228,6 @@ async function checkReferences(tx: Tx, ref: SegmentRef, definition: Group): Prom
     if (of_segment === undefined) issues.push({ path, message: 'must be a segment of this project' });
     else if (path.endsWith('.list_id') && !of_segment.includes(readOfList(segment_id))) {
       issues.push({ path, message: 'must be the list of a frozen segment of this project' });
-    } else if (uncomputed.has(segment_id) && of_segment.includes(readOfList(segment_id))) {
-      // A condition that excludes its members would exclude nobody.
-      issues.push({ path, message: 'is a list that is not written yet: wait for its last_computed_at' });
     } else if (leadsTo(segment_id, ref.segment_id, reads)) {
       issues.push({ path, message: 'refers back to this segment: a circle cannot be computed' });
     }

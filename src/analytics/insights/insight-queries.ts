@@ -84,7 +84,7 @@ export async function estimateRows(
   question: Question,
   { sql, params }: Statement,
 ): Promise<number> {
-  const parts = await clickhouse.query<{ rows: string }>(`explain estimate ${sql} ${SETTINGS}`, {
+  const parts = await clickhouse.query<{ rows: string }>(`explain estimate ${sql}\n${SETTINGS}`, {
     ...params,
     ...question,
   });

@@ -38,12 +38,7 @@ export function decideOwn(
 ): Decision<OwnVerdict> {
   const next = { ...stored };
   let verdict: OwnVerdict = 'unchanged';
-  // Of two models with one time the one whose name comes last counts, whichever arrives first.
-  const isStale = (by: string | null, at: Date | null) =>
-    by !== null &&
-    isOwn(by) &&
-    at !== null &&
-    (at > as_of || (at.getTime() === as_of.getTime() && by > model));
+  const isStale = (by: string | null, at: Date | null) => isOwn(by) && at !== null && at > as_of;
   const isSame = (by: string | null, at: Date | null) => by === model && at?.getTime() === as_of.getTime();
   if (given.churn_score !== undefined) {
     if (isStale(stored.churn_model, stored.churn_as_of)) verdict = 'stale';
