@@ -1,4 +1,4 @@
-import type { Request } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { accessibilityFaults, goTo } from './browser.ts';
 import {
@@ -11,11 +11,13 @@ import {
   depositedOver,
   failure,
   front,
+  frozen,
   idIn,
   live,
   newName,
   openBuilder,
   openScreens,
+  player_ids,
   saved,
   seed,
   sizeIs,
@@ -363,15 +365,24 @@ describe('the builder', () => {
 
   test('has a form for every type of condition whose first state the service accepts', async () => {
     const other = await stored(newName());
+    const typesOf = (page: Page) =>
+      conditions(page).first().getByLabel('Type of condition').locator('option').allTextContents();
+    // Lists are there to choose when there is one.
+    const without = await typesOf(await openBuilder());
+    expect(without.length).toBe(6);
+    expect(without).not.toContain('On a list');
+    await frozen(newName(), player_ids?.slice(0, 3) ?? []);
     const page = await openBuilder();
     const first = conditions(page).first();
-    const types = await first.getByLabel('Type of condition').locator('option').allTextContents();
-    expect(types.length).toBe(6);
+    await page.locator('option', { hasText: 'On a list' }).waitFor({ state: 'attached' });
+    const types = await typesOf(page);
+    expect(types.length).toBe(7);
     for (const label of types) {
       await first.getByLabel('Type of condition').selectOption({ label });
       if (label === 'Another segment') await first.getByLabel('Segment', { exact: true }).selectOption(other);
       await page.locator('[data-state="counted"]', { hasText: /players?$/ }).waitFor();
       expect(await first.getByRole('alert').count(), label).toBe(0);
+      if (label === 'On a list') await sizeIs(page, '3 players');
     }
   });
 

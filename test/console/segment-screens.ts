@@ -2,6 +2,10 @@
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { waitUntilCaughtUp } from '../../src/analytics/caught-up.ts';
+import { auditNothing } from '../../src/http/audit.ts';
+import { createFrozenSegment } from '../../src/segments/change.ts';
+import { fillFrozenSegment } from '../../src/segments/freeze.ts';
+import { refreshJob } from '../../src/segments/refresh-job.ts';
 import { segmentClient, type SegmentClient } from '../segments/segment-client.ts';
 import { openConsole, type ConsoleBrowser } from './browser.ts';
 
@@ -53,6 +57,24 @@ export async function stored(
   const { status } = await client.api('POST', `/v1/segments/${id}/refresh`);
   expect(status).toBe(200);
   return id;
+}
+
+/** A frozen segment of the players; returns its id. */
+export async function frozen(name: string, ids: string[]): Promise<string> {
+  const { platform, tenant_id, project_id } = front.service;
+  const { segment_id } = await createFrozenSegment(
+    { ...platform, audit: auditNothing },
+    { tenant_id, project_id },
+    { name, description: '' },
+    refreshJob,
+  );
+  const ref = { tenant_id, project_id, segment_id };
+  await fillFrozenSegment(platform, ref, () => Promise.resolve({ total: ids.length, pages: pageOf(ids) }));
+  return segment_id;
+}
+
+async function* pageOf(ids: string[]) {
+  yield ids;
 }
 
 export const newName = () => `Segment ${++names}`;

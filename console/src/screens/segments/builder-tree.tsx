@@ -6,7 +6,7 @@ import { useTools } from './builder-context.ts';
 import css from './builder.module.css';
 import { FORMS } from './condition-forms.tsx';
 import { Choice } from './controls.tsx';
-import { firstCondition, formOf } from './forms.ts';
+import { firstCondition, formOf, isFrozen } from './forms.ts';
 import {
   added,
   changed,
@@ -91,9 +91,13 @@ function GroupPart({ node, path, depth }: PartProps<Group> & { depth: number }) 
 }
 
 function LeafPart({ node, path }: PartProps<Leaf>) {
-  const { vocabulary, sayer, change } = useTools();
+  const { vocabulary, sayer, segments, change } = useTools();
   const { id, written } = node;
   const type = String(written['type']);
+  // Without a frozen segment there is no list to ask for.
+  const types = vocabulary.condition_types.filter(
+    (one) => one !== 'list' || one === type || segments.some(isFrozen),
+  );
   const Form = FORMS[type];
   const set = (next: Written, key: string) =>
     change((root) => changed(root, id, () => ({ id, written: without(next) })), { tag: `${id} ${key}` });
@@ -102,8 +106,8 @@ function LeafPart({ node, path }: PartProps<Leaf>) {
       <Choice
         label={m.type}
         value={type}
-        choices={vocabulary.condition_types.map((one) => [one, m.types[one] ?? one])}
-        onChoose={(next) => set(firstCondition(next, vocabulary), 'type')}
+        choices={types.map((one) => [one, m.types[one] ?? one])}
+        onChoose={(next) => set(firstCondition(next, vocabulary, segments), 'type')}
       />
       {Form === undefined ? null : <Form key={type} written={written} onWritten={set} />}
     </Card>

@@ -159,8 +159,15 @@ export function isUtcTime(text: unknown): boolean {
   return typeof text === 'string' && UTC_TIME.test(text);
 }
 
-/** A new condition of the type that can be counted at once, as far as there is one. */
-export function firstCondition(type: string, vocabulary: Vocabulary): Written {
+/**
+ * A new condition of the type that can be counted at once, as far as there is one. Conditions on lists begin with the first
+ * of the frozen ones among `segments`.
+ */
+export function firstCondition(
+  type: string,
+  vocabulary: Vocabulary,
+  segments: readonly { id: string; definition: unknown }[] = [],
+): Written {
   const first_event =
     vocabulary.events.find(({ name }) => name === 'deposit_confirmed') ?? vocabulary.events[0];
   const event = first_event?.name ?? vocabulary.custom_events.prefix;
@@ -183,7 +190,7 @@ export function firstCondition(type: string, vocabulary: Vocabulary): Written {
     case 'random':
       return { type, percent: 10, salt: crypto.randomUUID().slice(0, 8) };
     case 'list':
-      return { type, list_id: '' };
+      return { type, list_id: segments.find(isFrozen)?.id ?? '' };
     default:
       return { type };
   }
