@@ -53,7 +53,7 @@ test('an empty project has a list of what to set up, with what is done, and exam
   // The tests' tenant has an API key.
   await setup.getByText('1 of 7 steps are done.').waitFor();
   await setup.getByRole('link', { name: 'Write a template' }).click();
-  await page.getByRole('button', { name: 'Use the example “Welcome”' }).click();
+  await page.getByRole('button', { name: 'Use it: the example “Welcome”' }).click();
   await page.getByRole('heading', { level: 1, name: 'Welcome' }).waitFor();
   await show(page, 'overview');
   await setup.getByText('2 of 7 steps are done.').waitFor();

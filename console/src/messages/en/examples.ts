@@ -2,7 +2,7 @@
 export const examples = {
   title: 'Begin with an example',
   use: 'Use it',
-  useOf: (title: string) => `Use the example “${title}”`,
+  useOf: (title: string) => `Use it: the example “${title}”`,
   segments: {
     new: {
       title: 'Registered, no deposit',
