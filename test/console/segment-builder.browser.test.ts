@@ -28,6 +28,10 @@ import {
 beforeAll(openScreens, 120_000);
 afterAll(() => front.close());
 
+/** How long keys rest before the builder asks. */
+const REST_MS = 300;
+const JUST_BEFORE_MS = 250;
+
 describe('the builder', () => {
   beforeEach(seed);
 
@@ -133,8 +137,11 @@ describe('the builder', () => {
   });
 
   test('asks once when the keys rest, aborts the question before, and never blocks a key', async () => {
-    const page = await openBuilder();
+    const page = await openBuilder({ is_private: true });
     await sizeIs(page, '12 players');
+    // Keys rest when the test says so, however busy the machine is.
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 3_600_000);
     const asked: Request[] = [];
     const aborted: Request[] = [];
     page.on('request', (request) => {
@@ -151,16 +158,23 @@ describe('the builder', () => {
     const value = conditions(page).first().getByLabel('Value');
     await value.fill('');
     await value.pressSequentially('11', { delay: 20 });
+    await page.clock.runFor(JUST_BEFORE_MS);
+    expect(asked.length).toBe(0);
+    await page.clock.runFor(REST_MS - JUST_BEFORE_MS);
     await expect.poll(() => asked.length).toBe(1);
+    expect(asked[0]?.postData()).toContain('"value":1100');
     expect(await live(page).textContent()).toBe('Counting…');
     // The first question hangs; the keys go on.
     await value.press('End');
     await value.pressSequentially('5', { delay: 20 });
     expect(await value.inputValue()).toBe('115');
+    expect(asked.length).toBe(1);
+    await page.clock.runFor(REST_MS);
     await expect.poll(() => asked.length).toBe(2);
     await expect.poll(() => aborted.includes(asked[0] as Request)).toBe(true);
     expect(asked[1]?.postData()).toContain('"value":11500');
     release();
+    await page.clock.resume();
     await sizeIs(page, '1 player');
   });
 
