@@ -319,7 +319,7 @@ describe('the calendar', () => {
     const page = await console_.open('campaigns?view=calendar&month=2031-04');
     await page.getByText('Nothing is sent in this month').waitFor();
     await link(page, 'Month after').click();
-    await page.getByRole('heading', { name: '2031-05' }).waitFor();
+    await page.getByRole('heading', { name: 'May 2031', exact: true }).waitFor();
     const day = page.getByRole('listitem').filter({ has: page.locator('time[datetime="2031-05-17"]') });
     await day.getByText('08:00').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
