@@ -349,11 +349,13 @@ describe('when the API fails', () => {
     ['nonsense', 200, '<html>', 'ANSWER_UNREADABLE'],
   ])('%s in the report leaves the rest', async (_what, status, text, code) => {
     const id = await sent({ name: 'reported' });
-    const page = await console_.open(`campaigns/${id}?tab=recipients`);
-    await page.getByRole('grid').waitFor();
+    const page = await console_.open('campaigns');
+    // The headline asks for the figures in every tab, so they fail from the beginning.
     await page.route('**/stats', (route) =>
       route.fulfill({ status, body: text, contentType: 'application/json' }),
     );
+    await show(page, `campaigns/${id}?tab=recipients`);
+    await page.getByRole('grid').waitFor();
     await link(page, 'Results').click();
     await page.getByRole('alert').getByText(code).waitFor();
     await page.getByRole('region', { name: 'Variants' }).waitFor();
