@@ -132,6 +132,7 @@ describe('with a player who is excluded', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
     await act.click();
     await page.waitForURL(new RegExp(`compliance/${player_id}`));
+    await button(page, 'End the exclusion').waitFor();
     await page.getByText('In force').waitFor();
     await button(page, 'End the exclusion').click();
     const lift = page.getByRole('dialog', { name: 'End the self-exclusion of by-letter-1?' });
