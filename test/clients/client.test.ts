@@ -98,6 +98,9 @@ describe('against the service', () => {
       'currencies.rates.list',
       'internal.tableExport.get',
       'series',
+      'compliance.periodProof',
+      'search.list',
+      'players.names',
     ];
     expect(reads.map(([name]) => name).filter((name) => !succeeded.includes(name))).toEqual(needParameters);
     expect(succeeded).toEqual(
