@@ -20,6 +20,7 @@ export interface ExportedColumns {
 }
 
 const OF_COPY = 'how the copy is kept up to date';
+const IN_PROPERTIES = 'made of the properties';
 const CONTACT = 'an address of a person: data teams name players by their ids';
 
 const PROJECT = { tenant_id: 'id', project_id: 'id' } as const;
@@ -47,7 +48,12 @@ export const EXPORTS: Readonly<Record<ExportedTable, ExportedColumns>> = {
       bonus_payout_counted: 'as_is',
       properties: 'as_is',
     },
-    kept: { revision: OF_COPY },
+    kept: {
+      revision: OF_COPY,
+      item: IN_PROPERTIES,
+      item_group: IN_PROPERTIES,
+      payment_method: IN_PROPERTIES,
+    },
   },
   message_sends: {
     time: 'enqueued_at',

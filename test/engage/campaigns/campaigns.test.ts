@@ -28,6 +28,7 @@ describe('a campaign', () => {
       goal_event: null,
       goal_attribution_days: null,
       goal_value_property: null,
+      holdout_percent: 0,
       status: 'draft',
       last_error: null,
       started_at: null,

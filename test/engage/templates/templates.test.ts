@@ -63,6 +63,7 @@ describe('a template', () => {
       body: EMAIL.body,
       data: {},
       bonus_product: null,
+      purpose: 'marketing',
       updated_at: created_at,
       deleted_at: null,
     });

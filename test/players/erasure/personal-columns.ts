@@ -73,6 +73,7 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   dashboards: OPERATOR,
   database_epochs: KEYS,
   dirty_players: KEYS,
+  effect_reports: 'figures of arms, of nobody alone',
   erasures: 'the proof; its texts are by admins, who are told to name nobody',
   event_corrections: 'references, as in the ledger; a row lives for seconds',
   event_subscriptions: OPERATOR,
