@@ -6,7 +6,13 @@ import { newId } from '../platform/ids.ts';
 import { exactJson } from '../platform/exact-json.ts';
 import type { Jobs, NewJob } from '../platform/jobs/port.ts';
 import type { Postgres, Tx } from '../platform/postgres/port.ts';
-import { askedSegment, conditionPaths, type Group } from './language/conditions.ts';
+import {
+  askedSegment,
+  conditionPaths,
+  isGroup,
+  type DefinitionNode,
+  type Group,
+} from './language/conditions.ts';
 import { invalidDefinition, readDefinition } from './language/definition.ts';
 import { dependenciesOf, readOfList, readOfSegment } from './dependencies.ts';
 import { frozenDefinition, isFrozen } from './frozen.ts';
@@ -215,12 +221,18 @@ function storedDefinition(
 
 /**
  * Checks that every segment a definition refers to is of this project, and that no chain of references leads back to
- * `ref`. Rejects with SEGMENT_DEFINITION_INVALID. A caller that stores the definition holds {@link lockDefinitions}.
+ * `ref`. Nor may it exclude the members of a list that is not written yet: it would exclude nobody. Rejects with
+ * SEGMENT_DEFINITION_INVALID. A caller that stores the definition holds {@link lockDefinitions}.
  */
 async function checkReferences(tx: Tx, ref: SegmentRef, definition: Group): Promise<void> {
   const { segment_ids } = dependenciesOf(definition);
   if (segment_ids.length === 0) return;
-  const reads = new Map((await selectReads(tx, ref)).map((one) => [one.segment_id, one.reads]));
+  const others = await selectReads(tx, ref);
+  const reads = new Map(others.map((one) => [one.segment_id, one.reads]));
+  const unwritten = others.filter(
+    (one) => !one.is_computed && one.reads.includes(readOfList(one.segment_id)),
+  );
+  const excluded = excludedBy(definition);
   const issues: Issue[] = [];
   for (const segment_id of segment_ids) {
     const path = pathOf(definition, segment_id);
@@ -230,9 +242,26 @@ async function checkReferences(tx: Tx, ref: SegmentRef, definition: Group): Prom
       issues.push({ path, message: 'must be the list of a frozen segment of this project' });
     } else if (leadsTo(segment_id, ref.segment_id, reads)) {
       issues.push({ path, message: 'refers back to this segment: a circle cannot be computed' });
+    } else if (
+      excluded.has(segment_id) &&
+      unwritten.some((one) => leadsTo(segment_id, one.segment_id, reads))
+    ) {
+      const message =
+        'excludes the members of a list that is not written yet: wait until it has last_computed_at';
+      issues.push({ path, message });
     }
   }
   if (issues.length > 0) throw invalidDefinition(issues);
+}
+
+/** The segments of which not to be a member is asked for somewhere in a definition. */
+function excludedBy(node: DefinitionNode, is_negated = false): Set<string> {
+  if (isGroup(node)) {
+    const inside = is_negated !== (node.operator === 'NOT');
+    return new Set(node.children.flatMap((child) => [...excludedBy(child, inside)]));
+  }
+  const asked = askedSegment(node);
+  return new Set(asked !== undefined && is_negated !== asked.negated ? [asked.segment_id] : []);
 }
 
 /** Whether a chain of references leads from one segment to another; `reads`: by segment id. */

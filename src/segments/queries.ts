@@ -194,9 +194,9 @@ export function countUnwrittenLists(tx: Tx, tenant_id: string): PendingQuery<{ u
 export async function selectReads(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
-): Promise<{ segment_id: string; name: string; reads: string[] }[]> {
-  return tx<{ segment_id: string; name: string; reads: string[] }[]>`
-    select segment_id, name, reads from segments
+): Promise<{ segment_id: string; name: string; reads: string[]; is_computed: boolean }[]> {
+  return tx<{ segment_id: string; name: string; reads: string[]; is_computed: boolean }[]>`
+    select segment_id, name, reads, last_computed_at is not null as is_computed from segments
     where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null`;
 }
 

@@ -94,6 +94,21 @@ it('a frozen segment keeps the players it was written with, in every form of the
   expect(await membersOf(id)).toEqual([first, second].toSorted());
 });
 
+it('who is on a list that is not written yet cannot be excluded, also through another segment', async () => {
+  const ref = await freeze();
+  const inside = await f.make(group(onList(ref.segment_id)));
+  const create = async (condition: Parameters<typeof group>[0]) =>
+    (await f.api('POST', '/v1/segments', { name: 'not them', definition: group(condition) })).status;
+  const conditions = [
+    { operator: 'NOT', conditions: [onList(ref.segment_id)] },
+    { type: 'segment', segment_id: ref.segment_id, op: 'not_in' },
+    { type: 'segment', segment_id: inside, op: 'not_in' },
+  ];
+  for (const condition of conditions) expect(await create(condition)).toBe(422);
+  await fillFrozenSegment(f.service.platform, ref, async () => ({ total: 0, pages: pagesOf([]) }));
+  for (const condition of conditions) expect(await create(condition)).toBe(201);
+});
+
 it('a realtime segment follows the list while it is written', async () => {
   const one = await f.person();
   await f.caughtUp();

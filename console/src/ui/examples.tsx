@@ -10,13 +10,23 @@ export function Examples<Body>({
   examples,
   busy,
   error,
-  onUse,
+  make,
+  onMade,
 }: {
   examples: readonly Example<Body>[];
   busy: boolean;
+  /** Why the last one was not made. */
   error: ApiError | null;
-  onUse: (body: Body) => void;
+  make: (body: Body) => Promise<{ data: { id: string } }>;
+  onMade: (id: string) => void;
 }) {
+  const use = (body: Body) =>
+    // The list is not empty then, and this part of it is gone.
+    void make(body).then(
+      ({ data }) => onMade(data.id),
+      // Shown below.
+      () => undefined,
+    );
   return (
     <section className={css['examples']} aria-label={t.examples.title}>
       <h3>{t.examples.title}</h3>
@@ -25,7 +35,7 @@ export function Examples<Body>({
           <li key={title}>
             <strong>{title}</strong>
             <p>{text}</p>
-            <Button disabled={busy} onClick={() => onUse(body)} aria-label={t.examples.useOf(title)}>
+            <Button disabled={busy} onClick={() => use(body)} aria-label={t.examples.useOf(title)}>
               {t.examples.use}
             </Button>
           </li>

@@ -54,6 +54,13 @@ export async function readAsked(
   return { query, scope, currency: config.base_currency };
 }
 
+/** The query with the times that it means now, for work that is done later; `last` would mean others then. */
+export function withFixedRange({ query, scope: { steps } }: Asked): InsightQuery {
+  if (!('last' in query.range)) return query;
+  const [from, to] = [steps.from_ms, steps.to_ms].map((at_ms) => new Date(at_ms).toISOString());
+  return { ...query, range: { from: from ?? '', to: to ?? '' } };
+}
+
 /** The answer of a query as JSON text. Rejects as {@link readAsked} and `InsightRunner.run`. */
 export async function askInsights(deps: AskDeps, project: ProjectRef, query: InsightQuery): Promise<string> {
   const asked = await readAsked(deps, project, query);

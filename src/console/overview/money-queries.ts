@@ -2,7 +2,14 @@ import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { OWNER, SCOPE } from '../../segments/sql/owner-sql.ts';
 import { BET_EVENTS } from '../../ledger/money/ledger.ts';
 import { GGR_SQL, NGR_EVENTS, NGR_SQL } from '../../ledger/money/ngr-sql.ts';
-import { firstDepositsSql, named, stepOf, within } from '../../analytics/insights/metrics/measure-queries.ts';
+import type { Measure } from '../../analytics/insights/metrics/dictionary.ts';
+import {
+  firstDepositsSql,
+  MEASURE_SQL,
+  named,
+  stepOf,
+  within,
+} from '../../analytics/insights/metrics/measure-queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
 /** Limits of a question about all events of a range. */
@@ -31,28 +38,28 @@ interface Figure {
   adds: string;
 }
 
-const of = (event: string, adds: string): Figure => ({ events: [event], adds });
-const ofBets = (adds: string): Figure => ({ events: BET_EVENTS, adds });
+/** A measure of insights, which is made of events. */
+function measured(name: Measure): Figure {
+  const { events = [], adds = '0' } = MEASURE_SQL[name];
+  return { events, adds };
+}
 
 /**
- * The figures of money, each as the sum over events in the smallest unit of the base currency. What an event counts is what
- * the totals of its player count of it (docs/feeds.md, What counts how): the fold decides that, and each row has it at its own time. So the
- * days of a range add up to the totals. Deposits and withdrawals are gross: what was taken back later is a figure of
- * its own, on the day on which that happened.
+ * The figures of money, each as the sum over events in the smallest unit of the base currency: the measures of insights, GGR
+ * and NGR. So the days of a range add up to the totals of the players.
  */
 const FIGURES = {
-  // Not stake_counted: those of before an upgrade show at once.
-  deposits: of('deposit_confirmed', 'ifNull(base_amount, 0)'),
-  withdrawals: of('withdrawal_confirmed', 'ifNull(base_amount, 0)'),
-  deposits_reversed: of('deposit_reversed', 'stake_counted'),
-  withdrawals_reversed: of('withdrawal_reversed', 'stake_counted'),
-  wagered: ofBets('stake_counted'),
-  won: ofBets('payout_counted'),
-  bonus_wagered: ofBets('bonus_stake_counted'),
-  bonus_won: ofBets('bonus_payout_counted'),
-  ggr: ofBets(GGR_SQL),
-  credited: of('balance_credited', 'stake_counted'),
-  debited: of('balance_debited', 'stake_counted'),
+  deposits: measured('deposits'),
+  withdrawals: measured('withdrawals'),
+  deposits_reversed: measured('deposits_reversed'),
+  withdrawals_reversed: measured('withdrawals_reversed'),
+  wagered: measured('wagered'),
+  won: measured('won'),
+  bonus_wagered: measured('bonus_wagered'),
+  bonus_won: measured('bonus_won'),
+  ggr: { events: BET_EVENTS, adds: GGR_SQL },
+  credited: measured('credited'),
+  debited: measured('debited'),
   ngr: { events: NGR_EVENTS, adds: NGR_SQL },
 } satisfies Record<string, Figure>;
 export type MoneyFigure = keyof typeof FIGURES;

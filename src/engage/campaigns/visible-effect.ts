@@ -1,4 +1,5 @@
-import { powerOf, smallestRateEffect } from '../experiments/statistics/power.ts';
+import { powerOf } from '../experiments/statistics/power.ts';
+import { smallestRateEffect } from '../../platform/statistics/smallest-effect.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { CampaignRef, CampaignRow } from './queries.ts';
 import { countGoalMembers } from './visible-effect-queries.ts';

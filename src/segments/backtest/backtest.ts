@@ -1,3 +1,4 @@
+import { smallestRateEffect } from '../../platform/statistics/smallest-effect.ts';
 import { validationError } from '../../errors.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -10,7 +11,6 @@ import { fieldsWithoutHistory } from '../sql/as-of.ts';
 import { compileMembersAsOf } from '../sql/compile.ts';
 import { readOutcome } from './backtest-queries.ts';
 import type { BacktestBody, Backtest } from './schema.ts';
-import { smallestEffect } from './smallest-effect.ts';
 
 const DAY_MS = 86_400_000;
 /** How far `as_of` may lie in the past. */
@@ -59,7 +59,8 @@ export async function backtest(
 
 function effects(members: number, depositors: number): Backtest['smallest_visible_effect'] {
   return HELD_OUT_PERCENT.flatMap((held_out_percent) => {
-    const effect = smallestEffect(members, depositors / members, held_out_percent / 100);
+    const held_out = Math.round((members * held_out_percent) / 100);
+    const effect = smallestRateEffect(depositors / members, { treated: members - held_out, held_out });
     return effect === null ? [] : [{ held_out_percent, points: Number((effect * 100).toFixed(4)) }];
   });
 }

@@ -1,4 +1,5 @@
 import { BET_EVENTS, MONEY_EVENTS } from '../../ledger/money/ledger.ts';
+import { GGR_SQL, NGR_EVENTS, NGR_SQL } from '../../ledger/money/ngr-sql.ts';
 import type { DefinitionNode, Group } from '../language/conditions.ts';
 import { conditionsOf } from '../language/conditions.ts';
 import { isTraitField, type TraitFieldName } from '../language/fields.ts';
@@ -10,9 +11,11 @@ export const NOW = "fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')";
 /** The events that were known at the moment of the statement. */
 export const KNOWN_EVENTS = `received_at <= ${NOW}`;
 
+const listed = (events: readonly string[]) => `event in (${events.map((event) => `'${event}'`).join(', ')})`;
+
 /** Sums of what the fold decided that rows count. */
 const counted = (column: 'stake' | 'payout' | 'bonus_stake' | 'bonus_payout', ...events: readonly string[]) =>
-  `sumIf(toInt128(${column}_counted), event in (${events.map((event) => `'${event}'`).join(', ')}))`;
+  `sumIf(toInt128(${column}_counted), ${listed(events)})`;
 
 const SUMS = {
   total_deposited: `${counted('stake', 'deposit_confirmed')} - ${counted('stake', 'deposit_reversed')}`,
@@ -25,14 +28,13 @@ const SUMS = {
   total_debited: counted('stake', 'balance_debited'),
 } as const satisfies Partial<Record<TraitFieldName, string>>;
 
-const GGR = `${SUMS.total_wagered} - ${SUMS.total_won}`;
 /** Net gaming revenue of the events of a group, in the smallest unit of the base currency. */
-export const NGR_OF_EVENTS = `${GGR} - (${SUMS.total_bonus_wagered}) + ${SUMS.total_bonus_won} - (${SUMS.total_credited}) + ${SUMS.total_debited}`;
+export const NGR_OF_EVENTS = `sumIf(${NGR_SQL}, ${listed(NGR_EVENTS)})`;
 
 /** The totals of which events tell what they were, with their expressions over the events of a player. */
 const HISTORIC = {
   ...SUMS,
-  ggr: GGR,
+  ggr: `sumIf(${GGR_SQL}, ${listed(BET_EVENTS)})`,
   ngr: NGR_OF_EVENTS,
   session_count: "countIf(event = 'session_start')",
 } as const satisfies Partial<Record<TraitFieldName, string>>;

@@ -197,6 +197,9 @@ describe('a trend', () => {
     // 950 × 25 % = 237.5, 9,000 × 0.05 % = 4.5.
     expect(answer.columns.slice(2).map(({ label }) => label)).toEqual(['Duty', 'Payments', 'NGR']);
     expect(answer.totals[0]?.slice(2)).toEqual([238, 4, 950 - 238 - 4]);
+    const by_day = await trend([{ metric: 'deductions' }, { metric: 'ngr' }], { interval: 'day' });
+    const sumOf = (column: number) => by_day.rows.reduce((sum, row) => sum + Number(row[column]), 0);
+    expect(by_day.totals[0]?.slice(2)).toEqual([2, 3, 4].map(sumOf));
     await configure({ deductions: null });
   });
 

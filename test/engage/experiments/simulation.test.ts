@@ -10,7 +10,8 @@ import {
 } from '../../../src/engage/experiments/statistics/means.ts';
 import { excludesZero } from '../../../src/engage/experiments/statistics/interval.ts';
 import { PermutationTest, SeededNumbers } from '../../../src/engage/experiments/statistics/permutation.ts';
-import { powerOf, smallestRateEffect } from '../../../src/engage/experiments/statistics/power.ts';
+import { powerOf } from '../../../src/engage/experiments/statistics/power.ts';
+import { smallestRateEffect } from '../../../src/platform/statistics/smallest-effect.ts';
 import { newcombe } from '../../../src/engage/experiments/statistics/rates.ts';
 import { sequenceInterval } from '../../../src/engage/experiments/statistics/sequence.ts';
 

@@ -18,7 +18,6 @@ import {
   welchP,
   type Sums,
 } from '../../../src/engage/experiments/statistics/means.ts';
-import { playersFor, smallestRateEffect } from '../../../src/engage/experiments/statistics/power.ts';
 import { newcombe, newcombeP } from '../../../src/engage/experiments/statistics/rates.ts';
 import { sequenceInterval } from '../../../src/engage/experiments/statistics/sequence.ts';
 
@@ -163,22 +162,6 @@ describe('distributions', () => {
     expect(chiSquareTail(20, 3)).toBeCloseTo(0.00016974243555282632, 14);
     expect(chiSquareTail(0.5, 4)).toBeCloseTo(0.9735009788392561, 12);
     expect(chiSquareTail(900, 2) / 3.6938830684871615e-196).toBeCloseTo(1, 9);
-  });
-});
-
-describe('what is visible', () => {
-  it('says that 20,000 members at 8 % show 2.5 points with 5 % held out, and 1.8 with 10 %', () => {
-    expect(smallestRateEffect(0.08, { treated: 19_000, held_out: 1_000 })).toBeCloseTo(0.0247, 4);
-    expect(smallestRateEffect(0.08, { treated: 18_000, held_out: 2_000 })).toBeCloseTo(0.0179, 4);
-    expect(smallestRateEffect(0, { treated: 18_000, held_out: 2_000 })).toBeNull();
-    expect(smallestRateEffect(0.08, { treated: 18_000, held_out: 0 })).toBeNull();
-  });
-
-  it('says how many players show an effect', () => {
-    const players = known(playersFor(0.08, 0.0179, 0.1) ?? undefined);
-    expect(players).toBeGreaterThan(19_900);
-    expect(players).toBeLessThan(20_100);
-    expect(playersFor(0.08, 0.01, 0)).toBeNull();
   });
 });
 

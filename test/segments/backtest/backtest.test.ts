@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { smallestEffect } from '../../../src/segments/backtest/smallest-effect.ts';
+import { smallestRateEffect } from '../../../src/platform/statistics/smallest-effect.ts';
 import { group, openSegmentFixture, trait, within, type SegmentFixture } from '../segment-fixture.ts';
 
 let fixture: SegmentFixture;
@@ -17,20 +17,6 @@ const backtest = (definition: object, as_of_ms: number, horizon_days = 30) =>
     as_of: new Date(as_of_ms).toISOString(),
     horizon_days,
   });
-
-describe('the smallest visible effect', () => {
-  it('is that of the published example: 2.5 points with 5 % held out, 1.8 with 10 %', () => {
-    expect(smallestEffect(20_000, 0.08, 0.05)).toBeCloseTo(0.025, 3);
-    expect(smallestEffect(20_000, 0.08, 0.1)).toBeCloseTo(0.018, 3);
-  });
-
-  it('is unknown where an arm has nobody, or all do the same', () => {
-    expect(smallestEffect(5, 0.5, 0.05)).toBeNull();
-    expect(smallestEffect(0, Number.NaN, 0.05)).toBeNull();
-    expect(smallestEffect(1_000, 0, 0.05)).toBeNull();
-    expect(smallestEffect(1_000, 1, 0.05)).toBeNull();
-  });
-});
 
 describe('POST /v1/segments/backtest', () => {
   it('says who was a member, how many deposited after it, and what they brought', async () => {
@@ -91,8 +77,14 @@ describe('POST /v1/segments/backtest', () => {
       base_rate: { numerator: 6, denominator: 30 },
       ngr_per_head: { numerator: 650, denominator: 30 },
       smallest_visible_effect: [
-        { held_out_percent: 5, points: expect.closeTo(100 * (smallestEffect(30, 0.2, 0.05) ?? 0), 3) },
-        { held_out_percent: 10, points: expect.closeTo(100 * (smallestEffect(30, 0.2, 0.1) ?? 0), 3) },
+        {
+          held_out_percent: 5,
+          points: expect.closeTo(100 * (smallestRateEffect(0.2, { treated: 28, held_out: 2 }) ?? 0), 3),
+        },
+        {
+          held_out_percent: 10,
+          points: expect.closeTo(100 * (smallestRateEffect(0.2, { treated: 27, held_out: 3 }) ?? 0), 3),
+        },
       ],
       not_historic: [],
     });

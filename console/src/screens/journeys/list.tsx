@@ -131,14 +131,8 @@ function Ready() {
       examples={EXAMPLES}
       busy={create.isPending}
       error={create.error}
-      onUse={(body) =>
-        // The list is not empty then, and this part of it is gone.
-        void create.mutateAsync({ inputs: [asWritten(body)] }).then(
-          ({ data }) => navigate({ to: '/journeys/$id', params: { id: data.id } }),
-          // Shown above.
-          () => undefined,
-        )
-      }
+      make={(body) => create.mutateAsync({ inputs: [asWritten(body)] })}
+      onMade={(id) => void navigate({ to: '/journeys/$id', params: { id } })}
     />
   );
 }

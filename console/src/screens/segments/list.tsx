@@ -122,14 +122,8 @@ function Ready() {
       examples={EXAMPLES}
       busy={create.isPending}
       error={create.error}
-      onUse={(body) =>
-        // The list is not empty then, and this part of it is gone.
-        void create.mutateAsync({ inputs: [body] }).then(
-          ({ data }) => navigate({ to: '/segments/$id', params: { id: data.id } }),
-          // Shown above.
-          () => undefined,
-        )
-      }
+      make={(body) => create.mutateAsync({ inputs: [body] })}
+      onMade={(id) => void navigate({ to: '/segments/$id', params: { id } })}
     />
   );
 }

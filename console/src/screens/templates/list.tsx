@@ -100,14 +100,8 @@ function Ready() {
       examples={EXAMPLES}
       busy={create.isPending}
       error={create.error}
-      onUse={(body) =>
-        // The list is not empty then, and this part of it is gone.
-        void create.mutateAsync({ inputs: [body] }).then(
-          ({ data }) => navigate({ to: '/templates/$id', params: { id: data.id } }),
-          // Shown above.
-          () => undefined,
-        )
-      }
+      make={(body) => create.mutateAsync({ inputs: [body] })}
+      onMade={(id) => void navigate({ to: '/templates/$id', params: { id } })}
     />
   );
 }

@@ -10,7 +10,7 @@ import { decryptBytes, type EncryptionKeys } from '../../../platform/encryption.
 import { isUuid, newId } from '../../../platform/ids.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import { projectRefOf } from '../../../tenants/project-ref.ts';
-import { readAsked } from '../ask.ts';
+import { readAsked, withFixedRange } from '../ask.ts';
 import { kindOf, queryBody, readCell, writtenCell } from '../kinds.ts';
 import { chunkOwner, exportJob, KEPT_MS } from './job.ts';
 import { countQueued, insertExport, selectChunk, selectExport, type InsightExportRow } from './queries.ts';
@@ -115,7 +115,8 @@ async function requestExport(
   }
   // What cannot be asked is refused here, not in the job.
   const project = projectRefOf(caller);
-  const { scope } = await readAsked(deps, project, query);
+  const asked = await readAsked(deps, project, query);
+  const { scope } = asked;
   const cell = written === undefined ? null : readCell(query, written);
   if (cell === null) kindOf(query).plan(query, scope);
   else kindOf(query).players(query, scope, cell);
@@ -131,7 +132,7 @@ async function requestExport(
     const row = await insertExport(tx, {
       ...project,
       export_id: newId(),
-      query,
+      query: withFixedRange(asked),
       cell,
       format,
       contact,

@@ -5,7 +5,7 @@ import { createFrozenSegment, createSegment } from '../../../segments/change.ts'
 import { MAX_LIST_PLAYERS } from '../../../segments/freeze.ts';
 import { countUnwrittenLists, type SegmentRow } from '../../../segments/queries.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
-import { readAsked } from '../ask.ts';
+import { readAsked, withFixedRange } from '../ask.ts';
 import { kindOf, readCell } from '../kinds.ts';
 import type { InsightRunner } from '../runner.ts';
 import type { InsightQuery } from '../schema.ts';
@@ -41,7 +41,8 @@ export async function saveSegment(
 ): Promise<SegmentRow> {
   const { query, name } = body;
   const cell = readCell(query, body.cell);
-  const { scope } = await readAsked(deps, project, query);
+  const asked = await readAsked(deps, project, query);
+  const { scope } = asked;
   const statement = kindOf(query).players(query, scope, cell);
   if (body.as === 'live') {
     const definition = liveDefinition(query, scope, cell);
@@ -60,5 +61,7 @@ export async function saveSegment(
     const message = `the cell has ${players} players, and a list has at most ${MAX_LIST_PLAYERS}`;
     throw new ApiError('INSIGHT_TOO_EXPENSIVE', message, { details });
   }
-  return createFrozenSegment(deps, project, { name, description: '' }, (ref) => freezeJob(ref, query, cell));
+  return createFrozenSegment(deps, project, { name, description: '' }, (ref) =>
+    freezeJob(ref, withFixedRange(asked), cell),
+  );
 }

@@ -5,8 +5,14 @@ import type { Cell, Column, InsightScope } from '../kind.ts';
 import type { TrendQuery } from '../schema.ts';
 import type { Part, Parts } from './parts.ts';
 
-/** The value of a part in a cell as text; undefined: the cell has no rows. */
-export type ValueOf = (part: Part) => string | null | undefined;
+/**
+ * The value of a part in a cell as text; undefined: the cell has no rows. `cells`: of the whole range, those of its
+ * intervals, of which what is rounded is added up.
+ */
+export interface ValueOf {
+  (part: Part): string | null | undefined;
+  cells?: readonly ValueOf[];
+}
 
 /** A column of a trend, and how it is computed from parts. */
 export interface SeriesColumn {
@@ -45,6 +51,12 @@ export function shareOf(amount: bigint, bp: number): bigint {
   return scaled < 0n ? -rounded : rounded;
 }
 
+/** {@link shareOf} of what a part comes to in a cell; of the whole range the sum over its intervals, so that rows add up. */
+function deducted(of: ValueOf, part: Part, bp: number): bigint {
+  const { cells = [of] } = of;
+  return cells.reduce((sum, cell) => sum + shareOf(integer(cell, part), bp), 0n);
+}
+
 /** The series of a query, whose parts are collected in `parts`. Throws VALIDATION_ERROR for one that cannot be computed. */
 export function seriesOf(written: TrendQuery['series'], parts: Parts, settings: Settings): Series[] {
   return written.map((one, number) =>
@@ -69,7 +81,7 @@ function amountOf(name: MetricName, parts: Parts, { bonus_cost, deductions }: Se
       : [];
   const value = (of: ValueOf) => {
     const sum = terms.reduce((all, [part, times]) => all + times * integer(of, part), 0n);
-    return lines.reduce((left, { part, bp }) => left - shareOf(integer(of, part), bp), sum);
+    return lines.reduce((left, { part, bp }) => left - deducted(of, part, bp), sum);
   };
   return { value, rank: terms };
 }
@@ -87,7 +99,7 @@ function metricSeries(name: MetricName, number: number, parts: Parts, settings: 
       name: `${name}.${i}`,
       label: line,
       type: 'money' as const,
-      value: (of: ValueOf) => shareOf(integer(of, part), bp),
+      value: (of: ValueOf) => deducted(of, part, bp),
     }));
     return { columns, rank: [[first.part, 1n]], has_players: false };
   }

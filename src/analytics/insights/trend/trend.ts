@@ -96,7 +96,17 @@ class Cells {
   }
 
   /** What a cell comes to; `place`: 0 the rest, null all. */
-  of(side: 0 | 1, step: string | null, place: number | null): ValueOf {
+  of(side: 0 | 1, step: string, place: number | null): ValueOf {
+    return this.#valueOf(side, step, place);
+  }
+
+  /** What the cells of these steps come to together. */
+  ofAll(side: 0 | 1, steps: readonly string[], place: number | null): ValueOf {
+    const cells = steps.map((step) => this.of(side, step, place));
+    return Object.assign(this.#valueOf(side, null, place), { cells });
+  }
+
+  #valueOf(side: 0 | 1, step: string | null, place: number | null): ValueOf {
     const rows = this.#rows.get(keyOf(side, step, place)) ?? [];
     return ({ alias }) => {
       const found = rows.find((row) => alias in row)?.[alias];
@@ -109,11 +119,11 @@ function keyOf(side: number, step: string | null, place: number | string | null)
   return `${side} ${step ?? 'all'} ${place ?? 'all'}`;
 }
 
-/** A row's time: of the range, and of what it is compared with; null: over the whole range. */
+/** A row's time: of the range, and of what it is compared with. `at` null: the whole range, with all of its steps. */
 interface Moment {
   at: string | null;
-  step: string | null;
-  compared_step: string | null;
+  steps: readonly string[];
+  compared_steps: readonly string[];
   is_complete: boolean;
 }
 
@@ -125,11 +135,19 @@ function figuresOf(
   const cells = new Cells(answers);
   const { steps, compared, now_ms } = scope;
   const is_grouped = grouping !== undefined;
-  const whole: Moment = { at: null, step: null, compared_step: null, is_complete: steps.to_ms <= now_ms };
+  const moments = momentsOf(steps, compared, now_ms);
+  const whole: Moment = {
+    at: null,
+    steps: moments.flatMap((moment) => moment.steps),
+    compared_steps: moments.flatMap((moment) => moment.compared_steps),
+    is_complete: steps.to_ms <= now_ms,
+  };
+  const valuesOf = (side: 0 | 1, at: string | null, of: readonly string[], place: number | null) =>
+    at === null ? cells.ofAll(side, of, place) : cells.of(side, of[0] ?? 'none', place);
   const row = (moment: Moment, place: number | null): Row => {
     const group = place === null || place === 0 ? null : (cells.groups[place - 1] ?? null);
-    const now = cells.of(0, moment.step, place);
-    const before = cells.of(1, moment.compared_step, place);
+    const now = valuesOf(0, moment.at, moment.steps, place);
+    const before = valuesOf(1, moment.at, moment.compared_steps, place);
     return [
       moment.at,
       moment.is_complete,
@@ -138,7 +156,6 @@ function figuresOf(
       ...(compared === undefined ? [] : columns.map((column) => column.value(before))),
     ];
   };
-  const moments = momentsOf(steps, compared, now_ms);
   const places = cells.groups.map((_, i) => i + 1);
   return {
     columns: columnsOf(columns, is_grouped, compared !== undefined),
@@ -161,8 +178,8 @@ function momentsOf(steps: Steps, compared: Steps | undefined, now_ms: number): M
     const before_ms = compared?.starts_ms[i];
     return {
       at: new Date(start_ms).toISOString(),
-      step: String(start_ms),
-      compared_step: before_ms === undefined ? 'none' : String(before_ms),
+      steps: [String(start_ms)],
+      compared_steps: before_ms === undefined ? [] : [String(before_ms)],
       is_complete: end_ms <= now_ms,
     };
   });

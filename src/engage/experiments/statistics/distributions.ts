@@ -1,3 +1,5 @@
+import { logGamma } from '../../../platform/statistics/log-gamma.ts';
+
 // Tails and quantiles of the distributions that the other statistics are made of.
 
 /** From this `x` on the continued fraction needs few terms; below it the series does. */
@@ -29,20 +31,6 @@ export function normalTails(z: number): number {
 /** The `z` > 0 that a standard normal value is beyond, on either side, with probability `p`; 0 < p < 1. */
 export function normalBeyond(p: number): number {
   return whereTailsAre(p, normalTails);
-}
-
-const LANCZOS = [
-  0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059,
-  12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7,
-];
-
-/** The natural logarithm of the gamma function of `x` > 0. */
-function logGamma(x: number): number {
-  if (x < 0.5) return Math.log(Math.PI / Math.sin(Math.PI * x)) - logGamma(1 - x);
-  const t = x + 6.5;
-  let sum = LANCZOS[0] ?? 0;
-  for (let i = 1; i < LANCZOS.length; i++) sum += (LANCZOS[i] ?? 0) / (x - 1 + i);
-  return 0.5 * Math.log(2 * Math.PI) + (x - 0.5) * Math.log(t) - t + Math.log(sum);
 }
 
 /** Terms of a continued fraction at most; it ends earlier once a term changes nothing. */

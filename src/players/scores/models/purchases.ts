@@ -1,4 +1,5 @@
-import { hypergeometric, logGamma, logOnePlusExp } from './special-functions.ts';
+import { logGamma } from '../../../platform/statistics/log-gamma.ts';
+import { hypergeometric, logOnePlusExp } from './special-functions.ts';
 import { minimise, type SearchOptions } from './minimise.ts';
 
 /**

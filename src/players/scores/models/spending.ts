@@ -1,4 +1,4 @@
-import { logGamma } from './special-functions.ts';
+import { logGamma } from '../../../platform/statistics/log-gamma.ts';
 import { minimise, type SearchOptions } from './minimise.ts';
 
 /** How much a player spends on a day: the number of days, and their mean, which is positive. */
