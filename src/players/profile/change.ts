@@ -1,5 +1,6 @@
 import { ApiError, validationError } from '../../errors.ts';
 import { auditOf, type AuditChange } from '../../http/audit.ts';
+import { describeNeeded, roleAllows, type Role } from '../../http/auth/roles.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { addressesIn, newAddresses, protectAgain } from '../../protection/exclusions/kept.ts';
@@ -28,22 +29,25 @@ interface Deps extends Pick<Platform, 'postgres' | 'clock'> {
 /** What a change of addresses needs besides: the key under which protections of erased people are kept. */
 interface ChangeDeps extends Deps {
   erasure_key: Buffer;
+  /** The role of the member who changes the player. */
+  role: Role;
 }
 
 /**
  * Changes a player's profile. Setting the status to self_excluded also sets `self_excluded`; setting it from there to
  * active clears it. Lifting a ban from a player who is self-excluded results in the status self_excluded. A new address of
- * an excluded person who was erased excludes the player. Rejects with
- * PLAYER_NOT_FOUND, CONFLICT (the player is deleted) or VALIDATION_ERROR (custom attributes too large).
+ * an excluded person who was erased excludes the player. Rejects with PLAYER_NOT_FOUND, CONFLICT (the player is deleted),
+ * FORBIDDEN (an exclusion would end, and the role does not allow it) or VALIDATION_ERROR (custom attributes too large).
  */
 export async function changePlayer(
-  { postgres, clock, audit, erasure_key }: ChangeDeps,
+  { postgres, clock, audit, erasure_key, role }: ChangeDeps,
   ref: PlayerRef,
   { custom_attributes = {}, ...columns }: PatchPlayerBody,
 ): Promise<PlayerRow> {
   const patch = { columns, ...splitAttributes(custom_attributes) };
   const change = async (tx: Tx, one: PlayerRef) => {
     const [locked, before] = await lockAndRead(tx, one);
+    if (before?.status === 'self_excluded' && columns.status === 'active') requireLift(role, one);
     const now_ms = clock.now_ms();
     // Sent together, run in this order.
     const [addresses] = await Promise.all([newAddresses(tx, one, patch), applyPatch(tx, one, patch, now_ms)]);
@@ -57,6 +61,13 @@ export async function changePlayer(
   return withSurvivor(postgres, ref, (one) =>
     retryConflicts(() => postgres.asTenant(one.tenant_id, (tx) => change(tx, one))),
   );
+}
+
+/** FORBIDDEN: the role may not end a self-exclusion. */
+function requireLift(role: Role, { player_id }: PlayerRef): void {
+  if (roleAllows(role, 'compliance')) return;
+  const message = `player ${player_id} is self-excluded: to end that, the role ${describeNeeded('compliance')} is needed, not ${role}`;
+  throw new ApiError('FORBIDDEN', message);
 }
 
 /** Soft delete (spec part 3). Deleting a deleted player gives the same answer again. Rejects with PLAYER_NOT_FOUND. */

@@ -80,7 +80,7 @@ export function playerEndpoints(deps: Deps): AnyEndpoint[] {
       errors: ['PLAYER_NOT_FOUND', 'FIELD_NOT_WRITABLE', 'CONFLICT'],
       handle: async ({ caller, params, body, audit, sendVersion }) => {
         const ref = playerRefOf(caller, params);
-        const player = await changePlayer({ ...deps, audit }, ref, body);
+        const player = await changePlayer({ ...deps, audit, role: caller.role }, ref, body);
         sendVersion(playerVersionOf(player));
         return answer(ref, player);
       },

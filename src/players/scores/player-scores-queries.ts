@@ -1,3 +1,4 @@
+import type { PendingQuery, Row } from 'postgres';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
@@ -53,12 +54,31 @@ export interface ScoredPlayer extends StoredScores {
   is_barred: boolean;
 }
 
-/** The scores of those of the players that are not deleted. Their rows are locked, in the order of their ids. */
-export async function lockScores(
+/** The scores of those of the players that are not deleted, in the order of their ids. */
+export function readScores(
+  tx: Tx,
+  project: ProjectRef,
+  player_ids: readonly string[],
+  now: Date,
+): Promise<ScoredPlayer[]> {
+  return selectScores(tx, project, player_ids, { now, lock: tx`` });
+}
+
+/** As {@link readScores}; the rows stay locked until the transaction ends. */
+export function lockScores(
+  tx: Tx,
+  project: ProjectRef,
+  player_ids: readonly string[],
+  now: Date,
+): Promise<ScoredPlayer[]> {
+  return selectScores(tx, project, player_ids, { now, lock: tx`for no key update` });
+}
+
+async function selectScores(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
   player_ids: readonly string[],
-  now: Date,
+  { now, lock }: { now: Date; lock: PendingQuery<Row[]> },
 ): Promise<ScoredPlayer[]> {
   const ordered = [...new Set(player_ids)].toSorted();
   return tx<ScoredPlayer[]>`
@@ -70,7 +90,7 @@ export async function lockScores(
       from players o
       where o.player_id = g.player_id and o.tenant_id = ${tenant_id} and o.project_id = ${project_id}
         and o.deleted_at is null
-      for no key update) p
+      ${lock}) p
     order by g.place`;
 }
 

@@ -145,6 +145,23 @@ describe('changing', () => {
     expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'active' });
   });
 
+  test('an editor sets a self-exclusion, but does not end it; a compliance officer changes no profile', async () => {
+    const id = await newPlayer();
+    const [editor, officer] = [
+      { ...tenant, session: await fixture.member(tenant.tenant_id, 'editor') },
+      { ...tenant, session: await fixture.member(tenant.tenant_id, 'compliance') },
+    ];
+    expect(brief(await patch(id, { status: 'self_excluded' }, editor))).toEqual([200, undefined]);
+    expect(brief(await patch(id, { status: 'active' }, editor))).toEqual([403, 'FORBIDDEN']);
+    expect(brief(await patch(id, { status: 'active' }, officer))).toEqual([403, 'FORBIDDEN']);
+    // A ban on top of it is the editor's to lift, and the exclusion stays.
+    await patch(id, { status: 'banned' }, editor);
+    expect((await patch(id, { status: 'active' }, editor)).body.data).toMatchObject({
+      status: 'self_excluded',
+    });
+    expect((await patch(id, { status: 'active' })).body.data).toMatchObject({ status: 'active' });
+  });
+
   test('an exclusion set by an admin survives a ban', async () => {
     const id = await newPlayer();
     await patch(id, { status: 'self_excluded' });

@@ -98,6 +98,7 @@ export const players = {
       banned: 'From now on nothing is sent to the player, and no bonus given.',
     } as Readonly<Record<string, string>>,
     lift: 'End the self-exclusion',
+    needsOfficer: 'Only compliance officers, admins and owners can end a self-exclusion.',
   },
   delete: {
     open: 'Delete…',

@@ -1,7 +1,9 @@
 import { ApiError } from '@player-engagement/client/admin';
 import { useState } from 'react';
 import { useDraft } from '../../api/draft.ts';
+import { usePlace } from '../../api/place.tsx';
 import { useChange } from '../../api/queries.ts';
+import { roleAllows } from '../../api/session.ts';
 import { maskText } from '../../../../src/console/events/masking.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
@@ -52,6 +54,9 @@ export function EditPlayer({
   const changes = patchOf(typed.changes, draft);
   const masked = CONTACTS.filter((field) => isMask(draft[field]));
   const lifts = player.status === 'self_excluded' && changes['status'] === 'active';
+  const is_kept = player.status === 'self_excluded' && !roleAllows(usePlace().role, 'compliance');
+  const settable = SETTABLE.filter((status) => status !== 'active' || !is_kept);
+  const unchanged_hint = is_kept ? m.edit.needsOfficer : undefined;
   const submit = (over = typed.etag) =>
     save.mutate({ inputs: [player.id, changes], if_match: over }, { onSuccess: onClose });
   return (
@@ -110,7 +115,7 @@ export function EditPlayer({
         <Field
           label={m.columns.status}
           hint={
-            changes['status'] === undefined ? undefined : m.edit.statusHints[lifts ? 'lifted' : draft.status]
+            changes['status'] === undefined ? unchanged_hint : m.edit.statusHints[lifts ? 'lifted' : draft.status]
           }
         >
           {(control) => (
@@ -119,7 +124,7 @@ export function EditPlayer({
               value={draft.status}
               onChange={({ target }) => typed.change({ status: target.value })}
             >
-              {[...new Set([player.status, ...SETTABLE])].map((status) => (
+              {[...new Set([player.status, ...settable])].map((status) => (
                 <option key={status} value={status}>
                   {m.statuses[status] ?? status}
                 </option>

@@ -6,7 +6,7 @@ import { retryConflicts } from '../../../platform/postgres/retry.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { decideDefault } from '../decide.ts';
 import { selectModel, selectProjects, storeModel } from '../model-queries.ts';
-import { lockScores, writeScores } from '../player-scores-queries.ts';
+import { lockScores, readScores, writeScores, type ScoredPlayer } from '../player-scores-queries.ts';
 import {
   countDepositors,
   readDepositDays,
@@ -31,9 +31,9 @@ const PROJECTS = 200;
 /** Players and days that parameters are fitted to, at most. */
 const MAX_SAMPLED = 10_000;
 const MAX_SAMPLED_DAYS = 300_000;
-/** Players that one statement reads. */
-const PAGE = 20_000;
-/** Players whose rows one transaction locks. */
+/** Players that one statement reads. Each statement reads all deposits. */
+const PAGE = 100_000;
+/** Players whose scores one transaction writes, at most. */
 const CHUNK = 250;
 
 type Deps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'jobs' | 'logger'>;
@@ -148,6 +148,7 @@ async function scoreAll(
   return written;
 }
 
+/** Scores a few players. Only the rows of those whose scores change are locked, and decided again under the lock. */
 async function scoreChunk(
   { postgres, clock }: Deps,
   project: ProjectRef,
@@ -155,17 +156,21 @@ async function scoreChunk(
   { model, as_of, day }: { model: ScoringModel | undefined; as_of: Date; day: number },
 ): Promise<number> {
   const by_id = new Map(depositors.map((one) => [one.player_id, one]));
+  const changesOf = (players: readonly ScoredPlayer[]) =>
+    players.flatMap(({ player_id, is_barred, ...stored }) => {
+      const depositor = by_id.get(player_id);
+      if (depositor === undefined) return [];
+      const computed = model === undefined ? undefined : scoreOf(model, depositor, day, is_barred);
+      const next = decideDefault(stored, computed, as_of);
+      return next === undefined ? [] : [{ ...next, player_id }];
+    });
+  const seen = await readScores(postgres.service, project, [...by_id.keys()], new Date(clock.now_ms()));
+  const player_ids = changesOf(seen).map(({ player_id }) => player_id);
+  if (player_ids.length === 0) return 0;
   return retryConflicts(() =>
     postgres.service.begin(async (tx) => {
       const now = new Date(clock.now_ms());
-      const locked = await lockScores(tx, project, [...by_id.keys()], now);
-      const changed = locked.flatMap(({ player_id, is_barred, ...stored }) => {
-        const depositor = by_id.get(player_id);
-        if (depositor === undefined) return [];
-        const computed = model === undefined ? undefined : scoreOf(model, depositor, day, is_barred);
-        const next = decideDefault(stored, computed, as_of);
-        return next === undefined ? [] : [{ ...next, player_id }];
-      });
+      const changed = changesOf(await lockScores(tx, project, player_ids, now));
       await writeScores(tx, project, changed, now);
       return changed.length;
     }),
