@@ -115,7 +115,9 @@ export function EditPlayer({
         <Field
           label={m.columns.status}
           hint={
-            changes['status'] === undefined ? unchanged_hint : m.edit.statusHints[lifts ? 'lifted' : draft.status]
+            changes['status'] === undefined
+              ? unchanged_hint
+              : m.edit.statusHints[lifts ? 'lifted' : draft.status]
           }
         >
           {(control) => (
