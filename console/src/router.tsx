@@ -85,6 +85,12 @@ const insights = createRoute({
   component: screen(() => import('./screens/insights/view.tsx'), 'Insights'),
 });
 
+const holdout = createRoute({
+  getParentRoute: () => root,
+  path: '/insights/holdout',
+  component: screen(() => import('./screens/insights/holdout.tsx'), 'Holdout'),
+});
+
 const players = createRoute({
   getParentRoute: () => root,
   path: '/players',
@@ -260,6 +266,7 @@ export function makeRouter(client: QueryClient) {
       home,
       overview,
       insights,
+      holdout,
       events,
       players,
       player,

@@ -138,10 +138,10 @@ function resultOf({ data, shape }: Method): string {
   return shape === 'page' ? `Page<${type}>` : type;
 }
 
-/** Names of schemas, which begin with a capital, are those of the other file. */
+/** Names of schemas, which begin with a capital, are those of the other file. Comments have words that begin with one, too. */
 function prefixed(type: string): string {
-  return type.replaceAll(/(?<!["\w])([A-Z]\w+)(?!["\w])/g, (whole) =>
-    ['Array', 'Record'].includes(whole) ? whole : `S.${whole}`,
+  return type.replaceAll(/\/\*[\s\S]*?\*\/|(?<!["\w])[A-Z]\w+(?!["\w])/g, (whole) =>
+    whole.startsWith('/*') || ['Array', 'Record'].includes(whole) ? whole : `S.${whole}`,
   );
 }
 

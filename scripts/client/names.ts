@@ -12,7 +12,7 @@ const NAMED: Readonly<Record<string, string>> = {
 /**
  * The method of each operation, such as `players.kyc.approve`, by its name `METHOD path`. The words of the path without its
  * parameters name the way to it. A path that others continue, that has several methods, or that is a list at the root, is a
- * group: its methods are get, list, create, update and delete. Any other path is a method itself. Throws when two
+ * group: its methods are get, list, create, set, update and delete. Any other path is a method itself. Throws when two
  * operations would have one name.
  */
 export function methodNames(
@@ -52,7 +52,15 @@ function nameByRule(
   const isGroup = last.startsWith('{') || isContinued || same.length > 1 || isRootList;
   if (!isGroup) return way.join('.');
   const lists = same.some((one) => one.method === 'GET' && isList(one));
-  const verb = { GET: lists ? 'list' : 'get', POST: 'create', PATCH: 'update', DELETE: 'delete' }[method];
+  const verbs: Readonly<Record<string, string>> = {
+    GET: lists ? 'list' : 'get',
+    POST: 'create',
+    PUT: 'set',
+    PATCH: 'update',
+    DELETE: 'delete',
+  };
+  const verb = verbs[method];
+  if (verb === undefined) throw new Error(`${method} ${path} has no name: say what ${method} is called`);
   return [...way, verb].join('.');
 }
 

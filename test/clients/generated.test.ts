@@ -36,11 +36,20 @@ describe('the generated client', () => {
     const documented = operationsOf(document).map(({ method, path }) => `${method} ${path}`);
     const inTable = Object.values(OPERATIONS).map((line) => line.split(' ').slice(0, 2).join(' '));
     expect(inTable).toEqual(documented);
+    expect(Object.keys(OPERATIONS).filter((name) => name.split('.').includes(''))).toEqual([]);
     const client: unknown = createClient();
     for (const name of Object.keys(OPERATIONS)) {
       const found = name.split('.').reduce((at, part) => (at as Record<string, unknown>)[part], client);
       expect(found, name).toBeTypeOf('function');
     }
+  });
+
+  it('has the descriptions of fields word for word', () => {
+    const comments = Object.values(generateClient(document)).flatMap(
+      (text) => text.match(/\/\*[\s\S]*?\*\//g) ?? [],
+    );
+    expect(comments.length).toBeGreaterThan(100);
+    expect(comments.filter((comment) => /\bS\.[A-Z]/.test(comment))).toEqual([]);
   });
 
   it('compiles under the strictest options for browsers', async () => {

@@ -20,6 +20,13 @@ export function formatPercent(share: number): string {
   return percents.format(share);
 }
 
+const points = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1, signDisplay: 'exceptZero' });
+
+/** A difference of two shares of 0 to 1 in percentage points, with its sign: `+2.5`. */
+export function formatPoints(difference: number): string {
+  return points.format(difference * 100);
+}
+
 /** The change from `before` to `now` as a signed percentage; undefined when there was nothing before. */
 export function changeOf(now: Int, before: Int): number | undefined {
   const base = Number(before);

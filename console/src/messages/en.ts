@@ -6,6 +6,7 @@ import { developers } from './en/developers.ts';
 import { events } from './en/events.ts';
 import { examples } from './en/examples.ts';
 import { forms } from './en/forms.ts';
+import { effect } from './en/effect.ts';
 import { insights } from './en/insights.ts';
 import { journeys } from './en/journeys.ts';
 import { names } from './en/names.ts';
@@ -31,6 +32,7 @@ export const en = {
   players,
   segments,
   campaigns,
+  effect,
   insights,
   journeys,
   templates,

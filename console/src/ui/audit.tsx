@@ -137,23 +137,29 @@ interface WithAuditProps {
   /** The tab in the address; anything but that of the audit is the record itself. */
   tab: string | undefined;
   link: (tab: string | undefined, props: Parameters<LinkOf>[1]) => ReactNode;
+  /** A further part of the record, with the name of its tab in the address. */
+  part?: { key: string; title: string; content: ReactNode };
   children: ReactNode;
 }
 
-/** A record whose page has no other parts, with a tab next to it that says who changed it. */
-export function WithAudit({ label, type, id, tab, link, children }: WithAuditProps) {
+const RECORD = 'record';
+
+/** A record whose page has at most one other part, with a tab that says who changed it. */
+export function WithAudit({ label, type, id, tab, link, part, children }: WithAuditProps) {
   if (id === undefined) return children;
+  const shown = tab === AUDIT || (part !== undefined && tab === part.key) ? tab : RECORD;
   return (
     <Tabs
       label={label}
-      current={tab === AUDIT ? AUDIT : 'record'}
+      current={shown}
       tabs={[
-        { key: 'record', title: m.record },
+        { key: RECORD, title: m.record },
+        ...(part === undefined ? [] : [part]),
         { key: AUDIT, title: m.title },
       ]}
-      link={(key, props) => link(key === AUDIT ? AUDIT : undefined, props)}
+      link={(key, props) => link(key === RECORD ? undefined : key, props)}
     >
-      {tab === AUDIT ? <AuditTab type={type} id={id} /> : children}
+      {shown === RECORD ? children : shown === AUDIT ? <AuditTab type={type} id={id} /> : part?.content}
     </Tabs>
   );
 }

@@ -28,6 +28,7 @@ export const bonus_campaigns = {
     deposit_amount: 'Fixed deposit for all',
     max_liability: 'Budget',
     max_grants: 'Maximum bonuses',
+    holdout_percent: 'Held out (percent)',
     rate_per_second: 'Bonuses per second',
     qualifying_product: 'Qualifying product',
     advertising: 'Advertising',

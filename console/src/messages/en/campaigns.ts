@@ -1,4 +1,5 @@
 import { formatInt, formatPercent } from '../../format/number.ts';
+import { effect } from './effect.ts';
 import { forms } from './forms.ts';
 import { counted } from './shell.ts';
 
@@ -104,6 +105,10 @@ export const campaigns = {
     count: 'Players',
     estimated: (counted_members: number) => `Estimated from ${formatInt(counted_members)} members.`,
     exact: 'Every member was counted.',
+    effect: (held_out: string, base: string, smallest: string, power: string) =>
+      `About ${held_out} of them are held out. ${base} had the goal lately; a difference of ${smallest} points is found in ${power} of such campaigns.`,
+    effectUnknown: (held_out: string) =>
+      `About ${held_out} of them are held out: too few to show any difference.`,
     ask: 'Count every member',
     counting: 'Counting…',
     stop: 'Stop counting',
@@ -144,7 +149,13 @@ export const campaigns = {
   },
   failed: 'It could not be sent',
   report: {
-    tabs: { overview: 'Results', reasons: 'Not sent', recipients: 'Recipients', audit: forms.audit.title },
+    tabs: {
+      overview: 'Results',
+      effect: effect.title,
+      reasons: 'Not sent',
+      recipients: 'Recipients',
+      audit: forms.audit.title,
+    },
     started: 'Sent at',
     finished: 'Finished',
     funnel: 'Funnel',

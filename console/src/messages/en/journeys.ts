@@ -1,4 +1,5 @@
 import { formatInt } from '../../format/number.ts';
+import { effect } from './effect.ts';
 import { forms } from './forms.ts';
 import { journeyActs } from './journey-acts.ts';
 import { journeyEditor } from './journey-editor.ts';
@@ -30,7 +31,13 @@ export const journeys = {
   },
   running: (count: number, or_more: boolean) => `${or_more ? '≥ ' : ''}${formatInt(count)}`,
   countingRuns: 'counting',
-  tabs: { graph: 'Graph', runs: 'Runs', versions: 'Versions', audit: forms.audit.title },
+  tabs: {
+    graph: 'Graph',
+    runs: 'Runs',
+    effect: effect.title,
+    versions: 'Versions',
+    audit: forms.audit.title,
+  },
   id: 'Journey id',
   version: 'Live version',
   versionNumber: (version: number) => `Version ${version}`,

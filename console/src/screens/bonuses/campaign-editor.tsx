@@ -42,6 +42,7 @@ const FIELDS: readonly FieldSpec[] = [
   { path: 'deposit_amount', kind: 'money' },
   { path: 'max_liability', kind: 'money' },
   { path: 'max_grants', kind: 'int' },
+  { path: 'holdout_percent', kind: 'decimal' },
   { path: 'rate_per_second', kind: 'int' },
 ];
 
@@ -75,7 +76,7 @@ export function Editor({ campaign, etag, currencies, saved_template }: EditorPro
       ? currencies.find(({ code }) => code === base_currency)?.scale
       : currencyOf(texts)?.scale;
   const typed = useDraft<Texts>(
-    is_new ? { advertising: 'direct' } : textsOf(campaign, FIELDS, scaleOf),
+    is_new ? { advertising: 'direct', holdout_percent: '0' } : textsOf(campaign, FIELDS, scaleOf),
     etag,
   );
   /** Only some bonuses follow from a deposit; with the others its fields are hidden, and empty. */

@@ -93,6 +93,14 @@ export function CampaignForm({ form, disabled, templates, template, currencies, 
           hint={m.budgetHint}
         />
         <Input form={form} path="max_grants" label={label('max_grants')} mode="numeric" max={12} />
+        <Input
+          form={form}
+          path="holdout_percent"
+          label={label('holdout_percent')}
+          hint={t.effect.holdoutHint}
+          mode="decimal"
+          max={6}
+        />
         <Input form={form} path="rate_per_second" label={label('rate_per_second')} mode="numeric" max={7} />
       </Row>
       <Row>

@@ -2,12 +2,14 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useMoney } from '../../api/currencies.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
+import { useRead } from '../../api/queries.ts';
 import { formatInt, formatPercent } from '../../format/number.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { WithAudit } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
+import { Effect } from '../../ui/effect.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { Page } from '../../ui/page.tsx';
 import css from './bonuses.module.css';
@@ -60,6 +62,7 @@ export function Report({ campaign, template }: ReportProps) {
         type="bonus_campaign"
         id={campaign.id}
         tab={tab}
+        part={{ key: 'effect', title: t.effect.title, content: <EffectOf id={campaign.id} /> }}
         link={(tab, props) => (
           <Link
             {...props}
@@ -112,6 +115,10 @@ export function Report({ campaign, template }: ReportProps) {
       {to === undefined ? null : <Move campaign={campaign} to={to} onClose={() => setTo(undefined)} />}
     </Page>
   );
+}
+
+function EffectOf({ id }: { id: string }) {
+  return <Effect asked={useRead('bonusCampaigns.uplift', [id])} />;
 }
 
 /** Shares are taken of so many parts, exactly, before they become a number. */

@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { formatInt } from '../../format/number.ts';
+import { formatInt, formatPercent, formatPoints } from '../../format/number.ts';
 import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -48,7 +48,24 @@ export function AudienceCounts({ campaign }: { campaign: CampaignRecord }) {
   );
 }
 
-function Counted({ audience: { members, sendable, by_code, exact, counted } }: { audience: Audience }) {
+/** What the holdout of the campaign can show, before it is sent. */
+function visibleText({
+  held_out,
+  base_rate,
+  smallest_effect,
+  power,
+}: NonNullable<Audience['effect']>): string {
+  const players = formatInt(held_out);
+  if (smallest_effect === null) return m.effectUnknown(players);
+  const chance = power === null ? '—' : formatPercent(power);
+  return m.effect(players, formatPercent(base_rate), formatPoints(smallest_effect), chance);
+}
+
+function Counted({
+  audience: { members, sendable, by_code, exact, counted, effect },
+}: {
+  audience: Audience;
+}) {
   const skipped = members - sendable;
   return (
     <>
@@ -62,6 +79,7 @@ function Counted({ audience: { members, sendable, by_code, exact, counted } }: {
         ]}
       />
       <p className={css['soft']}>{exact ? m.exact : m.estimated(counted)}</p>
+      {effect === null ? null : <p>{visibleText(effect)}</p>}
       {sendable === 0 ? (
         <p>
           <Badge tone="warn">{m.nobody}</Badge>

@@ -15,6 +15,7 @@ export type Draft = Pick<
   | 'goal_event'
   | 'goal_attribution_days'
   | 'goal_value_property'
+  | 'holdout_percent'
 >;
 
 export const NEW: Draft = {
@@ -29,6 +30,7 @@ export const NEW: Draft = {
   goal_event: null,
   goal_attribution_days: null,
   goal_value_property: null,
+  holdout_percent: 0,
 };
 
 const FIELDS = Object.keys(NEW) as (keyof Draft)[];

@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { useMoney } from '../../api/currencies.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
+import { useRead } from '../../api/queries.ts';
 import { formatInt, formatPercent, formatShort } from '../../format/number.ts';
 import { dateBelow, formatTime } from '../../format/time.ts';
 import { Time, useZone } from '../../format/zone.tsx';
@@ -10,6 +11,7 @@ import { t } from '../../messages/t.ts';
 import { AuditTab } from '../../ui/audit.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Chart } from '../../ui/chart.tsx';
+import { Effect } from '../../ui/effect.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -36,7 +38,7 @@ import { Status } from './status.tsx';
 
 const route = getRouteApi('/campaigns/$id');
 const m = t.campaigns.report;
-const TABS = ['overview', 'reasons', 'recipients', 'audit'] as const;
+const TABS = ['overview', 'effect', 'reasons', 'recipients', 'audit'] as const;
 const STAGES = ['recipients_total', 'sent', 'delivered', 'opened', 'clicked'] as const;
 
 /** What became of a campaign that was sent. */
@@ -94,6 +96,7 @@ export function Report({ campaign }: { campaign: CampaignRecord }) {
         )}
       >
         {shown === 'overview' ? <Overview campaign={campaign} /> : null}
+        {shown === 'effect' ? <EffectOf campaign={campaign} /> : null}
         {shown === 'reasons' ? <Reasons campaign={campaign} /> : null}
         {shown === 'recipients' ? <Recipients campaign={campaign} /> : null}
         {shown === 'audit' ? <AuditTab type="campaign" id={campaign.id} /> : null}
@@ -103,6 +106,10 @@ export function Report({ campaign }: { campaign: CampaignRecord }) {
       ) : null}
     </Page>
   );
+}
+
+function EffectOf({ campaign: { id } }: { campaign: CampaignRecord }) {
+  return <Effect asked={useRead('campaigns.uplift', [id])} />;
 }
 
 function Overview({ campaign }: { campaign: CampaignRecord }) {

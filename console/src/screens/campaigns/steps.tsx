@@ -193,6 +193,23 @@ export function ContentStep({ disabled, ...step }: StepProps) {
           )}
         </Field>
         <TextInput {...step} field="goal_value_property" label={m.goalValue} hint={m.goalValueHint} />
+        <Field
+          label={t.effect.holdoutPercent}
+          hint={t.effect.holdoutHint}
+          error={issueOf(error, 'holdout_percent')}
+        >
+          {(control) => (
+            <input
+              {...control}
+              type="number"
+              min={0}
+              max={100}
+              step="any"
+              value={draft.holdout_percent}
+              onChange={({ target: { value } }) => onChange({ holdout_percent: Number(value) })}
+            />
+          )}
+        </Field>
       </Row>
     </Form>
   );

@@ -46,6 +46,18 @@ function Questions({ is_unread }: { is_unread: boolean }) {
             </Link>
           </li>
         ))}
+        <li>
+          <Link to="/campaigns" search={{ status: 'sent' }}>
+            <strong>{m.campaigns.title}</strong>
+            <span>{m.campaigns.text}</span>
+          </Link>
+        </li>
+        <li>
+          <Link to="/insights/holdout">
+            <strong>{m.holdout.tile}</strong>
+            <span>{m.holdout.text}</span>
+          </Link>
+        </li>
       </ul>
     </Page>
   );

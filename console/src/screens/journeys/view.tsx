@@ -1,11 +1,13 @@
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useMayEdit } from '../../api/place.tsx';
+import { useRead } from '../../api/queries.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { AuditTab } from '../../ui/audit.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Id } from '../../ui/copy.tsx';
+import { Effect } from '../../ui/effect.tsx';
 import { Facts } from '../../ui/facts.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Answered } from '../../ui/states.tsx';
@@ -22,7 +24,7 @@ import { Versions } from './versions.tsx';
 
 const route = getRouteApi('/journeys/$id');
 const m = t.journeys;
-const TABS = { graph: GraphTab, runs: Runs, versions: Versions, audit: Audit };
+const TABS = { graph: GraphTab, runs: Runs, effect: EffectOf, versions: Versions, audit: Audit };
 type Tab = keyof typeof TABS;
 const NAMES = Object.keys(TABS) as Tab[];
 const REFRESH_MS = 10_000;
@@ -64,6 +66,10 @@ export function Journey() {
       </Answered>
     </Page>
   );
+}
+
+function EffectOf({ journey: { id } }: { journey: JourneyRecord }) {
+  return <Effect asked={useRead('journeys.uplift', [id])} />;
 }
 
 function Audit({ journey: { id } }: { journey: JourneyRecord }) {
