@@ -79,7 +79,7 @@ const insights = createRoute({
   getParentRoute: () => root,
   path: '/insights',
   validateSearch: (search: Record<string, unknown>) => ({
-    ...texts('shown')(search),
+    ...texts('shown', 'board', 'saved')(search),
     ...objects('q', 'cell')(search),
   }),
   component: screen(() => import('./screens/insights/view.tsx'), 'Insights'),

@@ -32,6 +32,23 @@ export function useEvents() {
   return useRead('segments.fields', []).data?.data.events ?? [];
 }
 
+/** The insights that were saved. */
+export function useSavedInsights() {
+  return useWholeList('insights.list', []);
+}
+
+export type SavedInsight = RowOf<'insights.list'>;
+
+export function useDashboards() {
+  return useWholeList('dashboards.list', []);
+}
+
+export type DashboardRecord = RowOf<'dashboards.list'>;
+
+export function useDashboard(id: string) {
+  return useRead('dashboards.get', [id]);
+}
+
 export type FigurePlayer = RowOf<'insights.players'>;
 
 /** The players behind a figure of a query. */

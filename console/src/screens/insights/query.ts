@@ -115,6 +115,15 @@ export function queryIn(written: unknown): InsightQuery | undefined {
   return is_shaped ? (written as unknown as InsightQuery) : undefined;
 }
 
+/** The query of a saved insight as a dashboard asks it: with its range and segment where it has them. */
+export function queryOnBoard(
+  query: InsightQuery,
+  { range, segment_id }: { range: object | null; segment_id: string | null },
+): InsightQuery {
+  const filter = segment_id === null ? query.filter : { ...query.filter, segment_id };
+  return { ...query, range: (range as InsightRange | null) ?? query.range, filter };
+}
+
 /** The whole days of a range, the last one included, as fields for dates have them. */
 export function daysOf(range: InsightRange, zone: string, now_ms: number): { from: string; to: string } {
   if ('last' in range) {

@@ -1,34 +1,31 @@
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useBaseCurrency, useMoney } from '../../api/currencies.ts';
-import { usePlace } from '../../api/place.tsx';
+import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Page } from '../../ui/page.tsx';
 import { Answered } from '../../ui/states.tsx';
-import { Bonuses } from './bonuses.tsx';
+import { Board } from './board.tsx';
 import { meaningOf } from './cells.ts';
-import { Distribution } from './distribution.tsx';
 import { Editor } from './editor.tsx';
-import type { Writer } from './figures.ts';
-import { Funnel } from './funnel.tsx';
+import { Figures } from './kind-figures.tsx';
 import css from './insights.module.css';
-import { Lifecycle } from './lifecycle.tsx';
 import { Players } from './players.tsx';
+import { Dashboards, SavedInsights, SaveInsight } from './saved.tsx';
 import { useInsight } from './queries.ts';
 import { presetsAt, queryIn, type Answer, type InsightQuery } from './query.ts';
-import { Retention } from './retention.tsx';
-import { Trend } from './trend.tsx';
 
 const m = t.insights;
 const route = getRouteApi('/insights');
 
-/** Questions to choose from; or the one of the address, with its answer. */
+/** Questions to choose from; or the one of the address, with its answer; or a dashboard. */
 export function Insights() {
-  const { q } = route.useSearch();
+  const { q, board } = route.useSearch();
   const query = queryIn(q);
-  if (query === undefined) return <Questions is_unread={q !== undefined} />;
-  return <Asked query={query} />;
+  if (query !== undefined) return <Asked query={query} />;
+  if (board !== undefined) return <Board key={board} id={board} />;
+  return <Questions is_unread={q !== undefined} />;
 }
 
 /** The questions that have a tile. */
@@ -59,6 +56,8 @@ function Questions({ is_unread }: { is_unread: boolean }) {
           </Link>
         </li>
       </ul>
+      <Dashboards />
+      <SavedInsights />
     </Page>
   );
 }
@@ -67,6 +66,7 @@ function Asked({ query }: { query: InsightQuery }) {
   const navigate = useNavigate({ from: '/insights' });
   const asked = useInsight(query);
   const place = usePlace();
+  const may_edit = useMayEdit();
   const answer = asked.data?.data;
   const ask = (next: InsightQuery) =>
     void navigate({ search: (before) => ({ ...before, q: next, cell: undefined }) });
@@ -74,9 +74,12 @@ function Asked({ query }: { query: InsightQuery }) {
     <Page
       title={m.title}
       actions={
-        <Link to="/insights" search={({ project }) => ({ project })}>
-          {m.toQuestions}
-        </Link>
+        <>
+          {may_edit ? <SaveInsight query={query} /> : null}
+          <Link to="/insights" search={({ project }) => ({ project })}>
+            {m.toQuestions}
+          </Link>
+        </>
       }
     >
       <div className={css['asked']}>
@@ -113,7 +116,7 @@ function Result({ query, answer, is_former }: ResultProps) {
   return (
     <>
       <About query={query} answer={answer} />
-      <OfKind query={shown} answer={answer} writer={writer} onOpen={open} />
+      <Figures query={shown} answer={answer} writer={writer} onOpen={open} />
       {cell === undefined || is_former ? null : (
         <Players
           query={query}
@@ -125,31 +128,6 @@ function Result({ query, answer, is_former }: ResultProps) {
       )}
     </>
   );
-}
-
-function OfKind({
-  query,
-  ...rest
-}: {
-  query: InsightQuery;
-  answer: Answer;
-  writer: Writer;
-  onOpen: (cell: object) => void;
-}) {
-  switch (query.kind) {
-    case 'trend':
-      return <Trend query={query} {...rest} />;
-    case 'funnel':
-      return <Funnel query={query} {...rest} />;
-    case 'retention':
-      return <Retention query={query} {...rest} />;
-    case 'lifecycle':
-      return <Lifecycle query={query} {...rest} />;
-    case 'distribution':
-      return <Distribution query={query} {...rest} />;
-    case 'bonuses':
-      return <Bonuses query={query} {...rest} />;
-  }
 }
 
 /** Of when the figures are, by whose clock, and what is not final about them. */
