@@ -45,3 +45,9 @@ export const timestampWithOffset = z
   })
   .meta({ format: 'date-time' })
   .transform((text) => new Date(parseTimestamp(text) ?? Number.NaN).toISOString());
+
+/** Query parameters of an endpoint with `named_in: 'query'`; they are read where the caller is authorised. */
+export const placeInQuery = {
+  tenant_id: z.guid().optional().describe('As X-Tenant-Id, for callers that cannot set headers'),
+  project_id: z.guid().optional().describe('As X-Project-Id, for callers that cannot set headers'),
+};

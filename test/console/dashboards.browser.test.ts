@@ -1,6 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { counted } from '../engines/service.ts';
 import { faultsInBothThemes, openConsole, show, type ConsoleBrowser } from './browser.ts';
+import { newPlayer } from './events/event-client.ts';
 import { openAs, overflows } from './members.ts';
 
 // Questions that are saved, and the pages that show them together.
@@ -88,4 +91,39 @@ test('a question is saved, changed and shown on a dashboard with one range for a
   await button(page, 'Delete the dashboard').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete the dashboard' }).click();
   await page.getByText('No dashboard yet', { exact: false }).waitFor();
+});
+
+test('figures and players are exported as files, addresses with a reason alone', async () => {
+  const { service } = console_;
+  await newPlayer(service, service, { external_id: '=ann' });
+  await counted(service.platform);
+  const query = {
+    kind: 'trend',
+    range: { last: { days: 7 } },
+    interval: 'day',
+    series: [{ metric: 'new_players' }],
+  };
+  const page = await console_.open(`insights?q=${encodeURIComponent(JSON.stringify(query))}`);
+  await button(page, 'Export').click();
+  expect(await page.getByLabel('Why addresses are needed').count()).toBe(0);
+  await button(page, 'Make the file').click();
+  const [figures] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Download the file (rows: 7)' }).click(),
+  ]);
+  expect(figures.suggestedFilename()).toMatch(/^insights-[0-9a-f-]{36}\.csv$/);
+  expect(await readFile(await figures.path(), 'utf8')).toContain('new_players');
+
+  await show(
+    page,
+    `insights?q=${encodeURIComponent(JSON.stringify(query))}&cell=${encodeURIComponent('{"series":0}')}`,
+  );
+  await page.getByRole('dialog').getByRole('button', { name: 'Export' }).click();
+  await page.getByLabel('Why addresses are needed').fill('a letter by post');
+  await button(page, 'Make the file').click();
+  const [players] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Download the file (rows: 1)' }).click(),
+  ]);
+  expect(await readFile(await players.path(), 'utf8')).toContain('email');
 });

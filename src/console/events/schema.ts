@@ -1,17 +1,16 @@
 import { z } from 'zod';
 import { DEAD_LETTER_REASONS } from '../../ingest/events/envelope.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
-import { int64, timestampWithOffset, nameSchemas } from '../../http/field-schemas.ts';
+import { int64, timestampWithOffset, nameSchemas, placeInQuery } from '../../http/field-schemas.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 
 const MAX_STREAM_S = 3_600;
 
 const name = z.string().refine(isEventName, 'must be the name of an event');
 
-/** `GET /v1/event-stream`; `tenant_id` and `project_id` are read where the caller is authorised. */
+/** `GET /v1/event-stream`. */
 export const liveQuery = z.strictObject({
-  tenant_id: z.string().optional().describe('As X-Tenant-Id, for callers that cannot set headers'),
-  project_id: z.string().optional().describe('As X-Project-Id, for callers that cannot set headers'),
+  ...placeInQuery,
   event: name.optional().describe('Events of this name alone'),
   player_id: z.guid().optional().describe('Events of this player alone, by any of its ids'),
   max_s: z.coerce

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas, trimmedText } from '../../http/field-schemas.ts';
+import { nameSchemas, placeInQuery, trimmedText } from '../../http/field-schemas.ts';
 import { RULE_PRODUCTS } from '../../tenants/licence/rule.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
 
@@ -121,8 +121,7 @@ export const previewResult = z.object({
 /** `GET /v1/templates/:id/preview-frame`. */
 export const previewFrameQuery = z.strictObject({
   player_id: z.uuid().optional().describe('Absent: a synthetic player'),
-  tenant_id: z.uuid().optional().describe('Instead of the header X-Tenant-Id, which a frame cannot send'),
-  project_id: z.uuid().optional().describe('Instead of the header X-Project-Id'),
+  ...placeInQuery,
 });
 
 const user = z.object({ id: z.uuid(), name: z.string(), status: z.string() });

@@ -800,7 +800,7 @@ get(id: string, options?: CallOptions): Promise<S.InsightExport>;
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-file(id: string, options?: CallOptions): Promise<string>;
+file(id: string, query?: { /** As X-Tenant-Id, for callers that cannot set headers */ tenant_id?: string | undefined; /** As X-Project-Id, for callers that cannot set headers */ project_id?: string | undefined; }, options?: CallOptions): Promise<string>;
 };
 adapters: {
 webhooks: {
@@ -1632,7 +1632,7 @@ preview(id: string, body: S.PreviewTemplateBody, options?: CallOptions): Promise
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 TEMPLATE_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-previewFrame(id: string, query?: { /** Absent: a synthetic player */ player_id?: string | undefined; /** Instead of the header X-Tenant-Id, which a frame cannot send */ tenant_id?: string | undefined; /** Instead of the header X-Project-Id */ project_id?: string | undefined; }, options?: CallOptions): Promise<string>;
+previewFrame(id: string, query?: { /** Absent: a synthetic player */ player_id?: string | undefined; /** As X-Tenant-Id, for callers that cannot set headers */ tenant_id?: string | undefined; /** As X-Project-Id, for callers that cannot set headers */ project_id?: string | undefined; }, options?: CallOptions): Promise<string>;
 /**
  * The campaigns and journeys that use the template, at most 100 of each.
  *

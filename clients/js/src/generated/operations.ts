@@ -48,7 +48,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'players.exports.file': 'GET /v1/players/{id}/exports/{exportId}/file tsp',
   'exports.create': 'POST /v1/exports bsp rows,bytes',
   'exports.get': 'GET /v1/exports/{id} sp rows,bytes',
-  'exports.file': 'GET /v1/exports/{id}/file tsp',
+  'exports.file': 'GET /v1/exports/{id}/file qtsp',
   'players.kyc.get': 'GET /v1/players/{id}/kyc sp',
   'players.kyc.request': 'POST /v1/players/{id}/kyc/request bsp',
   'players.kyc.approve': 'POST /v1/players/{id}/kyc/approve bsp',

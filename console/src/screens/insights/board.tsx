@@ -24,6 +24,7 @@ import { LAST_DAYS, queryIn, queryOnBoard, type InsightQuery } from './query.ts'
 import { InsightLink } from './saved.tsx';
 
 const m = t.insights.boards;
+const FIXED = 'fixed';
 type Tile = DashboardRecord['tiles'][number];
 
 /** A dashboard: saved insights on one page, in the order that editors give them. */
@@ -99,14 +100,21 @@ function RangeOfAll({
   onRange: (range: { last: { days: number } } | null) => void;
 }) {
   const last = range?.['last'] as { days: number } | undefined;
+  /** One that somebody has set over the API. */
+  const others = range === null || LAST_DAYS.some((days) => days === last?.days) ? [] : [FIXED];
   return (
     <fieldset disabled={disabled} className={css['range']}>
       <Filter
         label={m.range}
         any={m.ownRanges}
-        value={last === undefined ? undefined : String(last.days)}
-        options={LAST_DAYS.map((days) => ({ value: String(days), name: m.last(days) }))}
-        onChange={(days) => onRange(days === undefined ? null : { last: { days: Number(days) } })}
+        value={range === null ? undefined : (others[0] ?? String(last?.days))}
+        options={[
+          ...LAST_DAYS.map((days) => ({ value: String(days), name: m.last(days) })),
+          ...others.map((value) => ({ value, name: m.otherRange })),
+        ]}
+        onChange={(days) =>
+          days !== FIXED && onRange(days === undefined ? null : { last: { days: Number(days) } })
+        }
       />
     </fieldset>
   );

@@ -1,6 +1,7 @@
 import { oneOf } from '../../api/choices.ts';
 import { t } from '../../messages/t.ts';
 import { Choice } from '../../ui/choice.tsx';
+import { Choose } from '../../ui/choose.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Filter } from '../../ui/filter.tsx';
 import css from './insights.module.css';
@@ -48,45 +49,25 @@ export function Editor(props: EditorProps) {
   };
   return (
     <section className={css['editor']} aria-label={m.title}>
-      {KINDS.length < 2 ? null : (
-        <Field label={m.kind}>
-          {(control) => (
-            <select
-              {...control}
-              value={query.kind}
-              onChange={({ target }) => {
-                const kind = oneOf(KINDS, target.value) ?? query.kind;
-                const { filter } = query;
-                onQuery({ ...FIRST[kind], filter });
-              }}
-            >
-              {KINDS.map((kind) => (
-                <option key={kind} value={kind}>
-                  {m.kinds[kind]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-      )}
+      <Choose
+        label={m.kind}
+        options={KINDS.map((kind) => ({ value: kind, label: m.kinds[kind] }))}
+        value={query.kind}
+        onChange={(chosen) => {
+          const kind = oneOf(KINDS, chosen) ?? query.kind;
+          const { filter } = query;
+          onQuery({ ...FIRST[kind], filter });
+        }}
+      />
       <OfKind query={query} onQuery={onQuery} />
       <Range range={range} zone={zone} onRange={(next) => set({ range: next })} />
       {has_intervals ? (
-        <Field label={m.interval}>
-          {(control) => (
-            <select
-              {...control}
-              value={interval}
-              onChange={({ target }) => setInterval(oneOf(INTERVALS, target.value) ?? 'day')}
-            >
-              {intervals.map((one) => (
-                <option key={one} value={one}>
-                  {m.intervals[one]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Choose
+          label={m.interval}
+          options={intervals.map((one) => ({ value: one, label: m.intervals[one] }))}
+          value={interval}
+          onChange={(chosen) => setInterval(oneOf(INTERVALS, chosen) ?? 'day')}
+        />
       ) : null}
       {query.kind === 'trend' || query.kind === 'funnel' ? (
         <>

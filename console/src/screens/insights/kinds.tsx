@@ -1,7 +1,7 @@
 import { oneOf } from '../../api/choices.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
-import { Field } from '../../ui/field.tsx';
+import { Choose } from '../../ui/choose.tsx';
 import { Filter } from '../../ui/filter.tsx';
 import css from './insights.module.css';
 import { Late } from './late.tsx';
@@ -45,21 +45,12 @@ export function OfKind({ query, onQuery }: { query: InsightQuery; onQuery: (quer
       return <Parts query={query} onQuery={onQuery} />;
     case 'bonuses':
       return (
-        <Field label={m.by}>
-          {(control) => (
-            <select
-              {...control}
-              value={query.by ?? 'template'}
-              onChange={({ target }) => onQuery({ ...query, by: oneOf(BY, target.value) })}
-            >
-              {BY.map((one) => (
-                <option key={one} value={one}>
-                  {m.bonusesBy[one]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Choose
+          label={m.by}
+          options={BY.map((one) => ({ value: one, label: m.bonusesBy[one] }))}
+          value={query.by ?? 'template'}
+          onChange={(chosen) => onQuery({ ...query, by: oneOf(BY, chosen) })}
+        />
       );
   }
 }
@@ -138,21 +129,12 @@ function Cohorts({ query, onQuery }: PartProps<RetentionQuery>) {
         options={MONEY.map((one) => ({ value: one, name: m.values[one] }))}
         onChange={(next) => onQuery({ ...query, value: oneOf(MONEY, next) })}
       />
-      <Field label={m.mode}>
-        {(control) => (
-          <select
-            {...control}
-            value={mode}
-            onChange={({ target }) => onQuery({ ...query, mode: oneOf(MODES, target.value) })}
-          >
-            {MODES.map((one) => (
-              <option key={one} value={one}>
-                {m.modes[one]}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <Choose
+        label={m.mode}
+        options={MODES.map((one) => ({ value: one, label: m.modes[one] }))}
+        value={mode}
+        onChange={(chosen) => onQuery({ ...query, mode: oneOf(MODES, chosen) })}
+      />
     </>
   );
 }
@@ -171,22 +153,15 @@ interface NamedProps {
 function Named({ label, value, names, own, onName, onOwn }: NamedProps) {
   return (
     <>
-      <Field label={label}>
-        {(control) => (
-          <select
-            {...control}
-            value={typeof value === 'string' ? value : OWN}
-            onChange={({ target }) => (target.value === OWN ? onOwn('login') : onName(target.value))}
-          >
-            {Object.entries(names).map(([name, text]) => (
-              <option key={name} value={name}>
-                {text}
-              </option>
-            ))}
-            <option value={OWN}>{own}</option>
-          </select>
-        )}
-      </Field>
+      <Choose
+        label={label}
+        options={[
+          ...Object.entries(names).map(([name, text]) => ({ value: name, label: text })),
+          { value: OWN, label: own },
+        ]}
+        value={typeof value === 'string' ? value : OWN}
+        onChange={(name) => (name === OWN ? onOwn('login') : onName(name))}
+      />
       {typeof value === 'string' ? null : <EventName event={value.event} onEvent={onOwn} />}
     </>
   );
@@ -197,37 +172,21 @@ function Parts({ query, onQuery }: PartProps<DistributionQuery>) {
   const is_own = typeof cuts !== 'string';
   return (
     <>
-      <Field label={m.ofPlayer}>
-        {(control) => (
-          <select
-            {...control}
-            value={value}
-            onChange={({ target }) => onQuery({ ...query, value: oneOf(VALUES, target.value) ?? 'ngr' })}
-          >
-            {VALUES.map((one) => (
-              <option key={one} value={one}>
-                {t.insights.distribution.values[one]}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <Field label={m.cuts}>
-        {(control) => (
-          <select
-            {...control}
-            value={is_own ? OWN : cuts}
-            onChange={({ target }) => onQuery({ ...query, cuts: oneOf(CUTS, target.value) ?? cuts })}
-          >
-            {CUTS.map((one) => (
-              <option key={one} value={one}>
-                {m.cutsOf[one]}
-              </option>
-            ))}
-            {is_own ? <option value={OWN}>{m.ownCuts(cuts.length)}</option> : null}
-          </select>
-        )}
-      </Field>
+      <Choose
+        label={m.ofPlayer}
+        options={VALUES.map((one) => ({ value: one, label: t.insights.distribution.values[one] }))}
+        value={value}
+        onChange={(chosen) => onQuery({ ...query, value: oneOf(VALUES, chosen) ?? 'ngr' })}
+      />
+      <Choose
+        label={m.cuts}
+        options={[
+          ...CUTS.map((one) => ({ value: one, label: m.cutsOf[one] })),
+          ...(is_own ? [{ value: OWN, label: m.ownCuts(cuts.length) }] : []),
+        ]}
+        value={is_own ? OWN : cuts}
+        onChange={(chosen) => onQuery({ ...query, cuts: oneOf(CUTS, chosen) ?? cuts })}
+      />
     </>
   );
 }

@@ -8,11 +8,13 @@ import { t } from '../../messages/t.ts';
 import { ActDialog } from '../../ui/act-dialog.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
+import { Choose } from '../../ui/choose.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form } from '../../ui/form.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
+import { Export } from './export.tsx';
 import { figureOf, type Unit, type Writer } from './figures.ts';
 import css from './insights.module.css';
 import { useFigurePlayers, type FigurePlayer } from './queries.ts';
@@ -37,6 +39,7 @@ export function Players({ query, cell, name, unit, writer, onClose }: PlayersPro
   const pages = useFigurePlayers(query, cell);
   const may_edit = useMayEdit();
   const [saves, setSaves] = useState(false);
+  const [exports, setExports] = useState(false);
   const columns: Column<FigurePlayer>[] = [
     {
       key: 'player',
@@ -61,6 +64,9 @@ export function Players({ query, cell, name, unit, writer, onClose }: PlayersPro
         <>
           <Button onClick={onClose}>{t.dialog.close}</Button>
           {may_edit && (pages.rows?.length ?? 0) > 0 ? (
+            <Button onClick={() => setExports(true)}>{t.insights.exports.open}</Button>
+          ) : null}
+          {may_edit && (pages.rows?.length ?? 0) > 0 ? (
             <Button kind="primary" onClick={() => setSaves(true)}>
               {m.save}
             </Button>
@@ -79,6 +85,7 @@ export function Players({ query, cell, name, unit, writer, onClose }: PlayersPro
           empty={<Empty title={m.none} />}
         />
       </div>
+      {exports ? <Export query={query} cell={cell} onClose={() => setExports(false)} /> : null}
       {saves ? <Save query={query} cell={cell} name={name} onClose={() => setSaves(false)} /> : null}
     </Dialog>
   );
@@ -125,21 +132,13 @@ function Save({ query, cell, name, onClose }: Pick<PlayersProps, 'query' | 'cell
             />
           )}
         </Field>
-        <Field label={m.as} hint={m.asHints[fields.as]}>
-          {(control) => (
-            <select
-              {...control}
-              value={fields.as}
-              onChange={({ target }) => setFields({ ...fields, as: oneOf(AS, target.value) ?? 'frozen' })}
-            >
-              {kinds.map((one) => (
-                <option key={one} value={one}>
-                  {m.asOf[one]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <Choose
+          label={m.as}
+          hint={m.asHints[fields.as]}
+          options={kinds.map((one) => ({ value: one, label: m.asOf[one] }))}
+          value={fields.as}
+          onChange={(chosen) => setFields({ ...fields, as: oneOf(AS, chosen) ?? 'frozen' })}
+        />
       </Form>
     </ActDialog>
   );

@@ -4,11 +4,13 @@ import { useBaseCurrency, useMoney } from '../../api/currencies.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
+import { Button } from '../../ui/button.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Answered } from '../../ui/states.tsx';
 import { Board } from './board.tsx';
 import { meaningOf } from './cells.ts';
 import { Editor } from './editor.tsx';
+import { Export } from './export.tsx';
 import { Figures } from './kind-figures.tsx';
 import css from './insights.module.css';
 import { Players } from './players.tsx';
@@ -67,6 +69,7 @@ function Asked({ query }: { query: InsightQuery }) {
   const asked = useInsight(query);
   const place = usePlace();
   const may_edit = useMayEdit();
+  const [exports, setExports] = useState(false);
   const answer = asked.data?.data;
   const ask = (next: InsightQuery) =>
     void navigate({ search: (before) => ({ ...before, q: next, cell: undefined }) });
@@ -75,6 +78,7 @@ function Asked({ query }: { query: InsightQuery }) {
       title={m.title}
       actions={
         <>
+          <Button onClick={() => setExports(true)}>{m.exports.open}</Button>
           {may_edit ? <SaveInsight query={query} /> : null}
           <Link to="/insights" search={({ project }) => ({ project })}>
             {m.toQuestions}
@@ -82,6 +86,7 @@ function Asked({ query }: { query: InsightQuery }) {
         </>
       }
     >
+      {exports ? <Export query={query} onClose={() => setExports(false)} /> : null}
       <div className={css['asked']}>
         <Editor query={query} zone={answer?.timezone ?? place.timezone} onQuery={ask} />
         <section className={css['answer']} aria-label={m.answer} aria-busy={asked.isPlaceholderData}>

@@ -3,7 +3,7 @@ import { t } from '../../messages/t.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form, Row } from '../../ui/form.tsx';
-import { Choose } from './choose.tsx';
+import { Choose } from '../../ui/choose.tsx';
 import type { Draft } from './draft.ts';
 import type { LicenceRule } from './queries.ts';
 import { fieldLabel, numbersOf, ruleField, rulesFor, type RuleField } from './rules.ts';

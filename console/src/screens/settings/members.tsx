@@ -13,7 +13,7 @@ import { Field } from '../../ui/field.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
-import { Choose } from './choose.tsx';
+import { Choose } from '../../ui/choose.tsx';
 import { useMembers, type MemberRecord } from './queries.ts';
 
 const m = t.settings;

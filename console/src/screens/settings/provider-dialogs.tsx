@@ -11,7 +11,7 @@ import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Row } from '../../ui/form.tsx';
 import { Failed } from '../../ui/states.tsx';
-import { Choose } from './choose.tsx';
+import { Choose } from '../../ui/choose.tsx';
 import { PROVIDER_KINDS, useTestTemplates, type ProviderRecord, type TestTemplate } from './queries.ts';
 import css from './settings.module.css';
 

@@ -11,7 +11,7 @@ import { Confirm } from '../../ui/confirm.tsx';
 import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
-import { Choose } from './choose.tsx';
+import { Choose } from '../../ui/choose.tsx';
 import { useSessions, type SessionRecord } from './queries.ts';
 
 const route = getRouteApi('/settings');

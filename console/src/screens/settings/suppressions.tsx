@@ -15,7 +15,7 @@ import type { Column } from '../../ui/grid.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { REASONS, useSuppressions, type SuppressionRecord } from './queries.ts';
-import { Choose } from './choose.tsx';
+import { Choose } from '../../ui/choose.tsx';
 
 const route = getRouteApi('/settings');
 const m = t.settings;

@@ -5,7 +5,7 @@ import type { AuditChange } from '../../../http/audit.ts';
 import { describeNeeded, roleAllows } from '../../../http/auth/roles.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../../http/endpoint.ts';
 import { envelope } from '../../../http/envelope.ts';
-import { nameSchemas } from '../../../http/field-schemas.ts';
+import { nameSchemas, placeInQuery } from '../../../http/field-schemas.ts';
 import { decryptBytes, type EncryptionKeys } from '../../../platform/encryption.ts';
 import { isUuid, newId } from '../../../platform/ids.ts';
 import type { Platform } from '../../../platform/platform.ts';
@@ -67,7 +67,9 @@ export function insightExportEndpoints(deps: Deps): AnyEndpoint[] {
       path: '/v1/exports/:id/file',
       summary: 'The file, for the roles that may create it; the audit log records who downloaded players',
       audit: { resource: 'insight_export', action: 'export' },
-      access,
+      // A browser saves what a link leads to, and a link has no headers.
+      access: { ...access, named_in: 'query' },
+      query: z.strictObject(placeInQuery),
       response: z.string().meta({ format: 'binary' }),
       shape: 'raw',
       content_type: 'application/octet-stream',
