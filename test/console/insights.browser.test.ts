@@ -68,7 +68,7 @@ describe('the questions', () => {
     const page = await console_.open('overview');
     await page.keyboard.press('g');
     await page.keyboard.press('i');
-    await page.getByRole('heading', { name: 'Insights' }).waitFor();
+    await page.getByRole('heading', { name: 'Insights', level: 1 }).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.getByRole('link', { name: /What did yesterday bring/ }).click();
     await page.getByRole('row', { name: /^Casino €700.00 €0.00/ }).waitFor();

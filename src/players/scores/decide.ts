@@ -20,9 +20,10 @@ export interface OwnScores {
 /** What became of the scores of an operator. `stale`: the player has newer ones of the operator. */
 export type OwnVerdict = 'written' | 'unchanged' | 'stale';
 
-/** Scores to be written; undefined: nothing changes. */
-export interface Decision<Verdict> {
-  verdict: Verdict;
+/** What an operator's scores change. */
+export interface OwnDecision {
+  verdict: OwnVerdict;
+  /** Scores to be written; undefined: nothing changes. */
   changed: StoredScores | undefined;
 }
 
@@ -30,12 +31,7 @@ export interface Decision<Verdict> {
  * What an operator's scores change. Each of the two scores counts on its own: an older one never replaces a newer one of the
  * operator, and any replaces the service's own. The verdict is `written` if one was.
  */
-export function decideOwn(
-  stored: StoredScores,
-  given: OwnScores,
-  model: string,
-  as_of: Date,
-): Decision<OwnVerdict> {
+export function decideOwn(stored: StoredScores, given: OwnScores, model: string, as_of: Date): OwnDecision {
   const next = { ...stored };
   let verdict: OwnVerdict = 'unchanged';
   const isStale = (by: string | null, at: Date | null) => isOwn(by) && at !== null && at > as_of;
@@ -52,13 +48,13 @@ export function decideOwn(
       Object.assign(next, { ltv_predicted: given.ltv_predicted, ltv_model: model, ltv_as_of: as_of });
     }
   }
-  const is_changed = next.churn_model !== stored.churn_model || next.ltv_model !== stored.ltv_model;
-  if (is_changed || !isSameScores(next, stored)) return { verdict: 'written', changed: next };
-  return { verdict, changed: undefined };
+  return isSameScores(next, stored) ? { verdict, changed: undefined } : { verdict: 'written', changed: next };
 }
 
 function isSameScores(a: StoredScores, b: StoredScores): boolean {
   return (
+    a.churn_model === b.churn_model &&
+    a.ltv_model === b.ltv_model &&
     a.churn_score === b.churn_score &&
     a.ltv_predicted === b.ltv_predicted &&
     a.churn_as_of?.getTime() === b.churn_as_of?.getTime() &&
@@ -112,8 +108,7 @@ export function decideDefault(
       Object.assign(next, { ltv_predicted, ltv_model: DEFAULT_MODEL, ltv_as_of: as_of });
     }
   }
-  const is_changed = next.churn_model !== stored.churn_model || next.ltv_model !== stored.ltv_model;
-  return is_changed || !isSameScores(next, stored) ? next : undefined;
+  return isSameScores(next, stored) ? undefined : next;
 }
 
 function hasMoved(before: number | null, after: number): boolean {

@@ -1,10 +1,11 @@
 import type { PendingQuery } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { ModelFit } from './schema.ts';
+import type { z } from 'zod';
+import type { model, ModelFit } from './schema.ts';
 
 /** `on`: its scores are written. `off`: it is worse than plain recency. `waiting`: there is too little to judge it. */
-export type ModelStatus = 'on' | 'off' | 'waiting';
+export type ModelStatus = z.infer<typeof model>['status'];
 
 /** The last fit of a project. */
 export interface StoredModel {

@@ -65,12 +65,12 @@ describe('the fit', () => {
   it('of Gamma-Gamma gives the published parameters', async () => {
     const repeaters = customers.filter(({ history }) => history.repeats > 0);
     const spending = repeaters.map(({ history, mean }) => ({ days: history.repeats, mean }));
-    const { p, q, v } = (await fitSpending(spending)).parameters;
+    const { p, q, v } = await fitSpending(spending);
     expect(nearly([p, q, v], 2)).toEqual([6.25, 3.74, 15.44]);
     expect(nearly([p, q, v], 3)).toEqual([6.25, 3.744, 15.444]);
     // The unit of the amounts does not matter.
     const cents = spending.map(({ days, mean }) => ({ days, mean: mean * 100 }));
-    const of_cents = (await fitSpending(cents)).parameters;
+    const of_cents = await fitSpending(cents);
     expect(nearly([of_cents.p, of_cents.q, of_cents.v / 100], 3)).toEqual([6.25, 3.744, 15.444]);
   });
 

@@ -11,8 +11,6 @@ export interface Bounds {
 export interface SearchOptions {
   /** Called after each value: gives others a turn, and may reject to end the search. */
   breathe?: () => Promise<void>;
-  /** Values that are computed, at most; absent: 2,000. */
-  max_values?: number;
 }
 
 /** The lowest point that was found. */
@@ -26,6 +24,7 @@ interface Vertex {
   value: number;
 }
 
+/** Values that are computed, at most. */
 const MAX_VALUES = 2_000;
 /** The first simplex: so far along each logarithm. */
 const STEP = 0.5;
@@ -42,9 +41,9 @@ export async function minimise(
   valueOf: (point: Point) => number,
   start: Point,
   bounds: readonly Bounds[],
-  { breathe, max_values = MAX_VALUES }: SearchOptions = {},
+  { breathe }: SearchOptions = {},
 ): Promise<Minimum> {
-  const budget = { left: max_values };
+  const budget = { left: MAX_VALUES };
   const measure = async (at: readonly number[]): Promise<Vertex> => {
     const inside = at.map((x, i) => {
       const { low, high } = bounds[i] as Bounds;

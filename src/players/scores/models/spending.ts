@@ -14,12 +14,6 @@ export interface SpendingParameters {
   v: number;
 }
 
-/** A fit: the parameters, and the logarithm of their likelihood. */
-export interface FittedSpending {
-  parameters: SpendingParameters;
-  log_likelihood: number;
-}
-
 const START = [2, 3, 1];
 const BOUNDS = [
   { low: 1e-2, high: 1e4 },
@@ -44,7 +38,7 @@ export function spendingLogLikelihood({ p, q, v }: SpendingParameters, players: 
 export async function fitSpending(
   players: readonly Spending[],
   options?: SearchOptions,
-): Promise<FittedSpending> {
+): Promise<SpendingParameters> {
   const unit = players.reduce((sum, { mean }) => sum + mean, 0) / Math.max(1, players.length);
   const scaled = players.map(({ days, mean }) => ({ days, mean: mean / unit }));
   const { point } = await minimise(
@@ -54,8 +48,7 @@ export async function fitSpending(
     options,
   );
   const { p, q, v } = parametersOf(point);
-  const parameters = { p, q, v: v * unit };
-  return { parameters, log_likelihood: spendingLogLikelihood(parameters, players) };
+  return { p, q, v: v * unit };
 }
 
 function parametersOf([p = 0, q = 0, v = 0]: readonly number[]): SpendingParameters {

@@ -1,3 +1,5 @@
+import type { ModelFit } from '../schema.ts';
+
 /** A predicted chance to return, and whether the player did. */
 export interface Prediction {
   chance: number;
@@ -36,21 +38,10 @@ export function aucOf(predictions: readonly Prediction[]): number | null {
   return (ranks - (returned * (returned + 1)) / 2) / (returned * others);
 }
 
-/** Predictions of about the same chance, and what came of them. */
-export interface CalibrationBin {
-  from: number;
-  to: number;
-  players: number;
-  /** The mean of the predicted chances. */
-  predicted: number;
-  /** The share that returned. */
-  returned: number;
-}
-
 const BINS = 10;
 
 /** Predictions by tenths of the predicted chance; tenths without predictions are absent. */
-export function calibrationOf(predictions: readonly Prediction[]): CalibrationBin[] {
+export function calibrationOf(predictions: readonly Prediction[]): ModelFit['calibration'] {
   const bins = Array.from({ length: BINS }, () => ({ players: 0, predicted: 0, returned: 0 }));
   for (const { chance, has_returned } of predictions) {
     const bin = bins[Math.min(BINS - 1, Math.floor(chance * BINS))];

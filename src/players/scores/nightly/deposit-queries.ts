@@ -1,9 +1,7 @@
 import type { ClickHouseQueries } from '../../../platform/clickhouse/port.ts';
+import { OVER_ALL } from '../../../segments/evaluation-queries.ts';
 import { OWNER, SCOPE } from '../../../segments/sql/owner-sql.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
-
-/** Limits of a statement over all deposits of a project. */
-const LIMITS = 'settings max_execution_time = 60, max_memory_usage = 4000000000';
 
 /** The days (UTC) on which each player had a deposit that counts; days are numbered from 1970-01-01 as 0. */
 const DEPOSIT_DAYS = `select ${OWNER}, toInt32(toDate(occurred_at, 'UTC')) as day, sum(toInt128(base_amount)) as amount
@@ -31,7 +29,7 @@ export async function countDepositors(
   question: DepositQuestion,
 ): Promise<{ players: number; days: number }> {
   const [row] = await clickhouse.query<{ players: string; days: string }>(
-    `select toString(uniqExact(owner)) as players, toString(count()) as days from (${DEPOSIT_DAYS}) ${LIMITS}`,
+    `select toString(uniqExact(owner)) as players, toString(count()) as days from (${DEPOSIT_DAYS}) ${OVER_ALL}`,
     { ...question },
   );
   return { players: Number(row?.players ?? 0), days: Number(row?.days ?? 0) };
@@ -51,7 +49,7 @@ export async function readDepositDays(
 ): Promise<DepositDays[]> {
   const rows = await clickhouse.query<{ days: number[]; amount: string }>(
     `select arraySort(groupArray(day)) as days, toString(sum(amount)) as amount
-    from (${DEPOSIT_DAYS}) where ${IN_SHARE} group by owner order by owner ${LIMITS}`,
+    from (${DEPOSIT_DAYS}) where ${IN_SHARE} group by owner order by owner ${OVER_ALL}`,
     { ...question },
   );
   return rows.map(({ days, amount }) => ({ days, amount: Number(amount) }));
@@ -76,7 +74,7 @@ export async function readDepositors(
     Record<Exclude<keyof Depositor, 'player_id'>, string | number> & { owner: string }
   >(
     `select owner, min(day) as first_day, max(day) as last_day, toString(count()) as days, toString(sum(amount)) as amount
-    from (${DEPOSIT_DAYS}) where ${IN_SHARE} group by owner order by owner ${LIMITS}`,
+    from (${DEPOSIT_DAYS}) where ${IN_SHARE} group by owner order by owner ${OVER_ALL}`,
     { ...question },
   );
   return rows.map(({ owner, first_day, last_day, days, amount }) => ({
@@ -95,7 +93,7 @@ export async function readRevenue(
 ): Promise<{ ngr: string; total_deposited: string }> {
   const [row] = await clickhouse.query<{ ngr: string; total_deposited: string }>(
     `select toString(sum(toInt256(ngr))) as ngr, toString(sum(toInt128(total_deposited))) as total_deposited
-    from players final where ${SCOPE} and deleted_at is null ${LIMITS}`,
+    from players final where ${SCOPE} and deleted_at is null ${OVER_ALL}`,
     { ...project },
   );
   return row ?? { ngr: '0', total_deposited: '0' };

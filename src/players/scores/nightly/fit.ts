@@ -54,7 +54,7 @@ export async function fitModel(
     days: player.days.length,
     mean: player.amount / player.days.length,
   }));
-  const { parameters: spending } = await fitSpending(amounts, { breathe });
+  const spending = await fitSpending(amounts, { breathe });
   const windows = await backtest(days, day, purchases, breathe);
   const parameters = rounded({ ...purchases, ...spending });
   if (windows.length === 0) return { ...waiting, fit: { ...waiting.fit, parameters } };
