@@ -15,7 +15,9 @@ export type AlertDeps = Pick<Platform, 'postgres' | 'clock' | 'egress'>;
 type Row = SavedRow<'alert_id'> & AlertState;
 
 /** The kind of an alert: a saved record that the service evaluates. */
-export function alertKind({ egress }: Pick<AlertDeps, 'egress'>): SavedKind<'alert_id', AlertContent, AlertState> {
+export function alertKind({
+  egress,
+}: Pick<AlertDeps, 'egress'>): SavedKind<'alert_id', AlertContent, AlertState> {
   return {
     scope: 'project',
     noun: 'alert',

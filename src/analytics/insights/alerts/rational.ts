@@ -11,9 +11,7 @@ export const ZERO = whole(0n);
 /** The fraction of two numbers; null when it has no value, because the denominator is 0. */
 export function fraction(numerator: bigint, denominator: bigint): Rational | null {
   if (denominator === 0n) return null;
-  return denominator < 0n
-    ? { numerator: -numerator, denominator: -denominator }
-    : { numerator, denominator };
+  return denominator < 0n ? { numerator: -numerator, denominator: -denominator } : { numerator, denominator };
 }
 
 /** Negative, 0 or positive, as `one` is less than, equal to or greater than `other`. */

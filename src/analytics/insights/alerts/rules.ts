@@ -1,7 +1,17 @@
 import { startBefore, startOfLocal } from '../../../platform/local-intervals.ts';
 import type { TimeZone } from '../../../platform/time-zone.ts';
 import type { Cell } from '../kind.ts';
-import { compare, fraction, medianOf, minus, parseDecimal, sizeOf, times, whole, type Rational } from './rational.ts';
+import {
+  compare,
+  fraction,
+  medianOf,
+  minus,
+  parseDecimal,
+  sizeOf,
+  times,
+  whole,
+  type Rational,
+} from './rational.ts';
 import { MIN_WEEKS, WEEKS, type Condition, type Op } from './schema.ts';
 
 const WEEK_MS = 7 * 86_400_000;
@@ -72,7 +82,9 @@ function unusual(
   { amount, volume }: Measured & { amount: Rational },
   compared: readonly Measured[],
 ): Decision {
-  const known = knownWeeks(compared).flatMap((one) => (one.amount === null ? [] : [{ ...one, amount: one.amount }]));
+  const known = knownWeeks(compared).flatMap((one) =>
+    one.amount === null ? [] : [{ ...one, amount: one.amount }],
+  );
   if (known.length < MIN_WEEKS) return { kind: 'unknown' };
   const median = medianOf(known.map((one) => one.amount));
   const deviation = medianOf(known.map((one) => sizeOf(minus(one.amount, median))));
@@ -117,6 +129,9 @@ export function measuredOf(cell: Cell): Measured {
     const amount = fraction(cell.numerator, cell.denominator);
     return { cell, amount, volume: sizeOf(whole(cell.denominator)) };
   }
-  const amount = typeof cell === 'bigint' ? whole(cell) : parseDecimal(typeof cell === 'number' ? String(cell) : cell.text);
+  const amount =
+    typeof cell === 'bigint'
+      ? whole(cell)
+      : parseDecimal(typeof cell === 'number' ? String(cell) : cell.text);
   return { cell, amount, volume: sizeOf(amount) };
 }

@@ -30,7 +30,9 @@ const condition = z
     z.strictObject({
       kind: z.literal('threshold'),
       op,
-      value: number.describe('Money in the smallest unit; a rate as its numerator divided by its denominator'),
+      value: number.describe(
+        'Money in the smallest unit; a rate as its numerator divided by its denominator',
+      ),
     }),
     z.strictObject({
       kind: z.literal('change'),
@@ -132,7 +134,10 @@ const state = {
 };
 
 /** Fields that no body sets. */
-export const COMPUTED_FIELDS: ReadonlySet<string> = new Set([...Object.keys(computed), ...Object.keys(state)]);
+export const COMPUTED_FIELDS: ReadonlySet<string> = new Set([
+  ...Object.keys(computed),
+  ...Object.keys(state),
+]);
 
 /** `POST /v1/alerts`. */
 export const createAlertBody = z.strictObject({

@@ -149,7 +149,12 @@ export async function selectMembers(
   user_ids: readonly string[],
 ): Promise<Set<string>> {
   const rows = await tx<{ user_id: string }[]>`
-    select m.user_id from ${rowsOf(tx, 'u', user_ids.map((user_id) => ({ user_id })), { user_id: 'text' })}
+    select m.user_id from ${rowsOf(
+      tx,
+      'u',
+      user_ids.map((user_id) => ({ user_id })),
+      { user_id: 'text' },
+    )}
     cross join lateral (
       select m.user_id from memberships m
       where m.tenant_id = ${tenant_id} and m.user_id = u.user_id and m.accepted_at is not null) m`;

@@ -8,7 +8,11 @@ export const MAX_RECEIVERS = 10;
 const receiver = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('email'),
-    user_id: z.string().min(1).max(255).describe('A member of the tenant: nothing is sent after the member has left'),
+    user_id: z
+      .string()
+      .min(1)
+      .max(255)
+      .describe('A member of the tenant: nothing is sent after the member has left'),
     address: trimmedText(3, 320).describe("The member's address"),
   }),
   z.strictObject({

@@ -30,10 +30,7 @@ const LOST_AFTER_MS = 120_000;
 /** The pause of mail whose provider has no place, or is in a back-off. */
 const NO_PLACE_MS = 5_000;
 
-type Deps = Pick<
-  Platform,
-  'postgres' | 'clock' | 'logger' | 'metrics' | 'rateLimiter' | 'egress'
->;
+type Deps = Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metrics' | 'rateLimiter' | 'egress'>;
 
 /** How an attempt has ended. `behind`: it was not made. */
 type Outcome =

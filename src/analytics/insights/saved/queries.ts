@@ -47,7 +47,9 @@ export function selectSaved<Id extends string, State extends object>(
   of: SavedTable<Id, State>,
   ref: SavedRef<Id>,
 ): PendingQuery<(SavedRow<Id> & State)[]> {
-  return tx<(SavedRow<Id> & State)[]>`select ${columns(tx, of)} from ${tx(of.table)} where ${itself(tx, of, ref)}`;
+  return tx<
+    (SavedRow<Id> & State)[]
+  >`select ${columns(tx, of)} from ${tx(of.table)} where ${itself(tx, of, ref)}`;
 }
 
 /** The record, if it is not deleted, locked against change until the transaction ends. */
