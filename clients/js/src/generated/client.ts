@@ -402,7 +402,7 @@ auditLog: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Whose changes */ user_id?: string | undefined; action?: "create" | "update" | "delete" | "revoke" | "send" | "cancel" | "retry_failed" | "send_test" | "replay" | "refresh" | "activate" | "pause" | "publish" | "migrate" | "request" | "approve" | "rotate_secret" | "issue" | "exclude" | "lift" | "resolve" | "reveal" | "erase" | "export" | undefined; resource_type?: "tenant" | "project" | "membership" | "tenant_config" | "api_key" | "player" | "player_kyc" | "vip_tier" | "segment" | "template" | "messaging_provider" | "campaign" | "campaign_variant" | "journey" | "journey_run" | "webhook_secret" | "webhook_delivery" | "event_subscription" | "bonus_grant" | "bonus_campaign" | "adapter" | "dead_letters" | "fx_rates" | "currency" | "suppression" | "console_session" | "bonus_template" | "insight_export" | "insight" | "dashboard" | "global_holdout" | undefined; resource_id?: string | undefined; project_id?: string | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
+list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Whose changes */ user_id?: string | undefined; action?: "create" | "update" | "delete" | "revoke" | "send" | "cancel" | "retry_failed" | "send_test" | "replay" | "refresh" | "activate" | "pause" | "publish" | "migrate" | "request" | "approve" | "rotate_secret" | "issue" | "exclude" | "lift" | "resolve" | "reveal" | "erase" | "export" | undefined; resource_type?: "tenant" | "project" | "membership" | "tenant_config" | "api_key" | "player" | "player_kyc" | "vip_tier" | "segment" | "template" | "messaging_provider" | "campaign" | "campaign_variant" | "journey" | "journey_run" | "webhook_secret" | "webhook_delivery" | "event_subscription" | "bonus_grant" | "bonus_campaign" | "adapter" | "dead_letters" | "fx_rates" | "currency" | "suppression" | "console_session" | "bonus_template" | "insight_export" | "insight" | "dashboard" | "alert" | "global_holdout" | undefined; resource_id?: string | undefined; project_id?: string | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
 };
 suppressions: {
 /**
@@ -2377,6 +2377,68 @@ update(id: string, body: S.PatchDashboardBody, options?: CallOptions): Promise<S
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 DASHBOARD_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 delete(id: string, options?: CallOptions): Promise<S.Dashboard>;
+};
+alerts: {
+/**
+ * Lists alerts that are not deleted, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/alerts`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Alert>>;
+/**
+ * Creates an alert: intervals are decided once they are over.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/alerts`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateAlertBody, options?: CallOptions): Promise<S.Alert>;
+/**
+ * One alert, also a deleted one.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/alerts/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 ALERT_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.Alert>;
+/**
+ * Changes an alert; intervals that are decided stay so.
+ *
+ * Admin session, role editor or above.
+ *
+ * `PATCH /v1/alerts/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 ALERT_NOT_FOUND, SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 412 PRECONDITION_FAILED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchAlertBody, options?: CallOptions): Promise<S.Alert>;
+/**
+ * Soft delete; notices that wait are still sent.
+ *
+ * Admin session, role editor or above.
+ *
+ * `DELETE /v1/alerts/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 ALERT_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.Alert>;
+/**
+ * Which intervals of the last 90 days would have fired.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `POST /v1/alerts/preview`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, INSIGHT_TOO_EXPENSIVE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+preview(body: S.PreviewAlertBody, options?: CallOptions): Promise<S.AlertPreview>;
 };
 compliance: {
 exclusions: {
