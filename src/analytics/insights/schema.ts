@@ -109,15 +109,15 @@ const eventSeries = z
     },
   );
 
+/** A series of a trend: a metric, or an aggregate of events. */
+const seriesSchema = z.union([metricSeries, eventSeries]);
+
 /** A query of the kind `trend`. */
 export const trendQuery = z
   .strictObject({
     kind: z.literal('trend'),
     ...grouped,
-    series: z
-      .array(z.union([metricSeries, eventSeries]))
-      .min(1)
-      .max(MAX_SERIES),
+    series: z.array(seriesSchema).min(1).max(MAX_SERIES),
     ratio: z
       .tuple([
         z
@@ -314,6 +314,7 @@ nameSchemas({
   InsightRange: rangeSchema,
   InsightFilter: filter,
   InsightBreakdown: breakdown,
+  InsightSeries: seriesSchema,
   TrendCell: trendCell,
   BonusesCell: bonusesCell,
   TrendQuery: trendQuery,

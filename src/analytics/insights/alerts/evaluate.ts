@@ -64,7 +64,7 @@ export class AlertEvaluator {
     });
   }
 
-  /** Whether an alert was due. */
+  /** Whether an alert was evaluated. */
   async turn(stop?: AbortSignal): Promise<boolean> {
     const { postgres, clock } = this.#deps;
     const now = new Date(clock.now_ms());
@@ -73,11 +73,13 @@ export class AlertEvaluator {
     // One wait for all of the turn.
     const caught_up = this.#caughtUp(stop);
     caught_up.catch(() => undefined);
+    let has_evaluated = false;
     await this.#turns.offer(due, async (ref) => {
-      if (stop?.aborted === true) return false;
-      return evaluateAlert(this.#deps, ref, caught_up, stop);
+      const is_mine = stop?.aborted !== true && (await evaluateAlert(this.#deps, ref, caught_up, stop));
+      has_evaluated ||= is_mine;
+      return is_mine;
     });
-    return true;
+    return has_evaluated;
   }
 
   async close(): Promise<void> {

@@ -28,8 +28,7 @@ export interface AlertState {
 /** The columns of {@link AlertState}, of the table `alerts`. */
 export function alertState(tx: Tx): PendingQuery<Row[]> {
   return tx`decided_until, failures, error_code, error_message, failed_at, (
-      select coalesce(json_agg(jsonb_build_object('from', iso_time(f.from_at), 'to', iso_time(f.to_at),
-        'decided_at', iso_time(f.decided_at)) || f.facts order by f.from_at desc, f.to_at desc), '[]')::text
+      select coalesce(json_agg(jsonb_build_object('from', iso_time(f.from_at), 'to', iso_time(f.to_at)) || f.facts order by f.from_at desc, f.to_at desc), '[]')::text
       from (
         select * from alert_firings f
         where f.tenant_id = alerts.tenant_id and f.project_id = alerts.project_id and f.alert_id = alerts.alert_id

@@ -39,7 +39,7 @@ export function sizeOf({ numerator, denominator }: Rational): Rational {
 
 /** The middle of the values, or the mean of the two in the middle; at least one value. */
 export function medianOf(values: readonly Rational[]): Rational {
-  const sorted = values.toSorted((one, other) => Number(sign(compare(one, other))));
+  const sorted = values.toSorted((one, other) => sign(compare(one, other)));
   const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
   if (low === undefined || high === undefined) throw new RangeError('no values have no median');
   const sum = minus(low, { ...high, numerator: -high.numerator });

@@ -48,10 +48,7 @@ const condition = z
     }),
     z.strictObject({
       kind: z.literal('unusual'),
-      minimum: z
-        .int()
-        .min(0)
-        .describe('Nothing fires while the value (of a rate its denominator) and its median are below this'),
+      minimum: z.int().min(0).describe('Of the value or its median; of a rate of the denominator'),
     }),
   ])
   .describe('When an interval fires');
@@ -103,8 +100,6 @@ const firing = z.object({
   low: z.number().nullable().describe('Of an unusual value: from here to `high` a value is usual'),
   high: z.number().nullable(),
 });
-const previewed = firing;
-const decided = firing.extend({ decided_at: z.iso.datetime() });
 
 const state = {
   state: z
@@ -118,7 +113,7 @@ const state = {
     .object({ code: z.string(), message: z.string(), at: z.iso.datetime(), failures: z.int() })
     .nullable()
     .describe('Why the last evaluation has failed, and how many in a row'),
-  firings: z.array(decided).describe(`The last ${SHOWN_FIRINGS}, the newest first`),
+  firings: z.array(firing).describe('The newest first'),
   notices: z
     .array(
       z.object({
@@ -130,7 +125,7 @@ const state = {
         created_at: z.iso.datetime(),
       }),
     )
-    .describe(`What was sent, the last ${SHOWN_FIRINGS}, the newest first`),
+    .describe('What was sent, the newest first'),
 };
 
 /** Fields that no body sets. */
@@ -181,7 +176,7 @@ export const alertPreview = z.object({
   intervals: z.int(),
   undecided: z.int().describe('Intervals that had no value, or nothing to compare it with'),
   fired: z.int().describe('Intervals that would have fired'),
-  firings: z.array(previewed).describe(`The last ${PREVIEWED_FIRINGS} of them, the newest first`),
+  firings: z.array(firing).describe(`The last ${PREVIEWED_FIRINGS} of them, the newest first`),
 });
 
 nameSchemas({
@@ -191,5 +186,6 @@ nameSchemas({
   PatchAlertBody: patchAlertBody,
   PreviewAlertBody: previewBody,
   Alert: alertResource,
+  AlertFiring: firing,
   AlertPreview: alertPreview,
 });

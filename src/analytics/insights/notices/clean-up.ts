@@ -13,6 +13,9 @@ export async function cleanUpNotices(
 ): Promise<void> {
   const before = new Date(clock.now_ms() - KEPT_MS);
   for (const remove of [removeFirings, removeNotices]) {
-    while (stop?.aborted !== true && (await remove(service, before, ROWS_AT_ONCE)) === ROWS_AT_ONCE);
+    for (let removed = ROWS_AT_ONCE; removed === ROWS_AT_ONCE;) {
+      stop?.throwIfAborted();
+      removed = await remove(service, before, ROWS_AT_ONCE);
+    }
   }
 }

@@ -30,4 +30,4 @@ export const shownReceiver = z.union([
   z.object({ kind: z.literal('webhook'), url: z.string() }),
 ]);
 
-nameSchemas({ NoticeReceiver: receiver });
+nameSchemas({ NoticeReceiver: receiver, ShownReceiver: shownReceiver });

@@ -175,8 +175,8 @@ function ofCall({ kind, error, reason, retry_after_ms }: AttemptOutcome): Outcom
 }
 
 /** Mail of which it is not known whether it went out is not sent again. */
-function ofMail(outcome: SendOutcome | undefined): Outcome {
-  switch (outcome?.kind) {
+function ofMail(outcome: SendOutcome = { kind: 'unknown', reason: 'no outcome' }): Outcome {
+  switch (outcome.kind) {
     case 'sent':
       return { kind: 'sent' };
     case 'rejected':
@@ -187,7 +187,7 @@ function ofMail(outcome: SendOutcome | undefined): Outcome {
         error: `PROVIDER_UNAVAILABLE: ${outcome.reason}`,
         retry_after_ms: outcome.retry_after_ms,
       };
-    default:
+    case 'unknown':
       return { kind: 'failed', error: 'OUTCOME_UNKNOWN' };
   }
 }

@@ -25,7 +25,7 @@ const post = (path: string, body: object) =>
 it('an hour that is over fires, and its notice arrives', async () => {
   // An hour that was over and settled before the alert was looked at, wherever in the hour the test runs.
   const hour_ms = (Math.floor((Date.now() - SETTLE_MS) / HOUR_MS) - 1) * HOUR_MS;
-  const player_id = await newPlayer(service, tenant, {});
+  const player_id = await newPlayer(service, tenant, { external_id: 'ann' });
   await accept(service, tenant, {
     event: 'deposit_confirmed',
     player_id,
@@ -49,7 +49,7 @@ it('an hour that is over fires, and its notice arrives', async () => {
     const { data } = saw(
       await call(`${service.base_url}/v1/alerts/${id}`, tenant.session_token, { method: 'GET' }),
     );
-    const [notice] = data['notices'] as unknown as { status: string }[];
+    const [notice] = data['notices'] as { status: string }[];
     return notice?.status === 'sent' ? data : undefined;
   });
   expect(shown).toMatchObject({

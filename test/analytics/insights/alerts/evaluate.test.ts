@@ -40,9 +40,9 @@ async function webhook(answer?: Answer) {
   return { there, secret: String(data['secret']), receivers: [{ kind: 'webhook', url: there.url }] };
 }
 
-const firingsOf = async (id: string) => (await on.read(id))['firings'] as unknown as ShownFiring[];
+const firingsOf = async (id: string) => (await on.read(id))['firings'] as ShownFiring[];
 const noticesOf = async (id: string) =>
-  (await on.read(id))['notices'] as unknown as {
+  (await on.read(id))['notices'] as {
     id: string;
     status: string;
     error: string;

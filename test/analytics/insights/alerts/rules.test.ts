@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { array, assert, bigInt, constantFrom, integer, property, tuple } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decimalOf, medianOf, parseDecimal } from '../../../../src/analytics/insights/alerts/rational.ts';
 import {
@@ -77,14 +77,11 @@ describe('an unusual value', () => {
   }
 
   it('is outside of median ± 4 × 1.4826 median absolute deviations', () => {
-    const number = fc.integer({ min: -200, max: 200 });
+    const number = integer({ min: -200, max: 200 });
     // The oldest week has a volume, so that all are known.
-    const weeks = fc.tuple(
-      fc.array(number, { minLength: 3, maxLength: 7 }),
-      fc.integer({ min: 1, max: 200 }),
-    );
-    fc.assert(
-      fc.property(number, weeks, (value, [others, oldest]) => {
+    const weeks = tuple(array(number, { minLength: 3, maxLength: 7 }), integer({ min: 1, max: 200 }));
+    assert(
+      property(number, weeks, (value, [others, oldest]) => {
         const known = [...others, oldest];
         const fires = decide(unusual(), of(value), known.map(of)).kind === 'fires';
         expect(fires).toBe(isOutside(value, known));
@@ -159,12 +156,12 @@ describe('the intervals that are compared', () => {
 
   it('that are over have no gaps and do not overlap, in any zone', () => {
     const zones = ['UTC', 'Europe/Malta', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kathmandu'];
-    fc.assert(
-      fc.property(
-        fc.constantFrom(...zones),
-        fc.constantFrom('hour' as const, 'day' as const),
-        fc.integer({ min: hour('2024-01-01T00:00:00Z'), max: hour('2027-01-01T00:00:00Z') }),
-        fc.integer({ min: 0, max: 20 * 86_400_000 }),
+    assert(
+      property(
+        constantFrom(...zones),
+        constantFrom('hour' as const, 'day' as const),
+        integer({ min: hour('2024-01-01T00:00:00Z'), max: hour('2027-01-01T00:00:00Z') }),
+        integer({ min: 0, max: 20 * 86_400_000 }),
         (name, step, from_ms, length_ms) => {
           const zone = TimeZone.named(name) ?? UTC_ZONE;
           const starts = startsBetween(zone, step, from_ms, from_ms + length_ms);
@@ -192,8 +189,8 @@ describe('numbers', () => {
       numerator: 123456789012345678905n,
       denominator: 10n,
     });
-    fc.assert(
-      fc.property(fc.bigInt(), fc.integer({ min: 0, max: 12 }), (digits, places) => {
+    assert(
+      property(bigInt(), integer({ min: 0, max: 12 }), (digits, places) => {
         const exact = { numerator: digits, denominator: 10n ** BigInt(places) };
         const read = parseDecimal(decimalOf(exact, places));
         expect(read.numerator * exact.denominator).toBe(exact.numerator * read.denominator);
