@@ -112,25 +112,21 @@ const eventSeries = z
 /** A series of a trend: a metric, or an aggregate of events. */
 const seriesSchema = z.union([metricSeries, eventSeries]);
 
+const seriesNumber = z
+  .int()
+  .min(0)
+  .max(MAX_SERIES - 1);
+const ratioSchema = z
+  .tuple([seriesNumber, seriesNumber])
+  .describe('A further column: the series of the first number divided by that of the second, from 0');
+
 /** A query of the kind `trend`. */
 export const trendQuery = z
   .strictObject({
     kind: z.literal('trend'),
     ...grouped,
     series: z.array(seriesSchema).min(1).max(MAX_SERIES),
-    ratio: z
-      .tuple([
-        z
-          .int()
-          .min(0)
-          .max(MAX_SERIES - 1),
-        z
-          .int()
-          .min(0)
-          .max(MAX_SERIES - 1),
-      ])
-      .describe('A further column: the series of the first number divided by that of the second, from 0')
-      .optional(),
+    ratio: ratioSchema.optional(),
   })
   .refine(({ series, ratio }) => ratio?.every((n) => n < series.length) ?? true, {
     path: ['ratio'],
@@ -315,6 +311,7 @@ nameSchemas({
   InsightFilter: filter,
   InsightBreakdown: breakdown,
   InsightSeries: seriesSchema,
+  InsightRatio: ratioSchema,
   TrendCell: trendCell,
   BonusesCell: bonusesCell,
   TrendQuery: trendQuery,

@@ -104,7 +104,7 @@ const firing = z.object({
 const state = {
   state: z
     .enum(['waiting', 'failing'])
-    .describe('failing: the last evaluation has failed; it is tried again, and no interval is passed over'),
+    .describe('failing: the last evaluation has failed, and is tried again'),
   decided_until: z.iso
     .datetime()
     .nullable()
@@ -112,7 +112,7 @@ const state = {
   error: z
     .object({ code: z.string(), message: z.string(), at: z.iso.datetime(), failures: z.int() })
     .nullable()
-    .describe('Why the last evaluation has failed, and how many in a row'),
+    .describe('Of the last evaluation; `failures`: how many in a row'),
   firings: z.array(firing).describe('The newest first'),
   notices: z
     .array(
