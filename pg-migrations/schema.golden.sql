@@ -617,6 +617,50 @@ create policy own_tenant on adapters for all to engagement_api using ((tenant_id
 grant delete, insert, select, update on public.adapters to engagement_api;
 grant delete, insert, select, update on public.adapters to engagement_service;
 
+create table public.alert_firings (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  alert_id uuid not null,
+  from_at timestamp with time zone not null,
+  to_at timestamp with time zone not null,
+  facts jsonb not null,
+  decided_at timestamp with time zone not null,
+  constraint alert_firings_pkey PRIMARY KEY (tenant_id, project_id, alert_id, from_at, to_at),
+  constraint alert_firings_tenant_id_project_id_alert_id_fkey FOREIGN KEY (tenant_id, project_id, alert_id) REFERENCES alerts(tenant_id, project_id, alert_id)
+);
+CREATE INDEX alert_firings_by_age ON public.alert_firings USING btree (decided_at);
+-- row-level security of public.alert_firings: enabled, forced
+create policy every_tenant on alert_firings for all to engagement_service using (true);
+create policy own_tenant on alert_firings for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.alert_firings to engagement_api;
+grant delete, insert, select, update on public.alert_firings to engagement_service;
+
+create table public.alerts (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  alert_id uuid not null,
+  name text not null,
+  content jsonb not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  decided_until timestamp with time zone,
+  next_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  failures integer not null default 0,
+  error_code text,
+  error_message text,
+  failed_at timestamp with time zone,
+  constraint alerts_pkey PRIMARY KEY (tenant_id, project_id, alert_id),
+  constraint alerts_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX alerts_due ON public.alerts USING btree (next_at) WHERE (deleted_at IS NULL);
+CREATE INDEX alerts_listed ON public.alerts USING btree (tenant_id, project_id, created_at DESC, alert_id DESC) WHERE ((created_at > '-infinity'::timestamp with time zone) AND (deleted_at IS NULL));
+-- row-level security of public.alerts: enabled, forced
+create policy every_tenant on alerts for all to engagement_service using (true);
+create policy own_tenant on alerts for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.alerts to engagement_api;
+grant delete, insert, select, update on public.alerts to engagement_service;
+
 create table public.api_keys (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -1524,6 +1568,35 @@ create policy every_tenant on insight_exports for all to engagement_service usin
 create policy own_tenant on insight_exports for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.insight_exports to engagement_api;
 grant delete, insert, select, update on public.insight_exports to engagement_service;
+
+create table public.insight_notices (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  notice_id uuid not null,
+  owner_id uuid not null,
+  receiver jsonb not null,
+  lane text not null,
+  content json not null,
+  status text not null default 'pending'::text,
+  attempts integer not null default 0,
+  next_at timestamp with time zone not null,
+  error text,
+  created_at timestamp with time zone not null,
+  completed_at timestamp with time zone,
+  constraint insight_notices_check CHECK (((status = 'pending'::text) = (completed_at IS NULL))),
+  constraint insight_notices_pkey PRIMARY KEY (tenant_id, notice_id),
+  constraint insight_notices_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text]))),
+  constraint insight_notices_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX insight_notices_by_age ON public.insight_notices USING btree (created_at);
+CREATE INDEX insight_notices_by_owner ON public.insight_notices USING btree (tenant_id, project_id, owner_id, created_at DESC, notice_id DESC);
+CREATE INDEX insight_notices_due ON public.insight_notices USING btree (next_at) WHERE (status = 'pending'::text);
+CREATE INDEX insight_notices_waiting ON public.insight_notices USING btree (tenant_id, lane, next_at) WHERE (status = 'pending'::text);
+-- row-level security of public.insight_notices: enabled, forced
+create policy every_tenant on insight_notices for all to engagement_service using (true);
+create policy own_tenant on insight_notices for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.insight_notices to engagement_api;
+grant delete, insert, select, update on public.insight_notices to engagement_service;
 
 create table public.insights (
   tenant_id uuid not null,

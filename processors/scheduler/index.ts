@@ -71,6 +71,7 @@ import {
   removeExpiredInsightExports,
   runInsightExportJob,
 } from '../../src/analytics/insights/exports/job.ts';
+import { cleanUpNotices } from '../../src/analytics/insights/notices/clean-up.ts';
 import { InsightRunner } from '../../src/analytics/insights/runner.ts';
 
 /**
@@ -122,6 +123,7 @@ export function startScheduler(
       await cleanUpJourneys(platform, stop);
       await removeExpiredExports(platform, stop);
       await removeExpiredInsightExports(platform, stop);
+      await cleanUpNotices(platform, stop);
     },
   };
   const crontab = [

@@ -39,6 +39,7 @@ import { experimentEndpoints } from '../engage/experiments/routes.ts';
 import { overviewEndpoints } from '../console/overview/routes.ts';
 import { searchEndpoints } from '../console/search/routes.ts';
 import { insightExportEndpoints } from '../analytics/insights/exports/routes.ts';
+import { alertEndpoints } from '../analytics/insights/alerts/routes.ts';
 import { savedInsightEndpoints } from '../analytics/insights/saved/routes.ts';
 import { insightEndpoints } from '../analytics/insights/routes.ts';
 import { InsightRunner } from '../analytics/insights/runner.ts';
@@ -229,6 +230,7 @@ function consoleEndpoints(
     ...insightEndpoints(of_insights),
     ...savingEndpoints(of_insights),
     ...savedInsightEndpoints(platform),
+    ...alertEndpoints(of_insights),
     ...complianceEndpoints(platform),
     ...searchEndpoints(platform),
   ];

@@ -10,6 +10,7 @@ import { readDueGrants } from '../bonuses/grants/call-queries.ts';
 import type { Role } from '../config.ts';
 import { readQueuedMessages, readRangesToFanOut } from '../engage/campaigns/backlog-queries.ts';
 import { readFactsToQueue } from '../engage/subscriptions/dispatch-queries.ts';
+import { readDueNotices } from '../analytics/insights/notices/queries.ts';
 import { readDueDeliveries } from '../engage/webhooks/claim-queries.ts';
 import { readTierRequests } from '../players/tiers/job-queries.ts';
 import { readPendingConversions, readRateChangesToApply } from '../ledger/fx/backlog-queries.ts';
@@ -65,6 +66,7 @@ const QUEUES: readonly Queue[] = [
   { role: 'messenger', queue: 'fan-out', read: readRangesToFanOut },
   { role: 'messenger', queue: 'messages', read: readQueuedMessages },
   { role: 'webhook-deliverer', queue: 'webhooks', read: readDueDeliveries },
+  { role: 'scheduler', queue: 'insight-notices', read: readDueNotices },
   { role: 'webhook-deliverer', queue: 'subscription-facts', read: readFactsToQueue },
   { role: 'webhook-deliverer', queue: 'kyc-calls', read: readDueCalls },
   { role: 'webhook-deliverer', queue: 'kyc-calls-late', read: readLateCalls },

@@ -54,6 +54,17 @@ const PROCESSORS: readonly Processor[] = [
   },
   {
     role: 'scheduler',
+    name: 'alerts',
+    async start({ platform, config }) {
+      const { startAlerts } = await import('../../processors/alerts/index.ts');
+      return startAlerts(platform, {
+        credentials_keys: await loadCredentialsKeys(config),
+        public_url: config.public_url,
+      });
+    },
+  },
+  {
+    role: 'scheduler',
     name: 'kyc-lapser',
     async start({ platform }) {
       const { startKycLapser } = await import('../../processors/kyc/index.ts');

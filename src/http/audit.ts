@@ -37,6 +37,7 @@ export const AUDITED_RESOURCES = [
   'insight_export',
   'insight',
   'dashboard',
+  'alert',
   'global_holdout',
 ] as const;
 export type AuditedResource = (typeof AUDITED_RESOURCES)[number];

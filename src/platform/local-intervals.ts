@@ -40,6 +40,11 @@ export function localDate(zone: TimeZone, at_ms: number): string {
   return new Date(zone.localMs(at_ms)).toISOString().slice(0, 10);
 }
 
+/** The local date and time of day at a time, `YYYY-MM-DD HH:MM`. */
+export function localTimeText(zone: TimeZone, at_ms: number): string {
+  return new Date(zone.localMs(at_ms)).toISOString().slice(0, 16).replace('T', ' ');
+}
+
 /** The beginnings of the interval of a time and of its neighbours; a skipped one begins when the next one does. */
 function startsAround(zone: TimeZone, interval: LocalInterval, at_ms: number): number[] {
   const local_ms = zone.localMs(at_ms);

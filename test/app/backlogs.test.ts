@@ -70,6 +70,7 @@ it('every role reports its own queues', async () => {
       'event-rewriter',
       'fan-out',
       'fx-restater',
+      'insight-notices',
       'journey-matcher',
       'journey-mirror',
       'kyc-calls',
@@ -94,7 +95,7 @@ it('every role reports its own queues', async () => {
     'fan-out',
     'messages',
   ]);
-  expect(Object.keys(await watch(['scheduler'])())).toEqual(['vip-tiers']);
+  expect(Object.keys(await watch(['scheduler'])()).sort()).toEqual(['insight-notices', 'vip-tiers']);
   expect(await watch(['api', 'intake'])()).toEqual({});
 });
 

@@ -9,12 +9,20 @@ export const ANY_QUERY = {
   series: [{ metric: 'deposits' }],
 };
 
-/** Creates a saved insight, and a dashboard that shows another. */
+/** An alert that every project can have. */
+export const ANY_ALERT = {
+  query: { kind: 'trend', series: [{ metric: 'deposits' }] },
+  interval: 'day',
+  condition: { kind: 'threshold', op: 'lt', value: 0 },
+  receivers: [{ kind: 'webhook', url: 'https://operator.example/alerts' }],
+};
+
+/** Creates a saved insight, a dashboard that shows another, and an alert. */
 export async function fillInsights(
   { base_url }: TestService,
   { session_token, project_id }: { session_token: string; project_id: string },
   label: string,
-): Promise<{ insight_id: string; dashboard_id: string }> {
+): Promise<{ insight_id: string; dashboard_id: string; alert_id: string }> {
   const make = async (path: string, body: object) => {
     const headers = { 'x-project-id': project_id };
     const { status, text, data } = await call(base_url + path, session_token, {
@@ -29,5 +37,6 @@ export async function fillInsights(
   const shown = await make('/v1/insights', { name: `shown-${label}`, query: ANY_QUERY });
   const tiles = [{ insight_id: shown }];
   const dashboard_id = await make('/v1/dashboards', { name: `dashboard-${label}`, tiles });
-  return { insight_id, dashboard_id };
+  const alert_id = await make('/v1/alerts', { ...ANY_ALERT, name: `alert-${label}` });
+  return { insight_id, dashboard_id, alert_id };
 }

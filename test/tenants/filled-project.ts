@@ -52,6 +52,7 @@ export interface FilledProject {
   event_subscription_id: string;
   insight_id: string;
   dashboard_id: string;
+  alert_id: string;
   /** A journey whose webhook of this event has failed. */
   webhook_journey_id: string;
   webhook_event_id: string;

@@ -1,24 +1,34 @@
 import type { Answer } from '../engines/http-client.ts';
 import type { Expected } from './audit-cases.ts';
-import { ANY_QUERY } from './filled-insights.ts';
+import { ANY_ALERT, ANY_QUERY } from './filled-insights.ts';
 
 type Send = (method: string, path: string, body?: unknown) => Promise<Answer>;
 
-/** Changes of saved insights and dashboards, and what their calls have to leave in the audit log. */
+/** Changes of saved insights, dashboards and alerts, and what their calls have to leave in the audit log. */
 export function insightAuditCases(send: Send): Record<string, () => Promise<Expected>> {
   return {
     ...casesOf(send, '/v1/insights', { name: 'audited', query: ANY_QUERY }),
     ...casesOf(send, '/v1/dashboards', { name: 'audited' }),
+    ...casesOf(send, '/v1/alerts', { ...ANY_ALERT, name: 'audited' }, ['name', 'query', 'receivers']),
   };
 }
 
-function casesOf(send: Send, path: string, body: object): Record<string, () => Promise<Expected>> {
+/** `written`: the fields that the audit log shows of a new one; absent: all of them. */
+function casesOf(
+  send: Send,
+  path: string,
+  body: object,
+  written?: readonly string[],
+): Record<string, () => Promise<Expected>> {
   const create = () => send('POST', path, body);
   const idOf = ({ data }: Answer) => String(data['id']);
   return {
     [`POST ${path}`]: async () => {
       const answer = await create();
-      return { answer, resource_id: idOf(answer), after: answer.body.data };
+      const { data } = answer.body;
+      const after =
+        written === undefined ? data : Object.fromEntries(written.map((name) => [name, data[name]]));
+      return { answer, resource_id: idOf(answer), after };
     },
     [`PATCH ${path}/:id`]: async () => {
       const id = idOf(await create());

@@ -1,4 +1,4 @@
-import { ANY_QUERY } from './filled-insights.ts';
+import { ANY_ALERT, ANY_QUERY } from './filled-insights.ts';
 import { referring, type FilledProject } from './filled-project.ts';
 
 /** The ids of a project that an attack may use. */
@@ -39,6 +39,7 @@ const adapter = { path: { id: 'adapter_id' } } as const;
 const subscription = { path: { id: 'event_subscription_id' } } as const;
 const insight = { path: { id: 'insight_id' } } as const;
 const dashboard = { path: { id: 'dashboard_id' } } as const;
+const alert = { path: { id: 'alert_id' } } as const;
 const key = { path: { projectId: 'project_id', id: 'key_id' } } as const;
 /** A query of insights about the members of a segment. */
 const figures = ({ segment_id }: FilledProject) => ({
@@ -112,6 +113,19 @@ export const CASES: Record<string, Case> = {
   'GET /v1/dashboards/:id': dashboard,
   'PATCH /v1/dashboards/:id': { ...dashboard, body: () => ({ name: 'stolen' }) },
   'DELETE /v1/dashboards/:id': dashboard,
+  'GET /v1/alerts': {},
+  'POST /v1/alerts': { body: () => ({ ...ANY_ALERT, name: 'stolen' }) },
+  'POST /v1/alerts/preview': {
+    body: ({ segment_id }) => ({
+      query: { ...ANY_ALERT.query, filter: { segment_id } },
+      interval: ANY_ALERT.interval,
+      condition: ANY_ALERT.condition,
+    }),
+    reads: true,
+  },
+  'GET /v1/alerts/:id': alert,
+  'PATCH /v1/alerts/:id': { ...alert, body: () => ({ name: 'stolen' }) },
+  'DELETE /v1/alerts/:id': alert,
   'GET /v1/event-search': {},
   // Events have no ids among those of a project: test/console/events has the real ones.
   'GET /v1/event-trace/:ingestion_id/:index': {

@@ -109,28 +109,24 @@ const eventSeries = z
     },
   );
 
+/** A series of a trend: a metric, or an aggregate of events. */
+const seriesSchema = z.union([metricSeries, eventSeries]);
+
+const seriesNumber = z
+  .int()
+  .min(0)
+  .max(MAX_SERIES - 1);
+const ratioSchema = z
+  .tuple([seriesNumber, seriesNumber])
+  .describe('A further column: the series of the first number divided by that of the second, from 0');
+
 /** A query of the kind `trend`. */
 export const trendQuery = z
   .strictObject({
     kind: z.literal('trend'),
     ...grouped,
-    series: z
-      .array(z.union([metricSeries, eventSeries]))
-      .min(1)
-      .max(MAX_SERIES),
-    ratio: z
-      .tuple([
-        z
-          .int()
-          .min(0)
-          .max(MAX_SERIES - 1),
-        z
-          .int()
-          .min(0)
-          .max(MAX_SERIES - 1),
-      ])
-      .describe('A further column: the series of the first number divided by that of the second, from 0')
-      .optional(),
+    series: z.array(seriesSchema).min(1).max(MAX_SERIES),
+    ratio: ratioSchema.optional(),
   })
   .refine(({ series, ratio }) => ratio?.every((n) => n < series.length) ?? true, {
     path: ['ratio'],
@@ -314,6 +310,8 @@ nameSchemas({
   InsightRange: rangeSchema,
   InsightFilter: filter,
   InsightBreakdown: breakdown,
+  InsightSeries: seriesSchema,
+  InsightRatio: ratioSchema,
   TrendCell: trendCell,
   BonusesCell: bonusesCell,
   TrendQuery: trendQuery,

@@ -42,7 +42,7 @@ class Markup extends Drop {
 }
 
 /** Escapes a text for HTML, between tags or in a quoted attribute. */
-function escapeHtml(text: string): string {
+export function escapeHtml(text: string): string {
   const entities: Readonly<Record<string, string>> = {
     '&': '&amp;',
     '<': '&lt;',

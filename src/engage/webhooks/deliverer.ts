@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import { activeAdapterSecrets, readSecret as readAdapterSecret } from '../../adapters/secrets.ts';
 import { CallQueue } from '../../platform/call-queue/call-queue.ts';
 import type { LaneRules, LaneVerdict } from '../../platform/call-queue/lanes.ts';
 import { DecryptionFailed, type EncryptionKeys } from '../../platform/encryption.ts';
@@ -23,8 +22,9 @@ import { readMoney } from '../templates/money-catalogue.ts';
 import { openHeaders } from '../journeys/graph/webhook-headers.ts';
 import { PayloadMaker } from './payload.ts';
 import { ResultWriter, resultOf } from './results.ts';
-import { selectSigningSecrets, selectSubscriptionSecrets } from './secret-queries.ts';
+import { selectSubscriptionSecrets } from './secret-queries.ts';
 import { readSecret } from './secrets.ts';
+import { signingSecrets } from './signing.ts';
 
 /** The parts of the platform that a deliverer uses. */
 export type DelivererDeps = Pick<
@@ -164,18 +164,14 @@ export class Deliverer {
     }
   }
 
-  /**
-   * What signs for each project, by its id: the secret of its active adapter, so that one secret works in both directions;
-   * without one the newest of its own. For each subscription, by its id, its own.
-   */
+  /** What signs for each project, by its id ({@link signingSecrets}), and for each subscription, by its id, its own. */
   async #secretsOf(claimed: readonly ClaimedDelivery[]): Promise<Map<string, string | { fault: string }>> {
     const { service } = this.#deps.postgres;
     const projects = [...new Map(claimed.map((one) => [one.project_id, one])).values()];
     const events = claimed.filter((one) => one.subscription_id !== null);
     const subscriptions = [...new Map(events.map((one) => [one.subscription_id, one])).values()];
-    const [own, adapters, of_subscriptions] = await Promise.all([
-      selectSigningSecrets(service, projects),
-      activeAdapterSecrets(service, projects),
+    const [of_projects, of_subscriptions] = await Promise.all([
+      signingSecrets(service, this.#keys, projects),
       selectSubscriptionSecrets(service, subscriptions),
     ]);
     const read = (id: string, decrypt: () => string) => {
@@ -183,8 +179,7 @@ export class Deliverer {
       return [id, 'fault' in found ? found : found.value] as const;
     };
     return new Map<string, string | { fault: string }>([
-      ...own.map((row) => read(row.project_id, () => readSecret(this.#keys, row, row.secret))),
-      ...adapters.map((row) => read(row.project_id, () => readAdapterSecret(this.#keys, row, row.secret))),
+      ...[...of_projects].map(([project_id, decrypt]) => read(project_id, decrypt)),
       ...of_subscriptions.map((row) =>
         read(row.subscription_id, () => readSecret(this.#keys, row, row.secret)),
       ),

@@ -77,6 +77,7 @@ export const forms = {
       event_subscription: 'Event subscription',
       insight: 'Insight',
       dashboard: 'Dashboard',
+      alert: 'Alert',
       webhook_delivery: 'Webhook',
       bonus_template: 'Bonus template',
       bonus_grant: 'Bonus',

@@ -1,4 +1,4 @@
-import type { PendingQuery } from 'postgres';
+import type { PendingQuery, Row } from 'postgres';
 import { textArray } from '../../../platform/postgres/arrays.ts';
 import { exactJson } from '../../../platform/exact-json.ts';
 import { beyond, microseconds, type Listed, type TimePosition } from '../../../platform/postgres/keyset.ts';
@@ -6,9 +6,13 @@ import type { Tx } from '../../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 
 /** A table of saved records, with the name of its id. */
-export interface SavedTable<Id extends string> {
-  table: 'insights' | 'dashboards';
+export interface SavedTable<Id extends string, State extends object = object> {
+  table: 'insights' | 'dashboards' | 'alerts' | 'reports';
   id: Id;
+  /** What is selected in addition to what people write; absent: nothing. */
+  state?: ((tx: Tx) => PendingQuery<Row[]>) | undefined;
+  /** Never set: the type of what `state` selects. */
+  of_state?: State;
 }
 
 /** A saved record; `content` is what its kind has in addition to the name. */
@@ -28,8 +32,9 @@ function named(tx: Tx, column: string) {
   return tx(column);
 }
 
-function columns<Id extends string>(tx: Tx, { id }: SavedTable<Id>) {
-  return tx`${named(tx, id)}, name, content, created_at, updated_at, deleted_at`;
+function columns<Id extends string>(tx: Tx, { id, state }: SavedTable<Id>) {
+  const more = state === undefined ? tx`` : tx`, ${state(tx)}`;
+  return tx`${named(tx, id)}, name, content, created_at, updated_at, deleted_at${more}`;
 }
 
 function itself<Id extends string>(tx: Tx, { id }: SavedTable<Id>, ref: SavedRef<Id>) {
@@ -37,35 +42,37 @@ function itself<Id extends string>(tx: Tx, { id }: SavedTable<Id>, ref: SavedRef
 }
 
 /** The record, deleted or not. */
-export function selectSaved<Id extends string>(
+export function selectSaved<Id extends string, State extends object>(
   tx: Tx,
-  of: SavedTable<Id>,
+  of: SavedTable<Id, State>,
   ref: SavedRef<Id>,
-): PendingQuery<SavedRow<Id>[]> {
-  return tx<SavedRow<Id>[]>`select ${columns(tx, of)} from ${tx(of.table)} where ${itself(tx, of, ref)}`;
+): PendingQuery<(SavedRow<Id> & State)[]> {
+  return tx<
+    (SavedRow<Id> & State)[]
+  >`select ${columns(tx, of)} from ${tx(of.table)} where ${itself(tx, of, ref)}`;
 }
 
 /** The record, if it is not deleted, locked against change until the transaction ends. */
-export async function lockSaved<Id extends string>(
+export async function lockSaved<Id extends string, State extends object>(
   tx: Tx,
-  of: SavedTable<Id>,
+  of: SavedTable<Id, State>,
   ref: SavedRef<Id>,
-): Promise<SavedRow<Id> | undefined> {
-  const [row] = await tx<SavedRow<Id>[]>`
+): Promise<(SavedRow<Id> & State) | undefined> {
+  const [row] = await tx<(SavedRow<Id> & State)[]>`
     select ${columns(tx, of)} from ${tx(of.table)} where ${itself(tx, of, ref)} and deleted_at is null
     for no key update`;
   return row;
 }
 
 /** A page of the records that are not deleted, the newest first. */
-export function listSaved<Id extends string>(
+export function listSaved<Id extends string, State extends object>(
   tx: Tx,
-  of: SavedTable<Id>,
+  of: SavedTable<Id, State>,
   { tenant_id, project_id }: ProjectRef,
   after: TimePosition | undefined,
   limit: number,
-): PendingQuery<Listed<SavedRow<Id>>[]> {
-  return tx<Listed<SavedRow<Id>>[]>`
+): PendingQuery<Listed<SavedRow<Id> & State>[]> {
+  return tx<Listed<SavedRow<Id> & State>[]>`
     select ${columns(tx, of)}, ${microseconds(tx, 'created_at')} as created_us from ${tx(of.table)}
     where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null
       ${beyond(tx, 'created_at', of.id, after)}

@@ -23,7 +23,12 @@ import type { DashboardContent, InsightContent } from './schema.ts';
 type Deps = Pick<Platform, 'postgres' | 'clock'>;
 
 /** A kind of saved records. */
-export interface SavedKind<Id extends string, Content> extends RecordKind<'project', Id>, SavedTable<Id> {
+export interface SavedKind<Id extends string, Content, State extends object = object>
+  extends RecordKind<'project', Id>, SavedTable<Id, State> {
+  /** Rejects with CONFLICT when the project has as many as it may have. Absent: any number. */
+  requireRoom?: ((tx: Tx, project: ProjectRef) => Promise<void>) | undefined;
+  /** What follows from a record that was written, in its transaction. Absent: nothing. */
+  written?: ((tx: Tx, ref: SavedRef<Id>) => Promise<void>) | undefined;
   /** Rejects with VALIDATION_ERROR when the content names what does not exist. In the transaction that stores it. */
   requireSound: (tx: Tx, project: ProjectRef, content: Content) => Promise<void>;
   /** Rejects with CONFLICT while something uses the record. In the transaction that deletes it. */
@@ -81,26 +86,31 @@ export function savedJson<Id extends string>({ id }: SavedTable<Id>) {
 }
 
 /** The functions of a kind's endpoints. Each rejects with the kind's NOT_FOUND, VALIDATION_ERROR or CONFLICT. */
-export function savedRecords<Id extends string, Content extends object>(kind: SavedKind<Id, Content>) {
-  const audited = auditOf<Id, SavedRef<Id>, SavedRow<Id>>(kind, savedJson(kind));
+export function savedRecords<Id extends string, Content extends object, State extends object>(
+  kind: SavedKind<Id, Content, State>,
+) {
+  type Row = SavedRow<Id> & State;
+  const audited = auditOf<Id, SavedRef<Id>, Row>(kind, savedJson(kind));
   const reread = async (tx: Tx, ref: SavedRef<Id>) => {
     const [row] = await selectSaved(tx, kind, ref);
-    return requireRow<Id, SavedRow<Id>>(kind, ref, row);
+    return requireRow<Id, Row>(kind, ref, row);
   };
   return {
-    find: async ({ postgres }: Deps, ref: SavedRef<Id>): Promise<SavedRow<Id>> => {
+    find: async ({ postgres }: Deps, ref: SavedRef<Id>): Promise<Row> => {
       const [row] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectSaved(tx, kind, ref));
-      return requireRow<Id, SavedRow<Id>>(kind, ref, row);
+      return requireRow<Id, Row>(kind, ref, row);
     },
     create: async (
       { postgres, clock, audit }: Deps & Auditing,
       { tenant_id, project_id }: ProjectRef,
       { name, ...content }: Content & { name: string },
-    ): Promise<SavedRow<Id>> =>
+    ): Promise<Row> =>
       postgres.asTenant(tenant_id, async (tx) => {
         const ref = { tenant_id, project_id, [kind.id]: newId() } as SavedRef<Id>;
+        await kind.requireRoom?.(tx, ref);
         await kind.requireSound(tx, ref, content as unknown as Content);
         await insertSaved(tx, kind, ref, { name, content }, new Date(clock.now_ms()));
+        await kind.written?.(tx, ref);
         return audited(audit, tx, ref, null, await reread(tx, ref));
       }),
     change: async (
@@ -112,15 +122,16 @@ export function savedRecords<Id extends string, Content extends object>(kind: Sa
       }: { [field in keyof Content]?: Content[field] | undefined } & {
         name?: string | undefined;
       },
-    ): Promise<SavedRow<Id>> =>
+    ): Promise<Row> =>
       postgres.asTenant(ref.tenant_id, async (tx) => {
-        const row = requireLiveRow<Id, SavedRow<Id>>(kind, ref, await lockSaved(tx, kind, ref));
+        const row = requireLiveRow<Id, Row>(kind, ref, await lockSaved(tx, kind, ref));
         const content = { ...(row.content as Content), ...given(patch) };
         await kind.requireSound(tx, ref, content);
         await updateSaved(tx, kind, ref, { name: name ?? row.name, content }, new Date(clock.now_ms()));
+        await kind.written?.(tx, ref);
         return audited(audit, tx, ref, row, await reread(tx, ref));
       }),
-    remove: async ({ postgres, clock, audit }: Deps & Auditing, ref: SavedRef<Id>): Promise<SavedRow<Id>> =>
+    remove: async ({ postgres, clock, audit }: Deps & Auditing, ref: SavedRef<Id>): Promise<Row> =>
       postgres.asTenant(ref.tenant_id, async (tx) => {
         const row = await lockSaved(tx, kind, ref);
         // Deleted before, or it never existed.

@@ -1,0 +1,84 @@
+import { ApiError, validationError } from '../../../errors.ts';
+import type { Auditing } from '../../../http/audit.ts';
+import { JsonText } from '../../../platform/exact-json.ts';
+import type { Platform } from '../../../platform/platform.ts';
+import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import { requireReceivers } from '../notices/receivers.ts';
+import { savedJson, savedRecords, type SavedKind } from '../saved/saved.ts';
+import type { SavedRow } from '../saved/queries.ts';
+import { readMeasure } from './measure.ts';
+import { alertState, countAlerts, wakeAlert, type AlertRef, type AlertState } from './queries.ts';
+import { MAX_ALERTS, type AlertContent, type createAlertBody, type patchAlertBody } from './schema.ts';
+import type { z } from 'zod';
+
+export type AlertDeps = Pick<Platform, 'postgres' | 'clock' | 'egress'>;
+type Row = SavedRow<'alert_id'> & AlertState;
+
+/** The kind of an alert: a saved record that the service evaluates. */
+export function alertKind({
+  egress,
+}: Pick<AlertDeps, 'egress'>): SavedKind<'alert_id', AlertContent, AlertState> {
+  return {
+    scope: 'project',
+    noun: 'alert',
+    id: 'alert_id',
+    not_found: 'ALERT_NOT_FOUND',
+    table: 'alerts',
+    state: alertState,
+    requireRoom: async (tx, project) => {
+      if ((await countAlerts(tx, project)) < MAX_ALERTS) return;
+      throw new ApiError('CONFLICT', `the project has ${MAX_ALERTS} alerts: delete one that is not used`);
+    },
+    requireSound: (tx, { tenant_id }, { receivers }) => requireReceivers(tx, egress, tenant_id, receivers),
+    requireUnused: () => Promise.resolve(),
+    // A changed alert is looked at soon, also one that waits because it has failed.
+    written: wakeAlert,
+  };
+}
+
+/** The alert as the API shows it. */
+export function alertJson(kind: ReturnType<typeof alertKind>) {
+  const written = savedJson(kind);
+  return (row: Row, project: ProjectRef): Record<string, unknown> => {
+    const { error_code: code, error_message: message, failed_at: at, failures } = row;
+    return {
+      ...written(row, project),
+      state: code === null ? 'waiting' : 'failing',
+      decided_until: row.decided_until,
+      error: code === null ? null : { code, message, at, failures },
+      firings: new JsonText(row.firings),
+      notices: new JsonText(row.notices),
+    };
+  };
+}
+
+/** Creates an alert. Rejects with VALIDATION_ERROR, CONFLICT when the project has 100, and as `readMeasure`. */
+export async function createAlert(
+  deps: AlertDeps & Auditing,
+  project: ProjectRef,
+  body: z.infer<typeof createAlertBody>,
+): Promise<Row> {
+  await requireComputable(deps, project, body);
+  return savedRecords(alertKind(deps)).create(deps, project, body);
+}
+
+/** Changes an alert; intervals that are decided stay so. Rejects with ALERT_NOT_FOUND, and as {@link createAlert}. */
+export async function changeAlert(
+  deps: AlertDeps & Auditing,
+  ref: AlertRef,
+  patch: z.infer<typeof patchAlertBody>,
+): Promise<Row> {
+  await requireComputable(deps, ref, patch);
+  return savedRecords(alertKind(deps)).change(deps, ref, patch);
+}
+
+async function requireComputable(
+  deps: AlertDeps,
+  { tenant_id, project_id }: ProjectRef,
+  { query }: { query?: AlertContent['query'] | undefined },
+): Promise<void> {
+  if (query === undefined) return;
+  const { column } = await readMeasure(deps, { tenant_id, project_id }, query, 'day');
+  if (!['money', 'count', 'rate', 'number'].includes(column.type))
+    throw validationError([{ path: 'query.series', message: 'must be a number' }]);
+}
