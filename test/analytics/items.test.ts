@@ -65,7 +65,7 @@ it('it keeps the game when a rate comes later, and when its player is merged', a
       `select payout_counted from events final where tenant_id = {tenant_id:UUID} and event = 'bet_won'`,
       { tenant_id: tenant.tenant_id },
     );
-    return rows.map((row) => String(row.payout_counted));
+    return rows.map((row) => row.payout_counted);
   };
   await until('the payout is restated', async (saw) => saw(await worth()).join() === '20');
   expect(await items()).toEqual(BOTH);

@@ -35,7 +35,7 @@ function pairs(
 }
 
 const hours = (day: number, of: readonly number[], before: number) =>
-  of.map((hour) => `${[day, hour, before, hour].map((n) => String(n).padStart(2, '0')).join(' ')}`);
+  of.map((hour) => [day, hour, before, hour].map((n) => String(n).padStart(2, '0')).join(' '));
 const ALL = Array.from({ length: 24 }, (_, hour) => hour);
 const without = (hour: number) => ALL.filter((one) => one !== hour);
 

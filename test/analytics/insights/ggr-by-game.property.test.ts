@@ -120,7 +120,9 @@ it('GGR by game is what each bet comes to, in whatever order its events come', a
           series: [{ metric: 'ggr' }],
           breakdown: { by, top: 25 },
         });
-        const names = column(answer, answer.totals, 'group').map((name) => String(name ?? ''));
+        const names = column(answer, answer.totals, 'group').map((name) =>
+          typeof name === 'string' ? name : '',
+        );
         const values = column(answer, answer.totals, 'ggr').map(Number);
         return summed(names.map((name, i) => [name, values[i] ?? 0] as const).slice(1));
       };
