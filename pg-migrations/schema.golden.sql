@@ -725,6 +725,23 @@ create policy own_tenant on audit_log for all to engagement_api using ((tenant_i
 grant insert, select on public.audit_log to engagement_api;
 grant insert, select on public.audit_log to engagement_service;
 
+create table public.bet_items (
+  project_no integer not null,
+  item_no bigint not null generated as identity,
+  item_key uuid not null,
+  item text not null,
+  item_group text not null,
+  constraint bet_items_pkey PRIMARY KEY (project_no, item_no),
+  constraint bet_items_project_no_item_key_key UNIQUE (project_no, item_key)
+);
+-- row-level security of public.bet_items: enabled, forced
+create policy every_tenant on bet_items for all to engagement_service using (true);
+create policy own_tenant on bet_items for r to engagement_api using ((project_no IN ( SELECT p.project_no
+   FROM projects p
+  WHERE (p.tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)))));
+grant select on public.bet_items to engagement_api;
+grant delete, insert, select, update on public.bet_items to engagement_service;
+
 create table public.bonus_breaches (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -1968,6 +1985,7 @@ create table public.ledger (
   base_bonus_stake bigint,
   base_bonus_payout bigint,
   detail_hash integer,
+  item_no bigint,
   constraint ledger_pkey PRIMARY KEY (project_no, reference, ordinal)
 );
 CREATE INDEX ledger_by_rate ON public.ledger USING btree (project_no, currency, occurred_at, reference, ordinal) WHERE ((rate IS NOT NULL) OR ((amount IS NOT NULL) AND (base_amount IS NULL)) OR ((payout IS NOT NULL) AND (base_payout IS NULL)));

@@ -13,13 +13,17 @@ import {
   tryLockAsRewriter,
   writeAliases,
   type Correction,
+  type EventLine,
   type EventLineKey,
 } from '../../src/analytics/correction-queries.ts';
 import { EVENT_MONEY, type EventMoney } from '../../src/ingest/events/envelope.ts';
+import { selectErased } from '../../src/players/erasure/events-queries.ts';
 import { rateEvents } from '../../src/engage/triggers/unrated-queries.ts';
 import { referenceKey } from '../../src/ledger/fold/fold-event.ts';
 import { readLedger } from '../../src/ledger/fold/read-queries.ts';
 import { countsOf, eventMoneyOf } from '../../src/ledger/money/counting.ts';
+import { itemOf, placedItem, takenItem } from '../../src/ledger/money/items.ts';
+import { moneyKindOf, type Item } from '../../src/ledger/money/ledger.ts';
 import { newId } from '../../src/platform/ids.ts';
 import type { Session, Tx } from '../../src/platform/postgres/port.ts';
 import { requireLocks } from '../../src/platform/postgres/session-locks.ts';
@@ -160,6 +164,8 @@ async function correctEvents(
 interface PresentMoney extends EventLineKey, EventMoney {
   /** Whether a rate has converted it; 0 needs none. */
   is_rated: boolean;
+  /** What its bet was placed as; undefined where no placed row says it. */
+  placed: Item | undefined;
 }
 
 /** What the ledger says now of the events of these rows: a row may count less because of others of its reference. */
@@ -169,17 +175,19 @@ async function readPresentMoney(sql: Tx, corrections: readonly Correction[]): Pr
   const ledger = await readLedger(sql, [...references.values()]);
   const counts = new Map([...ledger.values()].flatMap((rows) => [...countsOf(rows)]));
   return corrections.flatMap((correction) => {
-    const row = ledger.get(keyOf(correction))?.find(({ ordinal }) => ordinal === correction.ordinal);
+    const rows = ledger.get(keyOf(correction)) ?? [];
+    const row = rows.find(({ ordinal }) => ordinal === correction.ordinal);
     if (row === undefined) return [];
+    const placed = placedItem(moneyKindOf(row.event), rows);
     const { tenant_id, project_id, event, occurred_at_ms, ingestion_id, event_index } = row;
     const key = { tenant_id, project_id, event, occurred_at_ms, ingestion_id, event_index };
-    return [{ ...key, ...eventMoneyOf(row, counts.get(row)), is_rated: row.rate !== null }];
+    return [{ ...key, ...eventMoneyOf(row, counts.get(row)), is_rated: row.rate !== null, placed }];
   });
 }
 
 /** Writes the money of the events. Returns the players of those whose amounts changed: segments do not read what counts. */
 async function writeCorrections(
-  { clickhouse, metrics, logger }: Platform,
+  { postgres, clickhouse, metrics, logger }: Platform,
   session: Session,
   present: PresentMoney[],
 ) {
@@ -189,6 +197,10 @@ async function writeCorrections(
     const missing = wanted.size - rows.length;
     logger.error({ missing }, 'ClickHouse lacks events that were restated: run reconcile with --repair');
   }
+  const erased = await selectErased(
+    postgres.service,
+    rows.map((row) => row.player_id),
+  );
   const changed: typeof rows = [];
   const lines = rows.map((row) => {
     const event = wanted.get(`${row.ingestion_id} ${row.event_index}`);
@@ -200,6 +212,7 @@ async function writeCorrections(
       occurred_at: Number(row.occurred_at),
       received_at: Number(row.received_at),
       ...money,
+      ...(erased.has(row.player_id) ? {} : takenItem(itemOfLine(row), event?.placed)),
       revision: String(BigInt(row.revision) + 1n),
     });
   });
@@ -208,6 +221,11 @@ async function writeCorrections(
   await clickhouse.insertLines('events', lines, newId());
   metrics.eventsCorrected.inc(lines.length);
   return changed.map((row) => ({ ...row, reads: readOfEvent(row.event) }));
+}
+
+/** What the event itself says it is about. */
+function itemOfLine({ event, properties }: EventLine): Item {
+  return itemOf(event, JSON.parse(properties) as Record<string, unknown>);
 }
 
 /** Rewrites the rows of merged players to the survivors' ids, and then removes their aliases. */

@@ -246,6 +246,8 @@ export type EventLine = Record<string, unknown> & {
   received_at: string;
   ingestion_id: string;
   event_index: number;
+  /** JSON. */
+  properties: string;
   revision: string;
 };
 
@@ -313,15 +315,15 @@ export async function repointEvents(
     'rewrite-merged-events',
     `insert into events (tenant_id, project_id, event, player_id, occurred_at, received_at, ingestion_id, event_index,
       base_amount, base_payout, base_bonus_stake, base_bonus_payout, stake_counted, payout_counted, bonus_stake_counted,
-      bonus_payout_counted, properties, revision) settings insert_deduplicate = 0
+      bonus_payout_counted, item, item_group, properties, revision) settings insert_deduplicate = 0
     select tenant_id, project_id, event, owner as player_id, occurred_at, newest.1 as received_at, ingestion_id,
       event_index, newest.2 as base_amount, newest.3 as base_payout, newest.4 as base_bonus_stake,
       newest.5 as base_bonus_payout, newest.6 as stake_counted, newest.7 as payout_counted, newest.8 as bonus_stake_counted,
-      newest.9 as bonus_payout_counted, newest.10 as properties, last_revision + 1 as revision
+      newest.9 as bonus_payout_counted, newest.10 as item, newest.11 as item_group, newest.12 as properties, last_revision + 1 as revision
     from (
       select tenant_id, project_id, event, owner, occurred_at, ingestion_id, event_index, max(revision) as last_revision,
         argMax((received_at, base_amount, base_payout, base_bonus_stake, base_bonus_payout, stake_counted, payout_counted,
-          bonus_stake_counted, bonus_payout_counted, properties), (revision, not is_former)) as newest
+          bonus_stake_counted, bonus_payout_counted, item, item_group, properties), (revision, not is_former)) as newest
       from (
         select e.*, ${FORMER_INDEX} as former_index, former_index > 0 as is_former,
           if(is_former, arrayElement({survivors:Array(UUID)}, former_index), e.player_id) as owner

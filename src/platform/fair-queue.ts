@@ -14,20 +14,24 @@ export class TooBusy extends Error {
 
 interface Waiter<T> {
   group: string;
+  part: string;
   resolve: (value: T) => void;
   reject: (error: Error) => void;
   timer: NodeJS.Timeout;
 }
 
 /**
- * Callers that wait for a thing that is handed from one to the next. Groups of callers take turns, and within a group
- * the first to come is served first: a caller waits for one of each other group, not for all that came before.
+ * Callers that wait for a thing that is handed from one to the next. Groups of callers take turns, within a group its parts
+ * do, and within a part the first to come is served first: a caller waits for one of each other group, not for all that came
+ * before.
  */
 export class FairQueue<T> {
   readonly #what: string;
   readonly #limits: QueueLimits;
-  /** The groups of which someone waits, in the order of their turns. */
-  readonly #groups = new Map<string, Set<Waiter<T>>>();
+  /** The groups of which someone waits, and their parts, in the order of their turns. */
+  readonly #groups = new Map<string, Map<string, Set<Waiter<T>>>>();
+  /** How many wait, of each group. */
+  readonly #waiting_of = new Map<string, number>();
   #waiting = 0;
 
   /** `what` is waited for; it is named in errors. */
@@ -38,12 +42,12 @@ export class FairQueue<T> {
 
   /**
    * Resolves when it is the caller's turn. Rejects with {@link TooBusy} when too many wait, of all callers or of this
-   * group, or after the longest wait. Callers that name no group are one group. `limits` replace those of the queue.
+   * group, or after the longest wait. Callers that name no group are one group. `limits` replace those of the queue. `part`: of
+   * the group.
    */
-  async join(group = '', limits: QueueLimits = this.#limits): Promise<T> {
+  async join(group = '', limits: QueueLimits = this.#limits, part = ''): Promise<T> {
     const { max_waiting, max_waiting_of_group = max_waiting, max_wait_ms } = limits;
-    const others = this.#groups.get(group);
-    const of_group = others?.size ?? 0;
+    const of_group = this.#waiting_of.get(group) ?? 0;
     if (this.#waiting >= max_waiting || of_group >= max_waiting_of_group) {
       const count = of_group >= max_waiting_of_group ? of_group : this.#waiting;
       throw new TooBusy(`${count} callers wait for ${this.#what}`);
@@ -51,6 +55,7 @@ export class FairQueue<T> {
     return new Promise((resolve, reject) => {
       const waiter: Waiter<T> = {
         group,
+        part,
         resolve,
         reject,
         timer: setTimeout(() => {
@@ -58,8 +63,9 @@ export class FairQueue<T> {
           reject(new TooBusy(`waited ${max_wait_ms} ms for ${this.#what}`));
         }, max_wait_ms),
       };
-      if (others === undefined) this.#groups.set(group, new Set([waiter]));
-      else others.add(waiter);
+      const parts = this.#groups.get(group) ?? new Map<string, Set<Waiter<T>>>();
+      this.#groups.set(group, parts.set(part, (parts.get(part) ?? new Set()).add(waiter)));
+      this.#waiting_of.set(group, of_group + 1);
       this.#waiting += 1;
     });
   }
@@ -69,23 +75,27 @@ export class FairQueue<T> {
     return this.#waiting === 0;
   }
 
-  /** Gives `value` to the first of the next group that may have it; false when none of them waits. */
-  serve(value: T, mayHave: (group: string) => boolean = () => true): boolean {
-    for (const [group, waiters] of this.#groups) {
-      const [first] = waiters;
-      if (first === undefined || !mayHave(group)) continue;
-      this.#leave(first);
-      // Its group waits for its next turn behind all others.
-      if (this.#groups.delete(group)) this.#groups.set(group, waiters);
-      first.resolve(value);
-      return true;
+  /** Gives `value` to the first of the next group and part that may have it; false when none of them waits. */
+  serve(value: T, mayHave: (group: string, part: string) => boolean = () => true): boolean {
+    for (const [group, parts] of this.#groups) {
+      for (const [part, waiters] of parts) {
+        const [first] = waiters;
+        if (first === undefined || !mayHave(group, part)) continue;
+        this.#leave(first);
+        // Its group, and in it its part, wait for their next turns behind all others.
+        if (parts.delete(part)) parts.set(part, waiters);
+        if (this.#groups.delete(group)) this.#groups.set(group, parts);
+        first.resolve(value);
+        return true;
+      }
     }
     return false;
   }
 
   /** Rejects everyone who waits. */
   refuseAll(error: Error): void {
-    for (const waiter of [...this.#groups.values()].flatMap((waiters) => [...waiters])) {
+    const parts = [...this.#groups.values()].flatMap((of_group) => [...of_group.values()]);
+    for (const waiter of parts.flatMap((waiters) => [...waiters])) {
       this.#leave(waiter);
       waiter.reject(error);
     }
@@ -93,9 +103,15 @@ export class FairQueue<T> {
 
   #leave(waiter: Waiter<T>): void {
     clearTimeout(waiter.timer);
-    const waiters = this.#groups.get(waiter.group);
-    if (waiters?.delete(waiter) !== true) return;
+    const { group, part } = waiter;
+    const parts = this.#groups.get(group);
+    const waiters = parts?.get(part);
+    if (parts === undefined || waiters?.delete(waiter) !== true) return;
     this.#waiting -= 1;
-    if (waiters.size === 0) this.#groups.delete(waiter.group);
+    this.#waiting_of.set(group, (this.#waiting_of.get(group) ?? 1) - 1);
+    if (waiters.size === 0) parts.delete(part);
+    if (parts.size > 0) return;
+    this.#groups.delete(group);
+    this.#waiting_of.delete(group);
   }
 }

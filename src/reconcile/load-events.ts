@@ -13,7 +13,8 @@ import type { Platform } from '../platform/platform.ts';
 import { referenceKey } from '../ledger/fold/fold-event.ts';
 import { readLedger } from '../ledger/fold/read-queries.ts';
 import { countsOf, eventMoneyOf } from '../ledger/money/counting.ts';
-import { claimOf, moneyKindOf, type Claim, type LedgerRow } from '../ledger/money/ledger.ts';
+import { itemOf, placedItem, takenItem } from '../ledger/money/items.ts';
+import { claimOf, moneyKindOf, type Claim, type Item, type LedgerRow } from '../ledger/money/ledger.ts';
 import { readSurvivors } from './queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { hasExactNumbers } from '../platform/exact-json.ts';
@@ -67,6 +68,7 @@ async function presentLines(sql: Tx, lines: readonly Line[]): Promise<string[]> 
   );
   const claims = lines.map(claimOfLine);
   const money_of = new Map<string, EventMoney>();
+  const placed_of = new Map<string, Item>();
   // Each reference once: its rows count together.
   const references = new Map(
     claims.flatMap((claim) =>
@@ -75,7 +77,11 @@ async function presentLines(sql: Tx, lines: readonly Line[]): Promise<string[]> 
   );
   for (const rows of (await readLedger(sql, [...references.values()])).values()) {
     const counts = countsOf(rows);
-    for (const row of rows) money_of.set(eventKey(row), eventMoneyOf(row, counts.get(row)));
+    for (const row of rows) {
+      money_of.set(eventKey(row), eventMoneyOf(row, counts.get(row)));
+      const placed = placedItem(moneyKindOf(row.event), rows);
+      if (placed !== undefined) placed_of.set(eventKey(row), placed);
+    }
   }
   return lines.map(({ text, head }, i) => {
     const player_id = survivors.get(`${head.project_id} ${head.player_id}`);
@@ -85,6 +91,7 @@ async function presentLines(sql: Tx, lines: readonly Line[]): Promise<string[]> 
     const change: EventChange = {
       ...(player_id === undefined ? {} : { player_id }),
       ...money,
+      ...(claim === undefined ? {} : takenItem(claim.own_item, placed_of.get(eventKey(claim)))),
     };
     return changeLine(text, change);
   });
@@ -96,7 +103,7 @@ function eventKey({ ingestion_id, event_index }: EventKey): string {
   return `${ingestion_id} ${event_index}`;
 }
 
-type EventClaim = ProjectRef & Claim & EventKey;
+type EventClaim = ProjectRef & Claim & EventKey & { own_item: Item };
 
 /** The claim of a money event: later rates change its amounts, and later events what it counts. */
 function claimOfLine({ text, head }: Line): EventClaim | undefined {
@@ -108,5 +115,6 @@ function claimOfLine({ text, head }: Line): EventClaim | undefined {
   };
   const { ingestion_id, event_index } = row;
   const claim = claimOf(event, row.properties, row.occurred_at);
-  return claim && { tenant_id, project_id, ingestion_id, event_index, ...claim };
+  const own_item = itemOf(event, row.properties);
+  return claim && { tenant_id, project_id, ingestion_id, event_index, own_item, ...claim };
 }

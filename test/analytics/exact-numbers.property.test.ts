@@ -9,7 +9,7 @@ import { sumRealMoney } from '../../src/bonuses/grants/loss-queries.ts';
 import { verdictOn } from '../../src/engage/journeys/runs/event-where.ts';
 import { encodePlayerEvent, type EventMoney, type PlayerEvent } from '../../src/ingest/events/envelope.ts';
 import { acceptBatch, acceptEvent, parseJsonBody } from '../../src/ingest/intake/accept.ts';
-import { toPlayerEvent } from '../../src/ledger/fold/decide.ts';
+import { toPlayerEvent } from '../../src/ledger/fold/emitted-event.ts';
 import { parseRecord } from '../../src/ledger/fold/fold-event.ts';
 import { migrateClickHouse } from '../../src/platform/clickhouse/migrate.ts';
 import type { ClickHouse } from '../../src/platform/clickhouse/port.ts';

@@ -29,6 +29,7 @@ function rowsOf(
       player_id: 'p',
       occurred_at_ms,
       detail_hash: null,
+      item: null,
       ingestion_id: 'i',
       event_index: 0,
       log_partition: 0,

@@ -15,7 +15,7 @@ export interface InsightScope {
   /** The intervals of the range. */
   steps: Steps;
   /** What the range is compared with; undefined: nothing. */
-  compared: Steps | undefined;
+  compared: ComparedSteps | undefined;
   /** Whom and which events the query is about; without a filter both conditions are empty texts. */
   filter: CompiledFilter;
 }
@@ -29,6 +29,12 @@ export interface Steps {
   to_ms: number;
   starts_ms: readonly number[];
   interval: Interval;
+}
+
+/** What a range is compared with. */
+export interface ComparedSteps extends Steps {
+  /** For each interval of the range, when the one begins that it is compared with; undefined: the clocks have skipped it. */
+  pairs_ms: readonly (number | undefined)[];
 }
 
 /**

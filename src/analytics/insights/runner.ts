@@ -15,8 +15,8 @@ const BUDGET: RatePolicy = {
   per_second: ((BUDGET_S / BUDGET_PERIOD_S) * 1_000) / PERMIT_MS,
   burst: (BUDGET_S * 1_000) / PERMIT_MS,
 };
-/** A query waits this long for those before it; then it is 503. */
-const WAITING = { max_waiting: 200, max_waiting_of_group: 20, max_wait_ms: 20_000 };
+/** A query waits this long for those before it; then it is 503. A group is a tenant. */
+const WAITING = { max_waiting: 200, max_waiting_of_group: 40, max_wait_ms: 20_000 };
 const HINT = 'ask about a shorter range, fewer events, or fewer players';
 
 type Deps = Pick<Platform, 'clock' | 'rateLimiter'> & {
@@ -25,7 +25,8 @@ type Deps = Pick<Platform, 'clock' | 'rateLimiter'> & {
 
 /**
  * Runs the statements of insights so that they leave room for everybody else: half of the questions that ClickHouse takes
- * at once, one query of a project at a time, and of a tenant as many seconds as its budget allows.
+ * at once, one query of a project at a time, and of a tenant as many seconds as its budget allows. Tenants take turns, and the
+ * projects of a tenant do.
  */
 export class InsightRunner {
   readonly #deps: Deps;
@@ -36,7 +37,7 @@ export class InsightRunner {
   constructor(deps: Deps) {
     this.#deps = deps;
     const max_running = Math.max(1, Math.floor(deps.clickhouse.max_questions / 2));
-    this.#bulkhead = new Bulkhead('other insights', max_running, WAITING, 1);
+    this.#bulkhead = new Bulkhead('other insights', max_running, WAITING, max_running, 1);
   }
 
   /**
@@ -48,13 +49,13 @@ export class InsightRunner {
     project: ProjectRef,
     statements: readonly Statement[],
   ): Promise<Record<string, unknown>[][]> {
-    const group = `${project.tenant_id} ${project.project_id}`;
-    await this.#bulkhead.enter(group);
+    const { tenant_id, project_id } = project;
+    await this.#bulkhead.enter(tenant_id, project_id);
     try {
-      await this.#requireBudget(project.tenant_id);
+      await this.#requireBudget(tenant_id);
       return await this.#runInTurn(clickhouse, project, statements);
     } finally {
-      this.#bulkhead.leave(group);
+      this.#bulkhead.leave(tenant_id, project_id);
     }
   }
 

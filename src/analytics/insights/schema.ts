@@ -178,7 +178,9 @@ export type LifecycleQuery = z.infer<typeof lifecycleQuery>;
 export const distributionQuery = z.strictObject({
   kind: z.literal('distribution'),
   ...common,
-  value: z.enum(['deposits', 'wagered', 'ggr', 'ngr', 'bets', 'active_days']).describe('Of each player'),
+  value: z
+    .enum(['deposits', 'wagered', 'ggr', 'ngr', 'bets', 'active_days'])
+    .describe('Of each player; `ngr` is the metric `ngr_before_deductions`'),
   cuts: z
     .union([
       z.enum(['deciles', 'percentiles']),

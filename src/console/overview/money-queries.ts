@@ -181,7 +181,7 @@ export async function newPlayersByStep(
 ): Promise<StepRow[]> {
   return clickhouse.query<StepRow>(
     `select toString(${stepOf('created_at')} as n) as step, toString(count()) as value
-    from players final where ${SCOPE} and ${within('created_at')}
+    from players final where ${SCOPE} and ${within('created_at')} and deleted_at is null
     group by n ${LIMITS}`,
     { ...project, ...steps },
   );

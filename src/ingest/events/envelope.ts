@@ -92,6 +92,12 @@ export interface PlayerEvent extends ProjectRef, EventMoney {
   received_at: number;
   ingestion_id: string;
   event_index: number;
+  /**
+   * What the event is about, game and category or sport and type of bet, where another event of its bet says it. Absent: what
+   * the properties say.
+   */
+  item?: string;
+  item_group?: string;
   properties: Record<string, unknown>;
 }
 
@@ -103,6 +109,7 @@ const BEFORE_TENANT = '{"tenant_id":"';
 const BEFORE_PROJECT = '","project_id":"';
 const BEFORE_EVENT = '","event":';
 const BEFORE_PLAYER = ',"player_id":"';
+const BEFORE_ITEM = ',"item":';
 const BEFORE_PROPERTIES = ',"properties":';
 
 /** Writes a resolved event as one JSONEachRow line, money as JSON integers. */
@@ -118,7 +125,7 @@ export function encodePlayerEvent(row: PlayerEvent): string {
     row.player_id +
     `","occurred_at":${row.occurred_at},"received_at":${row.received_at},` +
     `"ingestion_id":"${row.ingestion_id}","event_index":${row.event_index},"base_amount":${row.base_amount},` +
-    `"base_payout":${row.base_payout}${countedJson(row)},"properties":${storedJson(row.properties)}}`
+    `"base_payout":${row.base_payout}${countedJson(row)}${itemJson(row)},"properties":${storedJson(row.properties)}}`
   );
 }
 
@@ -128,6 +135,12 @@ function countedJson(row: EventMoney): string {
   for (const name of PARTS) if ((row[name] ?? null) !== null) json += `,"${name}":${row[name]}`;
   for (const name of COUNTED) if (Number(row[name] ?? 0) !== 0) json += `,"${name}":${row[name]}`;
   return json;
+}
+
+function itemJson({ item, item_group = '' }: Pick<PlayerEvent, 'item' | 'item_group'>): string {
+  return item === undefined
+    ? ''
+    : `${BEFORE_ITEM}${JSON.stringify(item)},"item_group":${JSON.stringify(item_group)}`;
 }
 
 /**
@@ -227,8 +240,10 @@ export function eventIdOf(line: string): string | undefined {
   return found === null ? undefined : `${found[1]} ${found[2]}`;
 }
 
-/** What changed about an event since its line was written: its player was merged, its amounts were restated. */
-export type EventChange = Partial<Pick<PlayerEvent, 'player_id' | keyof EventMoney>>;
+/**
+ * What changed about an event since its line was written: its player was merged, its amounts were restated, its bet was placed.
+ */
+export type EventChange = Partial<Pick<PlayerEvent, 'player_id' | 'item' | 'item_group' | keyof EventMoney>>;
 
 /**
  * The line of {@link encodePlayerEvent} with changed fields. Its revision is 1, so that in ClickHouse it replaces the
@@ -240,12 +255,14 @@ export function changeLine(line: string, change: EventChange): string {
   return `${encodePlayerEvent({ ...row, ...change }).slice(0, -1)},"revision":1}`;
 }
 
-/** The line of {@link encodePlayerEvent} of a player who was erased: with the properties about money alone. */
+/** The line of {@link encodePlayerEvent} of a player who was erased: with the properties about money alone, and no item. */
 export function reduceLine(line: string): string {
   const { event, properties } = parseExact(line) as PlayerEvent;
   const at = line.indexOf(BEFORE_PROPERTIES);
   const revision = /,"revision":\d+\}$/.exec(line)?.[0] ?? '}';
-  return line.slice(0, at) + BEFORE_PROPERTIES + storedJson(moneyOnly(event, properties)) + revision;
+  // Inside a JSON string a quote is escaped, so no text can contain this one.
+  const head = line.slice(0, at).split(BEFORE_ITEM, 1)[0] ?? '';
+  return head + BEFORE_PROPERTIES + storedJson(moneyOnly(event, properties)) + revision;
 }
 
 function parseText(json: string): string | undefined {

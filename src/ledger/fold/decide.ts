@@ -1,10 +1,11 @@
 import { isActivity } from '../../ingest/events/catalogue.ts';
-import type { EventMoney, PlayerEvent } from '../../ingest/events/envelope.ts';
+import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import { moneyOnly } from '../../ingest/events/money-only.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { addAnomalies, anomaliesOf, NO_ANOMALIES, type Anomalies } from '../money/anomalies.ts';
 import { COUNTS_NOTHING, stakesDiffer } from '../money/bets.ts';
 import { effectOf, isCountedAlike } from '../money/counting.ts';
+import { isSameItem, itemOfPlaced, placedItem } from '../money/items.ts';
 import { TotalsAccumulator, type TotalsDelta } from '../money/totals.ts';
 import { exceeds64Bits, inBase, scalesOf, type BaseMoney, type Conversions } from '../money/conversion.ts';
 import {
@@ -29,6 +30,7 @@ import {
   type Effects,
   type Snapshot,
 } from './snapshot.ts';
+import { takeItem, toPlayerEvent } from './emitted-event.ts';
 import { KycOfBatch } from './kyc-events.ts';
 import {
   type FoldClaim,
@@ -210,6 +212,7 @@ class Decider {
       bonus_payout: claim.bonus_payout,
       reason: claim.reason,
       detail_hash: claim.detail_hash,
+      item: itemOfPlaced(claim.event, event.properties),
       base_amount: base.base_amount,
       base_payout: base.base_payout,
       base_bonus_stake: base.base_bonus_stake,
@@ -309,14 +312,17 @@ class Decider {
     const rows = rowsOfKind(kind, of_reference);
     const before = rows.slice(0, rows_before);
     const after = effectOf(kind, rows);
+    const item = placedItem(kind, rows);
     addAnomalies(settled.anomalies, anomaliesOf(kind, rows, after), 1);
     if (before.length > 0) {
       const was = effectOf(kind, before);
+      const is_item_new = !isSameItem(placedItem(kind, before), item);
       addAnomalies(settled.anomalies, anomaliesOf(kind, before, was), -1);
       for (const delta of was.deltas) this.#addFor(before, delta, -1n);
       for (const row of before) {
         if (isRestatable(row)) settled.relied_on.push(row);
-        if (!isCountedAlike(was.counts.get(row), after.counts.get(row))) settled.recounted.push(row);
+        if (is_item_new || !isCountedAlike(was.counts.get(row), after.counts.get(row)))
+          settled.recounted.push(row);
       }
     }
     for (const delta of after.deltas) this.#addFor(rows, delta, 1n);
@@ -328,6 +334,7 @@ class Decider {
       event.payout_counted = counts.payout;
       event.bonus_stake_counted = counts.bonus_stake;
       event.bonus_payout_counted = counts.bonus_payout;
+      takeItem(event, item, this.#snapshot);
     }
     if (stakesDiffer(rows) && !stakesDiffer(before)) settled.stake_mismatches++;
   }
@@ -467,32 +474,4 @@ export function knownOf(
 ): FoldEvent {
   if (!erased.has(player_id)) return event;
   return { ...event, properties: moneyOnly(event.accepted.event.event, event.properties) };
-}
-
-/** The resolved event, as the fold emits it to `player-events`. */
-export function toPlayerEvent(
-  event: FoldEvent,
-  player_id: string,
-  worth: EventMoney | undefined,
-): PlayerEvent {
-  const { tenant_id, project_id, ingestion_id, index, received_at_ms } = event.accepted;
-  return {
-    tenant_id,
-    project_id,
-    event: event.accepted.event.event,
-    player_id,
-    occurred_at: event.occurred_at_ms,
-    received_at: received_at_ms,
-    ingestion_id,
-    event_index: index,
-    base_amount: worth?.base_amount ?? null,
-    base_payout: worth?.base_payout ?? null,
-    base_bonus_stake: worth?.base_bonus_stake ?? null,
-    base_bonus_payout: worth?.base_bonus_payout ?? null,
-    stake_counted: worth?.stake_counted ?? null,
-    payout_counted: worth?.payout_counted ?? null,
-    bonus_stake_counted: worth?.bonus_stake_counted ?? null,
-    bonus_payout_counted: worth?.bonus_payout_counted ?? null,
-    properties: event.properties,
-  };
 }

@@ -1,7 +1,9 @@
 import { countsOf, eventMoneyOf } from '../money/counting.ts';
 import { exceeds64Bits } from '../money/conversion.ts';
-import { isMovementTooMany, judgeClaim, rowOfKey } from '../money/ledger.ts';
-import { differsFrom, knownOf, toPlayerEvent, worthOf } from './decide.ts';
+import { isMovementTooMany, judgeClaim, moneyKindOf, rowOfKey } from '../money/ledger.ts';
+import { placedItem } from '../money/items.ts';
+import { differsFrom, knownOf, worthOf } from './decide.ts';
+import { takeItem, toPlayerEvent } from './emitted-event.ts';
 import type { Decision, Emission, LogPlace, Snapshot } from './snapshot.ts';
 import {
   amountOutOfRange,
@@ -68,7 +70,9 @@ export function replay(events: readonly FoldEvent[], snapshot: Snapshot, partiti
         own === undefined
           ? worthOf(event, owner.base_currency, snapshot)
           : eventMoneyOf(own, countsOf(rows).get(own));
-      emission.events.push(toPlayerEvent(knownOf(event, player_id, snapshot), player_id, worth));
+      const emitted = toPlayerEvent(knownOf(event, player_id, snapshot), player_id, worth);
+      if (own !== undefined) takeItem(emitted, placedItem(moneyKindOf(own.event), rows), snapshot);
+      emission.events.push(emitted);
     }
   }
   return emission;

@@ -7,12 +7,13 @@ import {
   NO_TOTALS,
   type TenantThresholds,
 } from '../tier-thresholds/queries.ts';
-import { byLedgerKey, type LedgerRow } from '../money/ledger.ts';
+import { byLedgerKey, type Item, type LedgerRow } from '../money/ledger.ts';
+import { hashedId } from '../../platform/ids.ts';
 import { queueCorrections } from '../../analytics/correction-queries.ts';
 import { LISTED_WITHIN_MS } from '../../analytics/mirrored-columns.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
-import { PROJECT_KEY } from '../../tenants/project-ref.ts';
+import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import { recordExclusions, type ExclusionCause } from '../../protection/exclusions/record-queries.ts';
 import { writeKyc } from '../../protection/kyc/decision-queries.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
@@ -38,7 +39,7 @@ type Write<T = void> = () => Promise<T>;
  * Makes the statements that write a batch's effects, of thousands of values each, and returns a function that sends them in
  * one round trip: they can be made while another transaction is still awaited. Rejects with {@link WriteConflict} when
  * another transaction changed the position or a row that was read; the caller's transaction must then roll back. Every
- * writer of players or money except merges takes its locks in this order: identities, players, player_totals, ledger, event_ids,
+ * writer of players or money except merges takes its locks in this order: identities, players, player_totals, bet_items, ledger, event_ids,
  * sent_ids.
  * Players whose tier is to be computed are noted in a second round trip.
  */
@@ -53,6 +54,7 @@ export function prepareWrite(
   const players = insertPlayers(tx, effects.new_players, now_ms);
   const totals = addToTotals(tx, effects.players, { new_ids, thresholds }, now_ms);
   const relied_on = lockReliedOn(tx, effects.relied_on);
+  const items = insertItems(tx, effects.ledger_rows);
   const ledger = insertLedger(tx, effects.ledger_rows, position.partition);
   const event_ids = insertEventIds(tx, effects.event_ids, now_ms);
   const sent_ids = insertSentIds(tx, effects.sent_ids, now_ms);
@@ -65,6 +67,7 @@ export function prepareWrite(
       writeKyc(tx, effects.kyc, now_ms),
       totals(),
       relied_on(),
+      items(),
       ledger(),
       event_ids(),
       sent_ids(),
@@ -146,6 +149,37 @@ function lockReliedOn(tx: Tx, rows: LedgerRow[]): Write {
   };
 }
 
+/** Names what a bet is about: 128 bits of a hash, since texts of any length do not fit into an index. */
+function itemKey({ item, item_group }: Item): string {
+  return hashedId(JSON.stringify([item, item_group]));
+}
+
+/**
+ * Numbers what placed bets are about, where nobody has before. Sorted, so that two writers wait for each other in the same
+ * order; who waits finds the other's number, because the rows of the ledger are a later statement.
+ */
+function insertItems(tx: Tx, added: readonly LedgerRow[]): Write {
+  const items = new Map<string, ProjectRef & Item & { item_key: string }>();
+  for (const { tenant_id, project_id, item } of added) {
+    if (item === null) continue;
+    const item_key = itemKey(item);
+    items.set(`${project_id} ${item_key}`, { tenant_id, project_id, item_key, ...item });
+  }
+  if (items.size === 0) return nothing;
+  const rows = [...items.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+  const { projects, place } = placesOf(rows);
+  const insertion = tx`
+    insert into bet_items (project_no, item_key, item, item_group)
+    select p.project_no, r.item_key, r.item, r.item_group
+    from ${projectsInPlaces(tx, projects)} p
+    join ${rowsOf(tx, 'r', rows, { place, item_key: 'uuid', item: 'text', item_group: 'text' })} using (place)
+    where not exists (
+      select from bet_items b where b.project_no = p.project_no and b.item_key = r.item_key offset 0)
+    order by p.project_no, r.item_key
+    on conflict do nothing`;
+  return async () => void (await insertion);
+}
+
 /**
  * The primary key is the claim: the second writer of an ordinal violates it and starts again. Sorted, so that two writers
  * of the same references wait for each other in the same order.
@@ -184,22 +218,31 @@ function insertLedger(tx: Tx, added: LedgerRow[], log_partition: number): Write 
     rate_ts_ms: ['bigint', (r: LedgerRow) => r.rate?.ts_ms ?? null],
     rate_is_inverse: ['boolean', (r: LedgerRow) => r.rate?.is_inverse ?? null],
   } as const;
+  const items = {
+    item_key: ['uuid', (r: LedgerRow) => (r.item === null ? null : itemKey(r.item))],
+  } as const;
   // Every column costs time per row. Most installations have few amounts in foreign currencies, and many have no movements.
   const has_rates = rows.some((r) => r.rate !== null);
   const has_parts = rows.some(
     (r) => r.movement_id !== null || r.reason !== null || r.bonus_stake !== null || r.bonus_payout !== null,
   );
+  const has_items = rows.some((r) => r.item !== null);
   const insertion = tx`
     insert into ledger (project_no, reference, ordinal, event, player_id, occurred_at, currency, amount, payout,
       base_amount, base_payout, rate, rate_ts, rate_is_inverse, ingestion_id, event_index, log_partition, log_offset,
-      detail_hash, movement_id, reason, bonus_stake, bonus_payout, base_bonus_stake, base_bonus_payout)
+      detail_hash, item_no, movement_id, reason, bonus_stake, bonus_payout, base_bonus_stake, base_bonus_payout)
     select p.project_no, r.reference, r.ordinal, r.event, r.player_id,
       'epoch'::timestamptz + r.occurred_at_ms * interval '1 millisecond', r.currency,
       r.amount, r.payout, r.base_amount, r.base_payout, ${has_rates ? tx`r.rate, 'epoch'::timestamptz + r.rate_ts_ms * interval '1 millisecond', r.rate_is_inverse` : tx`null, null, null`},
       r.ingestion_id, r.event_index, ${log_partition}::smallint, r.log_offset, r.detail_hash,
+      ${
+        has_items
+          ? tx`(select b.item_no from bet_items b where b.project_no = p.project_no and b.item_key = r.item_key)`
+          : tx`null`
+      },
       ${has_parts ? tx`r.movement_id, r.reason, r.bonus_stake, r.bonus_payout, r.base_bonus_stake, r.base_bonus_payout` : tx`null, null, null, null, null, null`}
     from ${projectsInPlaces(tx, projects)} p
-    join ${rowsOf(tx, 'r', rows, { ...columns, ...(has_rates ? rates : {}), ...(has_parts ? parts : {}) })} using (place)`;
+    join ${rowsOf(tx, 'r', rows, { ...columns, ...(has_rates ? rates : {}), ...(has_items ? items : {}), ...(has_parts ? parts : {}) })} using (place)`;
   return async () => void (await insertion);
 }
 

@@ -227,7 +227,8 @@ function first(rows: readonly LedgerRow[]): LedgerRow | undefined {
   );
 }
 
-function isBefore(a: LedgerRow, b: LedgerRow): boolean {
+/** Whether a row comes before another: by event time, then by movement_id, one without it first. */
+export function isBefore(a: LedgerRow, b: LedgerRow): boolean {
   if (a.occurred_at_ms !== b.occurred_at_ms) return a.occurred_at_ms < b.occurred_at_ms;
   if (a.movement_id !== b.movement_id) return (a.movement_id ?? '') < (b.movement_id ?? '');
   // A win of 0 and a loss at one time: the order must not depend on which came first.

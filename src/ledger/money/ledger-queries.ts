@@ -16,10 +16,13 @@ export const LEDGER_COLUMNS = `l.reference, l.ordinal, l.event,
   case when l.rate is not null and l.event in ('deposit_confirmed', 'withdrawal_confirmed')
     then (select array[a.scale, b.scale]::text[] from currencies a join tenants o using (tenant_id)
       join currencies b on b.tenant_id = o.tenant_id and b.code = o.base_currency
-      where a.tenant_id = p.tenant_id and a.code = l.currency) end`;
+      where a.tenant_id = p.tenant_id and a.code = l.currency) end,
+  case when l.item_no is not null
+    then (select array[i.item, i.item_group] from bet_items i
+      where i.project_no = l.project_no and i.item_no = l.item_no) end as item`;
 
 /** The number of values of {@link LEDGER_COLUMNS}. */
-export const LEDGER_WIDTH = 25;
+export const LEDGER_WIDTH = 26;
 
 /** A row of {@link LEDGER_COLUMNS} as the driver returns it. */
 export type LedgerValues = [
@@ -48,6 +51,7 @@ export type LedgerValues = [
   bigint | null,
   number | null,
   [from_scale: string, to_scale: string] | null,
+  [item: string, item_group: string] | null,
 ];
 
 /** The row of a project, from the values of {@link LEDGER_COLUMNS}. */
@@ -75,6 +79,7 @@ export function toLedgerRow({ tenant_id, project_id }: ProjectRef, v: LedgerValu
     base_bonus_stake: v[21],
     base_bonus_payout: v[22],
     detail_hash: v[23],
+    item: v[25] === null ? null : { item: v[25][0], item_group: v[25][1] },
     scales: v[24] === null ? null : { from_scale: Number(v[24][0]), to_scale: Number(v[24][1]) },
     rate:
       rate === null || rate_ts_ms === null || is_inverse === null

@@ -1,6 +1,12 @@
 import { definitionOf, referenceOf, type EventName } from '../../ingest/events/catalogue.ts';
 import type { Rate } from './conversion.ts';
 
+/** What a bet is about: a game and its category, or a sport and the type of the bet. An empty text: the event does not say. */
+export interface Item {
+  item: string;
+  item_group: string;
+}
+
 /**
  * One distinct money event: a row of the table `ledger`. `amount` and `payout` are in the smallest unit of `currency`.
  */
@@ -32,6 +38,8 @@ export interface LedgerRow {
    * there were such.
    */
   detail_hash: number | null;
+  /** Of a placed bet what it is about; null on all others, where it does not say, and in rows from before it was kept. */
+  item: Item | null;
   /** In the smallest unit of the base currency; null while no rate is known, or when no amount was sent. */
   base_amount: bigint | null;
   base_payout: bigint | null;

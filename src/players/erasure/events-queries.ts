@@ -70,7 +70,7 @@ export async function withoutErased(sql: Tx, lines: readonly string[]): Promise<
 }
 
 /** Those of these ids that are of players who were erased, or of players that were merged into one who was. */
-async function selectErased(sql: Tx, player_ids: readonly string[]): Promise<Set<string>> {
+export async function selectErased(sql: Tx, player_ids: readonly string[]): Promise<Set<string>> {
   if (player_ids.length === 0) return new Set();
   const ids = plainArray(player_ids);
   const rows = await sql<{ player_id: string }[]>`

@@ -77,6 +77,40 @@ describe('the statements of insights', () => {
     expect(engine.most()).toBe(2);
   });
 
+  it('of a tenant with many projects do not hold up those of another, and its projects take turns', async () => {
+    const engine = engineOf(1);
+    const runner = runnerOf(2);
+    const ended: string[] = [];
+    const ask = (tenant_id: string, project_id: string) =>
+      runner
+        .run(engine, { tenant_id, project_id }, [STATEMENT])
+        .then(() => ended.push(`${tenant_id}${project_id}`));
+    const runs = ['1', '1', '1', '2', '3', '4'].map((project) => ask('a', project));
+    runs.push(ask('b', '1'), ask('b', '1'), ask('c', '1'));
+    for (let n = 0; n < 40; n++) {
+      await turn();
+      engine.letGo();
+    }
+    await Promise.all(runs);
+    expect(ended).toEqual(['a1', 'a1', 'b1', 'c1', 'a2', 'b1', 'a3', 'a4', 'a1']);
+  });
+
+  it('of one tenant that wait are not all that may wait', async () => {
+    const engine = engineOf(1);
+    const runner = runnerOf(2);
+    const ask = (tenant_id: string, project_id: string) =>
+      runner.run(engine, { tenant_id, project_id }, [STATEMENT]);
+    const runs = Array.from({ length: 60 }, (_, n) => ask('a', String(n)).catch((error: Error) => error));
+    runs.push(ask('b', '1'));
+    for (let n = 0; n < 120; n++) {
+      await turn();
+      engine.letGo();
+    }
+    const answers = await Promise.all(runs);
+    expect(answers.filter((answer) => answer instanceof Error)).toHaveLength(19);
+    expect(answers.at(-1)).toEqual([[{ one: 1 }]]);
+  });
+
   it('of a tenant are refused with Retry-After when its seconds are used', async () => {
     const taken: number[] = [];
     let left = 20;

@@ -200,6 +200,16 @@ describe('a trend', () => {
     const by_day = await trend([{ metric: 'deductions' }, { metric: 'ngr' }], { interval: 'day' });
     const sumOf = (column: number) => by_day.rows.reduce((sum, row) => sum + Number(row[column]), 0);
     expect(by_day.totals[0]?.slice(2)).toEqual([2, 3, 4].map(sumOf));
+    const gross = await trend([{ metric: 'ngr_before_deductions' }], { interval: 'month' });
+    expect(gross.totals[0]?.slice(2)).toEqual([950]);
+    const shares = await ask(service, tenant, {
+      kind: 'distribution',
+      range: JULY,
+      value: 'ngr',
+      cuts: 'deciles',
+    });
+    expect(shares.columns.find(({ name }) => name === 'value')?.label).toBe('NGR before deductions');
+    expect(column(shares, shares.totals.slice(0, 1), 'value')).toEqual([950]);
     await configure({ deductions: null });
   });
 

@@ -46,6 +46,7 @@ function rowOf({ event, properties, at_ms, player_id }: Sent, ordinal: number): 
     scales: null,
     rate: null,
     detail_hash: 0,
+    item: null,
     ingestion_id: 'i',
     event_index: 0,
     log_partition: 0,

@@ -53,13 +53,17 @@ function newStore(): MemoryStore {
 
 /**
  * Events without a reference have one of few dedupe_ids, of any sender; every fourth one has none. Every fifth event has one of
- * few names, and every third one is from a client key.
+ * few names, and every third one is from a client key. Movements of a bet may be of several games.
  */
 function eventsOf(steps: readonly Step[]): FoldEvent[] {
   return toEvents(steps, senders).map((sent, i) => {
     const { reference, salt } = steps[i] ?? { reference: 0, salt: 0 };
-    const { dedupe_id = `id-${reference}-${salt}` } = sent.properties;
-    const properties = reference % 4 === 0 ? sent.properties : { ...sent.properties, dedupe_id };
+    const { dedupe_id = `id-${reference}-${salt}`, game_id } = sent.properties;
+    const properties = {
+      ...sent.properties,
+      ...(reference % 4 === 0 ? {} : { dedupe_id }),
+      ...(game_id === undefined ? {} : { game_id: `game ${(salt + reference) % 3}` }),
+    };
     const name = i % 5 === 0 ? (salt * 7 + reference) % 4 : undefined;
     return eventAt({ ...sent, properties }, i, name, i % 3 === 0);
   });
@@ -280,16 +284,37 @@ function betsOf(store: MemoryStore): LedgerRow[][] {
  * that later decisions say to count another amount, and of no others.
  */
 function corrected(store: MemoryStore, [first, ...later]: Decision[]): PlayerEvent[] {
-  const present = new Map<string, EventMoney>();
+  const present = new Map<string, EventMoney & { placed: string[] | undefined }>();
   const rows = new Map([...store.ledger.values()].flat().map((row) => [keyOf(row), row]));
   for (const { effects } of later) {
     for (const { reference, ordinal } of effects.recounted) {
       const of_reference = [...rows.values()].filter((row) => row.reference === reference);
       const row = of_reference.find((one) => one.ordinal === ordinal);
-      if (row !== undefined) present.set(keyOf(row), eventMoneyOf(row, countsOf(of_reference).get(row)));
+      if (row === undefined) continue;
+      const placed = placedAs(of_reference.filter((one) => betKindOf(one.event) === betKindOf(row.event)));
+      present.set(keyOf(row), { ...eventMoneyOf(row, countsOf(of_reference).get(row)), placed });
     }
   }
-  return (first?.emission.events ?? []).map((event) => ({ ...event, ...present.get(keyOf(event)) }));
+  return (first?.emission.events ?? []).map((event) => {
+    const { placed, ...money } = present.get(keyOf(event)) ?? {};
+    const named = event.properties['game_id'] ?? event.properties['sport'];
+    const item =
+      placed === undefined || named !== undefined ? {} : { item: placed[0], item_group: placed[1] };
+    return { ...event, ...money, ...item } as PlayerEvent;
+  });
+}
+
+/** Game and category, or sport and type, of the placed row with the first time, of several the one with the first movement. */
+function placedAs(rows: readonly LedgerRow[]): string[] | undefined {
+  const [first] = rows
+    .flatMap(({ item, occurred_at_ms, movement_id }) =>
+      item === null ? [] : [{ item, occurred_at_ms, movement_id }],
+    )
+    .toSorted(
+      (a, b) =>
+        a.occurred_at_ms - b.occurred_at_ms || (a.movement_id ?? '').localeCompare(b.movement_id ?? '', 'en'),
+    );
+  return first && [first.item.item, first.item.item_group];
 }
 
 const keyOf = ({ ingestion_id, event_index }: Pick<LedgerRow, 'ingestion_id' | 'event_index'>) =>

@@ -47,6 +47,7 @@ function rowsOf(events: readonly Sent[]): LedgerRow[] {
       player_id: 'p',
       occurred_at_ms: at_ms,
       detail_hash: null,
+      item: null,
       ingestion_id: 'i',
       event_index: 0,
       log_partition: 0,

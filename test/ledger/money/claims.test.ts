@@ -18,6 +18,7 @@ function rowOf(claim: Claim, player_id = PLAYER): LedgerRow {
     base_bonus_payout: claim.bonus_payout,
     scales: null,
     detail_hash: null,
+    item: null,
     rate: null,
     ingestion_id: 'i',
     event_index: 0,

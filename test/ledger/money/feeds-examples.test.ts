@@ -79,6 +79,7 @@ function fold(events: readonly Sent[]): { sums: Partial<Record<Sum, bigint>>; co
       player_id: 'p',
       occurred_at_ms: at_ms,
       detail_hash: 0,
+      item: null,
       ingestion_id: 'i',
       event_index: 0,
       log_partition: 0,

@@ -51,6 +51,7 @@ class Service {
       player_id: anonymous_id,
       occurred_at_ms: at_ms,
       detail_hash: 0,
+      item: null,
       ingestion_id: 'i',
       event_index: 0,
       log_partition: 0,

@@ -55,6 +55,7 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   alerts: OPERATOR,
   api_keys: OPERATOR,
   audit_log: 'who did what to which record stays',
+  bet_items: 'names of games and sports',
   bonus_breaches: 'bet_ids, as in the ledger',
   bonus_campaign_counts: CODES,
   bonus_campaign_rows: CODES,

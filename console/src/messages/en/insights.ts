@@ -26,7 +26,7 @@ export const insights = {
     },
     top: {
       title: 'What hangs on the top 1 %?',
-      text: 'NGR by tenths of the players, and the share of the few',
+      text: 'NGR before deductions by tenths of the players, and the share of the few',
     },
     bonuses: {
       title: 'What do bonuses cost?',
@@ -251,7 +251,7 @@ export const insights = {
     },
     players: 'Players',
     values: {
-      ngr: 'NGR',
+      ngr: 'NGR before deductions',
       ggr: 'GGR',
       deposits: 'Deposits',
       wagered: 'Stakes',

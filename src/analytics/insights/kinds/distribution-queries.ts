@@ -1,6 +1,5 @@
 import {
   eventsSql,
-  IS_LEFT,
   isNamed,
   playersOf,
   statementOf,
@@ -10,6 +9,7 @@ import {
   type Span,
 } from './events-queries.ts';
 import type { Statement } from '../kind.ts';
+import { IS_LEFT } from '../metrics/measure-queries.ts';
 
 /** What each player comes to in a span: those with any event of the amount. */
 export interface Distribution extends Span {

@@ -3,6 +3,7 @@ import { nextLocal, startOfLocal } from '../../../platform/local-intervals.ts';
 import { Bindings } from '../../../segments/sql/bindings.ts';
 import type { Column, Figures, InsightKind, InsightScope, Plan, Row, Statement } from '../kind.ts';
 import type { DistributionQuery } from '../schema.ts';
+import { metricOf } from '../metrics/dictionary.ts';
 import { activeDays, BETS, moneyAmount } from './amount-queries.ts';
 import type { DistributionCellRef } from './cells.ts';
 import {
@@ -112,6 +113,13 @@ function partName(parts: PartsWanted, i: number): string {
   return 'cuts' in parts ? `bucket ${i + 1}` : `${parts.equal === 10 ? 'decile' : 'percentile'} ${i + 1}`;
 }
 
+/** What the values are: of NGR that they are before deductions, which no player has a part of. */
+function labelOf(value: DistributionQuery['value']): string {
+  if (value === 'bets') return 'Bets';
+  if (value === 'active_days') return 'Active days';
+  return metricOf(value === 'ngr' ? 'ngr_before_deductions' : value).label;
+}
+
 function columnsOf({ value }: DistributionQuery): Column[] {
   const type = value === 'bets' || value === 'active_days' ? 'count' : 'money';
   const column = (name: string, label: string, type: Column['type']): Column => ({
@@ -128,7 +136,7 @@ function columnsOf({ value }: DistributionQuery): Column[] {
     column('first', 'First place', 'count'),
     column('last', 'Last place', 'count'),
     column('players', 'Players', 'count'),
-    column('value', 'Value', type),
+    column('value', labelOf(value), type),
     column('share', 'Share of the value', 'rate'),
   ];
 }

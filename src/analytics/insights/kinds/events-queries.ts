@@ -67,9 +67,6 @@ export function eventsSql(
   return `select ${[OWNER, ...columns].join(', ')} from events final\nwhere ${all.join(' and ')}`;
 }
 
-/** Whether the player `owner` counts: is not deleted. */
-export const IS_LEFT = `owner not in (select player_id from players final where ${SCOPE} and deleted_at is not null)`;
-
 /** A statement with the parameters of its population. */
 export function statementOf(sql: string, { bindings, filter }: Population): Statement {
   return { sql, params: { ...filter.params, ...bindings.params } };

@@ -2,7 +2,6 @@ import { SCOPE } from '../../../segments/sql/owner-sql.ts';
 import {
   AT_MS,
   eventsSql,
-  IS_LEFT,
   isChosen,
   isNamed,
   playersOf,
@@ -13,6 +12,7 @@ import {
   type Span,
 } from './events-queries.ts';
 import type { Statement } from '../kind.ts';
+import { IS_LEFT } from '../metrics/measure-queries.ts';
 
 /** A way through events: the first step lies in the span, each later one strictly after the one before it. */
 export interface Funnel extends Span {

@@ -1,7 +1,6 @@
 import {
   AT_MS,
   eventsSql,
-  IS_LEFT,
   isChosen,
   isNamed,
   playersOf,
@@ -13,6 +12,7 @@ import {
   type Span,
 } from './events-queries.ts';
 import type { Statement } from '../kind.ts';
+import { IS_LEFT } from '../metrics/measure-queries.ts';
 
 /** Cohorts of players by the first of their events ever, and who of them returned in later periods. */
 export interface Retention {

@@ -65,6 +65,10 @@ export type Metric = SumEntry | RateEntry | DeductionsEntry;
 
 const of = (measure: Measure): Terms => ({ [measure]: 1 });
 const GGR: Terms = { wagered: 1, won: -1 };
+const NGR: Readonly<Record<BonusCostSource, Terms>> = {
+  feed: { ...GGR, bonus_wagered: -1, bonus_won: 1, credited: -1, debited: 1 },
+  grants: { ...GGR, bonus_released: -1, debited: 1 },
+};
 
 const METRICS = {
   deposits: {
@@ -142,11 +146,14 @@ const METRICS = {
     label: 'NGR',
     unit: 'money',
     text: 'Net gaming revenue: GGR less bonus cost, plus what was debited, less deductions. Without deductions it is the ngr of the players.',
-    terms: {
-      feed: { ...GGR, bonus_wagered: -1, bonus_won: 1, credited: -1, debited: 1 },
-      grants: { ...GGR, bonus_released: -1, debited: 1 },
-    },
+    terms: NGR,
     is_after_deductions: true,
+  },
+  ngr_before_deductions: {
+    label: 'NGR before deductions',
+    unit: 'money',
+    text: 'GGR less bonus cost, plus what was debited: the ngr of the players. NGR of single players is this one, because deductions are rounded for many players together.',
+    terms: NGR,
   },
   credited: {
     label: 'Credited',
@@ -234,13 +241,13 @@ const METRICS = {
   first_deposits: {
     label: 'First deposits (FTD)',
     unit: 'count',
-    text: 'Players by the interval of the first deposit that was ever confirmed.',
+    text: 'Players who are not deleted, by the interval of the first deposit that was ever confirmed. A later reversal does not undo it.',
     terms: of('first_deposits'),
   },
   new_players: {
     label: 'New players',
     unit: 'count',
-    text: 'Players by the interval in which they were first known.',
+    text: 'Players who are not deleted, by the interval in which they were first known.',
     terms: of('new_players'),
   },
   bonuses_granted: {

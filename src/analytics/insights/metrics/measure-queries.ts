@@ -95,13 +95,19 @@ export const PRODUCT = `multiIf(${(['casino', 'sport'] satisfies BetKind[])
   .map((kind) => `${named(eventsOfKind(kind))}, '${kind}'`)
   .join(', ')}, '')`;
 
+/**
+ * Whether the player `owner` is not deleted. Without FINAL: nobody comes back from a deletion, so any version of a row may say
+ * it, and versions need not be compared.
+ */
+export const IS_LEFT = `owner not in (select player_id from players where ${SCOPE} and deleted_at is not null)`;
+
 const DEPOSITS = `${SCOPE} and event = 'deposit_confirmed'`;
 
 /**
  * When those players first deposited who have deposited in a range: rows of `owner` and `first_at`. All who ever have would
- * take ten times as long. `in_range` is a condition of `occurred_at`.
+ * take ten times as long. Deleted players are not among them. `in_range` is a condition of `occurred_at`.
  */
 export const firstDepositsSql = (in_range: string) => `
   select min(occurred_at) as first_at, ${OWNER} from events
   where ${DEPOSITS} and owner in (select ${OWNER} from events where ${DEPOSITS} and (${in_range}))
-  group by owner`;
+  group by owner having ${IS_LEFT}`;

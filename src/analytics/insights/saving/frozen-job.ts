@@ -24,8 +24,14 @@ const payloadSchema = z.strictObject({
   cell: z.unknown(),
 });
 
-/** A job that writes the list. One is written at a time: each may read as much as a query may. */
-export function freezeJob(ref: SegmentRef, query: InsightQuery, cell: unknown): NewJob {
+/**
+ * A job that writes the list. One is written at a time: each may read as much as a query may. One that is the first of its
+ * tenant (`is_first`) comes before the further ones of all tenants, so no tenant waits for all of another's.
+ */
+export function freezeJob(
+  ref: SegmentRef,
+  { query, cell, is_first }: { query: InsightQuery; cell: unknown; is_first: boolean },
+): NewJob {
   const { tenant_id, project_id, segment_id } = ref;
   return {
     task: FREEZE_TASK,
@@ -33,6 +39,7 @@ export function freezeJob(ref: SegmentRef, query: InsightQuery, cell: unknown): 
     max_attempts: MAX_ATTEMPTS,
     job_key: `${FREEZE_TASK} ${segment_id}`,
     queue: FREEZE_TASK,
+    priority: is_first ? -1 : 0,
   };
 }
 

@@ -50,7 +50,8 @@ export async function saveSegment(
   }
   const { tenant_id } = project;
   const [lists] = await deps.postgres.readAsTenant(tenant_id, (tx) => countUnwrittenLists(tx, tenant_id));
-  if ((lists?.unwritten ?? 0) >= MAX_UNWRITTEN) {
+  const unwritten = lists?.unwritten ?? 0;
+  if (unwritten >= MAX_UNWRITTEN) {
     const message = `${MAX_UNWRITTEN} lists of the tenant are still to be written: try again later`;
     throw new ApiError('RATE_LIMITED', message, { retry_after_s: RETRY_AFTER_S });
   }
@@ -62,6 +63,6 @@ export async function saveSegment(
     throw new ApiError('INSIGHT_TOO_EXPENSIVE', message, { details });
   }
   return createFrozenSegment(deps, project, { name, description: '' }, (ref) =>
-    freezeJob(ref, withFixedRange(asked), cell),
+    freezeJob(ref, { query: withFixedRange(asked), cell, is_first: unwritten === 0 }),
   );
 }

@@ -64,7 +64,7 @@ function rowsSql(
     }
     case 'players':
       return `select created_at as occurred_at, player_id as owner from players final
-        where ${SCOPE} and ${in_range('created_at')}${owned}`;
+        where ${SCOPE} and ${in_range('created_at')} and deleted_at is null${owned}`;
     case 'first_deposits':
       return `select first_at as occurred_at, owner from (${firstDepositsSql(in_range('occurred_at'))})
         where ${in_range('first_at')}${owned}`;

@@ -1,6 +1,16 @@
 import { validationError } from '../../../errors.ts';
 import { Bindings } from '../../../segments/sql/bindings.ts';
-import type { Cell, Column, Figures, InsightKind, InsightScope, Plan, Row, Steps } from '../kind.ts';
+import type {
+  Cell,
+  Column,
+  ComparedSteps,
+  Figures,
+  InsightKind,
+  InsightScope,
+  Plan,
+  Row,
+  Steps,
+} from '../kind.ts';
 import type { Source } from '../metrics/measure-queries.ts';
 import type { TrendCell, TrendQuery } from '../schema.ts';
 import { canGroupBy, groupSql, playerColumnOf } from '../sql/groups.ts';
@@ -139,7 +149,7 @@ function figuresOf(
   const whole: Moment = {
     at: null,
     steps: moments.flatMap((moment) => moment.steps),
-    compared_steps: moments.flatMap((moment) => moment.compared_steps),
+    compared_steps: compared?.starts_ms.map(String) ?? [],
     is_complete: steps.to_ms <= now_ms,
   };
   const valuesOf = (side: 0 | 1, at: string | null, of: readonly string[], place: number | null) =>
@@ -148,12 +158,13 @@ function figuresOf(
     const group = place === null || place === 0 ? null : (cells.groups[place - 1] ?? null);
     const now = valuesOf(0, moment.at, moment.steps, place);
     const before = valuesOf(1, moment.at, moment.compared_steps, place);
+    const has_before = moment.compared_steps.length > 0;
     return [
       moment.at,
       moment.is_complete,
       ...(is_grouped ? [group] : []),
       ...columns.map((column) => valueOf(column, now, moment)),
-      ...(compared === undefined ? [] : columns.map((column) => column.value(before))),
+      ...(compared === undefined ? [] : columns.map((column) => (has_before ? column.value(before) : null))),
     ];
   };
   const places = cells.groups.map((_, i) => i + 1);
@@ -172,10 +183,10 @@ function valueOf(column: SeriesColumn, of: ValueOf, { at, is_complete }: Moment)
   return column.type === 'rate' && !is_complete && at !== null ? null : column.value(of);
 }
 
-function momentsOf(steps: Steps, compared: Steps | undefined, now_ms: number): Moment[] {
+function momentsOf(steps: Steps, compared: ComparedSteps | undefined, now_ms: number): Moment[] {
   return steps.starts_ms.map((start_ms, i) => {
     const end_ms = steps.starts_ms[i + 1] ?? steps.to_ms;
-    const before_ms = compared?.starts_ms[i];
+    const before_ms = compared?.pairs_ms[i];
     return {
       at: new Date(start_ms).toISOString(),
       steps: [String(start_ms)],
