@@ -11,10 +11,15 @@ export interface Round {
   ends_at: Date;
 }
 
+/** The beginning of the quarter in UTC: a round begins there, or at a change after it. */
+export function quarterOf(now: Date): Date {
+  return new Date(Date.UTC(now.getUTCFullYear(), Math.floor(now.getUTCMonth() / 3) * 3, 1));
+}
+
 /** The round that is at `now`: the quarter in UTC, or what is left of it since the last change. */
 export function roundOf({ changes, changed_at }: Omit<GlobalHoldout, 'holdout_percent'>, now: Date): Round {
-  const [year, quarter] = [now.getUTCFullYear(), Math.floor(now.getUTCMonth() / 3)];
-  const first = new Date(Date.UTC(year, quarter * 3, 1));
+  const first = quarterOf(now);
+  const [year, quarter] = [first.getUTCFullYear(), first.getUTCMonth() / 3];
   return {
     name: `${year}-Q${quarter + 1}.${changes}`,
     begins_at: changed_at > first ? changed_at : first,

@@ -63,6 +63,12 @@ export async function freeOnceKeys(
       where o.journey_id = ${journey_id} and o.player_id = p.player_id and o.trigger_key = ${ONCE}
         and o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.is_held_out_globally
         and o.started_at < ${before}
+        -- Another id of a merged player has entered, too.
+        and not exists (
+          select from journey_runs k
+          where k.journey_id = ${journey_id} and k.player_id = p.player_id and k.trigger_key like ${`${ONCE} merged %`}
+            and k.tenant_id = ${tenant_id} and k.project_id = ${project_id}
+            and not (k.is_held_out_globally and k.started_at < ${before}))
       offset 0) f
     where r.run_id = f.run_id and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
       and r.trigger_key = ${ONCE}`;
