@@ -17,7 +17,7 @@ export interface Experiment extends ProjectRef {
   /** Of a project's holdout: the round, which is said once when it has ended. */
   round?: Round;
   holdout_percent: number;
-  /** Players who were drawn before are not counted: another share was held out then; absent, null: all are counted. */
+  /** Players who were drawn before are not counted: others were held out then; absent, null: all are counted. */
   drawn_since?: Date | null;
   /** The arms that get something; `weight`: null where it changed, so that their sizes are not compared. */
   arms: readonly { arm: string; name: string; weight: number | null }[];

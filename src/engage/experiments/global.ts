@@ -37,9 +37,9 @@ export function pastRounds(shares: readonly HeldOutShare[], now: Date, limit: nu
   const found: PastRound[] = [];
   for (const share of shares.toSorted((a, b) => b.changes - a.changes)) {
     const { holdout_percent, changed_at, ended_at } = share;
-    const share_ends = ended_at ?? now;
+    if (holdout_percent === 0) continue;
     // Backwards, a quarter at a time: from the last moment of the share.
-    for (let end = share_ends; holdout_percent > 0 && end > changed_at;) {
+    for (let end = ended_at ?? now; end > changed_at;) {
       const round = roundOf(share, new Date(end.getTime() - 1));
       const ends_at = ended_at !== null && ended_at < round.ends_at ? ended_at : round.ends_at;
       if (ends_at <= now) found.push({ ...round, ends_at, holdout_percent });

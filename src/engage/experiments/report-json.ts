@@ -90,9 +90,7 @@ export const upliftReport = z.object({
   drawn_since: z.iso
     .datetime()
     .nullable()
-    .describe(
-      'Only players who came later are counted: before, another share was held out; null: all are counted',
-    ),
+    .describe('Only players who came later are counted: before, others were held out; null: all are counted'),
   goal_event: z.string().nullable(),
   primary: z.enum(['rate', 'money']).describe('The figure that decides'),
   waiting: count.describe('Players whose window is not over, who are not counted yet'),

@@ -191,16 +191,31 @@ export class HeldOutWorld {
         if (play.excluded.has(from)) play.excluded.add(into);
         return;
       }
-      default: {
-        const ids = [...new Set(operation.players.map((at) => survivorOf(play, play.ids[at] ?? '')))];
-        const act = { send: this.#send, enter: this.#enter, reserve: this.#reserve, release: this.#release };
-        if (operation.kind === 'deliver') await this.#deliver(play, ids, operation.is_killed);
-        else {
-          const of = act[operation.kind].bind(this);
-          await this.#commit(operation.is_killed, (tx) => of(tx, play, ids));
-          await this.#noteArms(play, operation.kind, ids);
-        }
+      case 'deliver':
+        await this.#deliver(play, idsOf(play, operation), operation.is_killed);
+        return;
+      case 'send':
+      case 'enter':
+      case 'reserve':
+      case 'release': {
+        const kind = operation.kind;
+        const ids = idsOf(play, operation);
+        await this.#commit(operation.is_killed, (tx) => this.#act(tx, play, kind, ids));
+        await this.#noteArms(play, kind, ids);
       }
+    }
+  }
+
+  #act(tx: Tx, play: Play, kind: 'send' | 'enter' | 'reserve' | 'release', ids: readonly string[]) {
+    switch (kind) {
+      case 'send':
+        return this.#send(tx, play, ids);
+      case 'enter':
+        return this.#enter(tx, play, ids);
+      case 'reserve':
+        return this.#reserve(tx, play, ids);
+      case 'release':
+        return this.#release(tx, play, ids);
     }
   }
 
@@ -423,4 +438,9 @@ export class HeldOutWorld {
 function survivorOf({ survivors }: Pick<Play, 'survivors'>, id: string): string {
   const next = survivors.get(id);
   return next === undefined ? id : survivorOf({ survivors }, next);
+}
+
+/** The players of an operation, as they are after merges. */
+function idsOf(play: Play, { players }: { players: readonly number[] }): string[] {
+  return [...new Set(players.map((at) => survivorOf(play, play.ids[at] ?? '')))];
 }

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runs, SEED } from '../../engines/effort.ts';
 import { HeldOutWorld, PLAYERS, type Operation } from './held-out-world.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pastRounds, roundOf } from '../../../src/engage/experiments/global.ts';
 import type { HeldOutShare } from '../../../src/engage/experiments/global-queries.ts';

@@ -105,7 +105,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'campaigns.recipients': 'GET /v1/campaigns/{id}/recipients qlsp',
   'campaigns.conversionStats': 'GET /v1/campaigns/{id}/conversion-stats sp',
   'campaigns.uplift': 'GET /v1/campaigns/{id}/uplift sp',
-  'experiments.global.get': 'GET /v1/experiments/global sp',
+  'experiments.global.get': 'GET /v1/experiments/global qsp',
   'experiments.global.': 'PUT /v1/experiments/global bsp',
   'calendar': 'GET /v1/calendar qsp',
   'journeys.list': 'GET /v1/journeys qlsp',
