@@ -1350,7 +1350,8 @@ create table public.effect_reports (
   experiment_id uuid not null,
   report jsonb not null,
   stored_at timestamp with time zone not null,
-  constraint effect_reports_pkey PRIMARY KEY (tenant_id, project_id, experiment_id)
+  round text not null default ''::text,
+  constraint effect_reports_pkey PRIMARY KEY (tenant_id, project_id, experiment_id, round)
 );
 -- row-level security of public.effect_reports: enabled, forced
 create policy every_tenant on effect_reports for all to engagement_service using (true);
@@ -1502,6 +1503,22 @@ create policy every_tenant on fx_rates for all to engagement_service using (true
 create policy own_tenant on fx_rates for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.fx_rates to engagement_api;
 grant delete, insert, select, update on public.fx_rates to engagement_service;
+
+create table public.global_holdout_shares (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  changes integer not null,
+  holdout_percent double precision not null,
+  changed_at timestamp with time zone not null,
+  constraint global_holdout_shares_holdout_percent_check CHECK (((holdout_percent >= (0)::double precision) AND (holdout_percent <= (10)::double precision))),
+  constraint global_holdout_shares_pkey PRIMARY KEY (tenant_id, project_id, changes),
+  constraint global_holdout_shares_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+-- row-level security of public.global_holdout_shares: enabled, forced
+create policy every_tenant on global_holdout_shares for all to engagement_service using (true);
+create policy own_tenant on global_holdout_shares for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.global_holdout_shares to engagement_api;
+grant delete, insert, select, update on public.global_holdout_shares to engagement_service;
 
 create table public.global_holdouts (
   tenant_id uuid not null,
@@ -1727,6 +1744,7 @@ create table public.journey_runs (
   changed_xid xid8 not null default pg_current_xact_id(),
   is_archived boolean not null default false,
   is_held_out_globally boolean not null default false,
+  is_of_service boolean not null default false,
   constraint journey_runs_outcome_check CHECK ((outcome = ANY (ARRAY['ended'::text, 'exited'::text, 'goal'::text, 'held_out'::text]))),
   constraint journey_runs_pkey PRIMARY KEY (run_id, tenant_id, project_id),
   constraint journey_runs_re_entry_check CHECK ((re_entry = ANY (ARRAY['once'::text, 'after_exit'::text, 'always'::text]))),

@@ -11,6 +11,9 @@ export interface ChangedJourneyRow extends ProjectRef {
   line: string;
 }
 
+/** 1: the project holds its player out; 2: the project draws nobody of the journey, so the run is in no arm of it. */
+export const HELD_OUT_GLOBALLY = `case when is_of_service then 2 else is_held_out_globally::integer end`;
+
 const RUN_REVISION = revisionSql('r.changed_xid::text::numeric');
 const STEP_REVISION = revisionSql('s.changed_xid::text::numeric');
 
@@ -33,7 +36,7 @@ export async function readChangedJourneyRows(
     (select r.changed_xid, r.tenant_id, r.project_id, r.run_id, 'journey_runs' as table, 0 as seq, json_build_object(
       'tenant_id', r.tenant_id, 'project_id', r.project_id, 'journey_id', r.journey_id, 'run_id', r.run_id,
       'version', r.version, 'player_id', r.player_id, 'is_held_out', (r.outcome is not distinct from 'held_out')::integer,
-      'is_held_out_globally', r.is_held_out_globally::integer,
+      'is_held_out_globally', ${sql.unsafe(HELD_OUT_GLOBALLY)},
       'started_at', epoch_ms(r.started_at), 'is_archived', r.is_archived::integer,
       'revision', ${sql.unsafe(RUN_REVISION)})::text as line
     from journey_runs r

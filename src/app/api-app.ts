@@ -36,6 +36,8 @@ import { redirectBrowsers } from '../console/static.ts';
 import { complianceEndpoints } from '../console/compliance/routes.ts';
 import { eventEndpoints } from '../console/events/routes.ts';
 import { experimentEndpoints } from '../engage/experiments/routes.ts';
+import { Effects } from '../engage/experiments/uplift.ts';
+import { EngineTurns } from '../analytics/engine-turns.ts';
 import { overviewEndpoints } from '../console/overview/routes.ts';
 import { searchEndpoints } from '../console/search/routes.ts';
 import { insightExportEndpoints } from '../analytics/insights/exports/routes.ts';
@@ -149,6 +151,9 @@ const REENCRYPTED = [
 export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps): AnyEndpoint[] {
   const { auth, notifications, capabilities, credentials_keys, link_key, erasure_key } = deps;
   const messaging = { ...platform, credentials_keys, link_key, public_url: config.public_url };
+  // Insights and effects share the turns and the seconds of ClickHouse.
+  const turns = new EngineTurns(platform);
+  const of_effects = { ...platform, effects: new Effects({ ...platform, turns }) };
   const endpoints = [
     ...healthEndpoints(platform, deps.readiness),
     ...tenantEndpoints({
@@ -182,11 +187,11 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
       readReach: (project, player_ids) => readReach(platform, project, player_ids),
     }),
     ...scoreEndpoints(platform),
-    ...campaignEndpoints(platform),
-    ...experimentEndpoints(platform),
+    ...campaignEndpoints(of_effects),
+    ...experimentEndpoints(of_effects),
     ...calendarEndpoints(platform),
     ...journeyEndpoints({ ...messaging, look_ups: journeyLookUps(platform) }),
-    ...journeyStatsEndpoints(platform),
+    ...journeyStatsEndpoints(of_effects),
     ...journeyRunEndpoints(platform),
     ...simulationEndpoints(messaging),
     ...playerMessageEndpoints(platform),
@@ -194,7 +199,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...testMessageEndpoints({ ...messaging, erasure_key }),
     ...bonusTemplateEndpoints(platform),
     ...bonusGrantEndpoints({ ...platform, platforms: deps.platforms }),
-    ...bonusCampaignEndpoints({ ...platform, platforms: deps.platforms }),
+    ...bonusCampaignEndpoints({ ...of_effects, platforms: deps.platforms }),
     bonusEventsEndpoint(messaging),
     ...wageringEndpoints(platform),
     ...messagingProviderEndpoints({ ...messaging, wakeQueuesOf: notifyQueuesOf }),
@@ -209,7 +214,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...reconcileEndpoints(platform),
     ...tableExportEndpoints({ ...platform, auth }),
     ...bonusReconcileEndpoints({ ...platform, platforms: deps.platforms }),
-    ...consoleEndpoints({ ...platform, service_env: config.service_env }, auth),
+    ...consoleEndpoints({ ...platform, service_env: config.service_env, turns }, auth),
   ];
   const ingest_url = `http://localhost:${config.ingest_port}`;
   const document = documentEndpoint(() => [...endpoints, document, ...INGESTION_DOCS], ingest_url);
@@ -218,10 +223,10 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
 
 /** What was made for the console, and serves others as well. */
 function consoleEndpoints(
-  platform: Platform & Pick<Config, 'service_env'>,
+  platform: Platform & Pick<Config, 'service_env'> & { turns: EngineTurns },
   { access_changes }: Authenticators,
 ): AnyEndpoint[] {
-  const of_insights = { ...platform, runner: new InsightRunner(platform) };
+  const of_insights = { ...platform, runner: new InsightRunner(platform, platform.turns) };
   return [
     ...deadLetterEndpoints(platform),
     ...rejectedEventEndpoints(platform),

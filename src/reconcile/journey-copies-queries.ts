@@ -1,3 +1,4 @@
+import { HELD_OUT_GLOBALLY } from '../analytics/journey-mirror-queries.ts';
 import type { Tx } from '../platform/postgres/port.ts';
 import { rowsOf } from '../platform/postgres/rows.ts';
 import {
@@ -20,7 +21,7 @@ const RUN_COLUMNS: readonly (Column & { source: string })[] = [
   { name: 'journey_id', kind: 'text', source: 'journey_id' },
   { name: 'version', kind: 'integer', source: 'version' },
   { name: 'is_held_out', kind: 'integer', source: "(outcome is not distinct from 'held_out')::integer" },
-  { name: 'is_held_out_globally', kind: 'integer', source: 'is_held_out_globally::integer' },
+  { name: 'is_held_out_globally', kind: 'integer', source: HELD_OUT_GLOBALLY },
   { name: 'started_at', kind: 'time', source: 'started_at' },
   { name: 'is_archived', kind: 'integer', source: 'is_archived::integer' },
 ];

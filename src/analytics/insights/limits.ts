@@ -22,8 +22,5 @@ export const STATEMENT_LIMIT_S = 10;
 /** Of a statement that no caller waits for. */
 export const BACKGROUND_LIMIT_S = 120;
 export const STATEMENT_LIMIT_BYTES = 1_500_000_000;
-/** Seconds of ClickHouse that a tenant may use in {@link BUDGET_PERIOD_S}. */
-export const BUDGET_S = 120;
-export const BUDGET_PERIOD_S = 600;
 /** Up to so many distinct players are counted exactly. */
 export const MAX_EXACT_DISTINCT = 50_000_000;

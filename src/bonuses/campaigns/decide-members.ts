@@ -1,27 +1,20 @@
 import type { Tx } from '../../platform/postgres/port.ts';
-import type { HeldOutBy } from '../../engage/experiments/global.ts';
 import { countedFor, NO_GRANTS } from '../grants/issue.ts';
 import { countGrants, type GrantCounts } from '../grants/issue-queries.ts';
 import type { Worth } from '../grants/worth.ts';
 import { admit } from './admit.ts';
 import { selectMemberGroups, type MemberGroup } from './member-queries.ts';
+import type { DrawnMember } from './room.ts';
 import { Pricer, type IssueTerms, type MemberFacts } from './terms-of-issue.ts';
-
-/** Members who passed the gate and get nothing, so that others can be compared with them. */
-export interface HeldOut {
-  player_ids: readonly string[];
-  code: 'HOLDOUT' | 'GLOBAL_HOLDOUT';
-}
 
 /** What members are to get, or why nothing. */
 export type Decision =
   | {
       kind: 'grant';
-      player_ids: readonly string[];
+      /** Of equal facts: each would get the same, but those who are held out. */
+      members: readonly DrawnMember[];
       worth: Worth;
       deposit_transaction_id: string | null;
-      /** Those of equal facts who would get the same, but are held out: they hold nothing of the limits. */
-      held_out: readonly HeldOut[];
     }
   | { kind: 'skip'; player_ids: readonly string[]; code: string };
 
@@ -78,18 +71,6 @@ async function decide(
   const admitted = await admit(issue, candidate, () => pricer.worth(facts));
   if (admitted.code !== null) return { kind: 'skip', player_ids, code: admitted.code };
   const { deposit_transaction_id = null } = facts;
-  const { treated, held_out } = drawn(issue, player_ids);
-  return { kind: 'grant', player_ids: treated, worth: admitted.worth, deposit_transaction_id, held_out };
-}
-
-/** Draws who of those that passed the gate is held out. */
-function drawn({ heldOutBy }: IssueTerms, player_ids: readonly string[]) {
-  const by = player_ids.map((player_id) => ({ player_id, by: heldOutBy(player_id) }));
-  const of = (whose: HeldOutBy | null) =>
-    by.filter((one) => one.by === whose).map(({ player_id }) => player_id);
-  const held_out: HeldOut[] = [
-    { player_ids: of('project'), code: 'GLOBAL_HOLDOUT' },
-    { player_ids: of('experiment'), code: 'HOLDOUT' },
-  ];
-  return { treated: of(null), held_out: held_out.filter((some) => some.player_ids.length > 0) };
+  const members = player_ids.map((player_id) => ({ player_id, by: issue.heldOutBy(player_id) }));
+  return { kind: 'grant', members, worth: admitted.worth, deposit_transaction_id };
 }

@@ -1,7 +1,7 @@
 import { ApiError } from '../../errors.ts';
 import { NIL_ID } from '../../platform/ids.ts';
 import { checkPlan, requireStatus } from './change.ts';
-import { decideMembers } from './decide-members.ts';
+import { decideMembers, type Decision } from './decide-members.ts';
 import { DECIDE_BATCH, FACTS_BATCH } from './issue.ts';
 import { factsOf, needsFacts, type FactsDeps } from './member-facts.ts';
 import type { BonusCampaignRef } from './queries.ts';
@@ -101,24 +101,29 @@ async function dryRun(deps: FactsDeps, ref: BonusCampaignRef, limits: Limits): P
     if (found.length === 0) return result;
     const { ids, facts } = await known(deps, terms, found, limits.stop);
     const decisions = await postgres.asTenant(tenant_id, (tx) => decideMembers(tx, terms, ids, facts));
-    for (const one of decisions) {
-      const members = one.player_ids.length;
-      const fitting = one.kind === 'skip' ? 0 : room.take(one.worth.bonus_amount_base, members);
-      result.members += members;
-      if (fitting < members) {
-        const code = one.kind === 'skip' ? one.code : 'BUDGET';
-        result.skips[code] = (result.skips[code] ?? 0) + members - fitting;
-      }
-      for (const { player_ids, code } of one.kind === 'skip' ? [] : one.held_out) {
-        result.members += player_ids.length;
-        result.skips[code] = (result.skips[code] ?? 0) + player_ids.length;
-      }
-      result.would_grant += fitting;
-      if (one.kind === 'grant') result.cost_base += one.worth.bonus_amount_base * BigInt(fitting);
-    }
+    for (const one of decisions) addDecision(result, one, room);
     if (ids.length === found.length && found.length < limit) return result;
     after = ids.at(-1) ?? after;
   }
+}
+
+/** Counts what a decision comes to, of which the room takes what fits. */
+function addDecision(result: DryRun, one: Decision, room: Room): void {
+  const skip = ({ length }: readonly unknown[], code: string) => {
+    if (length > 0) result.skips[code] = (result.skips[code] ?? 0) + length;
+  };
+  if (one.kind === 'skip') {
+    result.members += one.player_ids.length;
+    skip(one.player_ids, one.code);
+    return;
+  }
+  const cost_base = one.worth.bonus_amount_base;
+  const { granted, held_out, short } = room.takeDrawn(cost_base, one.members);
+  result.members += one.members.length;
+  for (const { player_ids, code } of held_out) skip(player_ids, code);
+  skip(short, 'BUDGET');
+  result.would_grant += granted.length;
+  result.cost_base += cost_base * BigInt(granted.length);
 }
 
 /** The first of these members that can be decided about now: a member who was not asked about in time is in the next page. */

@@ -1,12 +1,14 @@
 import type { PlayerDependent } from '../../players/dependents.ts';
 import type { MergePair, PlayerRef } from '../../players/player-ref.ts';
+import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
+import { HOLDOUT_CODES } from './room.ts';
 
 /**
  * Gives a player's rows of campaigns to the survivor, except where the survivor has one of its own: there the row stays
  * as it is, and one that is not decided is skipped, because the survivor is granted once. So is a reserved one, when it
  * would be released: then the limits get back what they hold, whose rows no merge waits for. A
- * person who was held out under one id gets nothing under the other, unless it is reserved already.
+ * person who was held out under one id gets nothing under the other: a reserved row is skipped when it would be released.
  */
 async function moveRows(
   tx: Tx,
@@ -23,7 +25,7 @@ async function moveRows(
       where o.player_id = ${into_player_id} and o.tenant_id = ${tenant_id} and o.project_id = ${project_id}
         and o.status = 'pending' and exists (
           select from bonus_campaign_rows r
-          where ${is_mine} and r.campaign_id = o.campaign_id and r.code in ('HOLDOUT', 'GLOBAL_HOLDOUT'))`,
+          where ${is_mine} and r.campaign_id = o.campaign_id and r.code = any(${plainArray(HOLDOUT_CODES)}::text::text[]))`,
   ]);
 }
 

@@ -12,7 +12,13 @@ import { admit, type CampaignGate } from './admit.ts';
 import { frozenWorth } from './frozen-terms.ts';
 import { selectFrozenTerms } from './frozen-terms-queries.ts';
 import type { BonusCampaignRow } from './queries.ts';
-import { insertReleased, lockReserved, type ReleasedGrant, type ReservedMember } from './release-queries.ts';
+import {
+  insertReleased,
+  lockReserved,
+  selectHeldOutTwins,
+  type ReleasedGrant,
+  type ReservedMember,
+} from './release-queries.ts';
 import { addUsed, updateRows, type RowsChange } from './reserve-queries.ts';
 
 /** What was promised, and the gate of those who were. */
@@ -40,8 +46,8 @@ interface Which {
 
 /**
  * Makes the grants of up to `limit` reserved members after `after`, or of `only` this one, which the sender sends from `due_at` on; the
- * transaction holds the campaign by `lockPart`. A member who does not pass the checks any more, or whose place another
- * grant has taken since, is skipped, and the limits get back what was held. Members whose player another transaction
+ * transaction holds the campaign by `lockPart`. A member who does not pass the checks any more, whose place another
+ * grant has taken since, or who was merged with a held-out one, is skipped, and the limits get back what was held. Members whose player another transaction
  * holds now are left for later; nobody is released while the tenant has paused its bonuses.
  */
 export async function releaseMembers(
@@ -63,9 +69,17 @@ export async function releaseMembers(
     skipped += 1;
   };
   const present: (ReservedMember & { player: GrantPlayer })[] = [];
+  const twins = await selectHeldOutTwins(
+    tx,
+    campaign,
+    found.map(({ member_id }) => member_id),
+  );
   for (const member of found) {
-    const { player, is_merged } = member;
-    if (player !== null) present.push({ ...member, player });
+    const { player, is_merged, member_id } = member;
+    const twin = twins.get(member_id);
+    // The person is held out under another id: so is this one, and the effect counts the person once.
+    if (twin !== undefined) skip(member, twin);
+    else if (player !== null) present.push({ ...member, player });
     // The survivor has a row of its own.
     else skip(member, is_merged ? 'ALREADY_GRANTED' : 'CANCELLED');
   }

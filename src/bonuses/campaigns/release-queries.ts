@@ -1,9 +1,11 @@
+import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import type { NewHistory } from '../grants/apply-queries.ts';
 import { grantPlayerColumns, type GrantPlayer, type NewGrant } from '../grants/issue-queries.ts';
 import type { BonusCampaignRef } from './queries.ts';
+import { HOLDOUT_CODES } from './room.ts';
 
 /** A campaign that has reserved members, or grants that were put off. */
 export interface ReleasingCampaign extends BonusCampaignRef {
@@ -177,6 +179,39 @@ export async function lockReserved(
       player: player_id === null ? null : { player_id, ...of },
     }),
   );
+}
+
+/**
+ * The members who are one person with a member whom the campaign or the project holds out, with the code of that one: both
+ * were members of their own before they were merged.
+ */
+export async function selectHeldOutTwins(
+  tx: Tx,
+  { tenant_id, project_id, campaign_id }: BonusCampaignRef,
+  member_ids: readonly string[],
+): Promise<Map<string, string>> {
+  if (member_ids.length === 0) return new Map();
+  const found = await tx<{ member_id: string; code: string }[]>`
+    select w.member_id, min(h.code) as code
+    from unnest(${plainArray(member_ids)}::text::uuid[]) as w (member_id)
+    cross join lateral (
+      select coalesce((select m.into_player_id from player_merges m
+        where m.player_id = w.member_id and m.tenant_id = ${tenant_id} and m.project_id = ${project_id}), w.member_id) as id
+      offset 0) survivor
+    cross join lateral (
+      select survivor.id as player_id
+      union all
+      select m.player_id from player_merges m
+      where m.into_player_id = survivor.id and m.tenant_id = ${tenant_id} and m.project_id = ${project_id}
+      offset 0) one
+    cross join lateral (
+      select o.code from bonus_campaign_rows o
+      where o.player_id = one.player_id and o.campaign_id = ${campaign_id} and o.tenant_id = ${tenant_id}
+        and o.project_id = ${project_id} and o.status = 'skipped' and o.code = any(${plainArray(HOLDOUT_CODES)}::text::text[])
+      offset 0) h
+    where one.player_id <> w.member_id
+    group by w.member_id`;
+  return new Map(found.map(({ member_id, code }) => [member_id, code]));
 }
 
 /** Up to when the campaign's rate is used, null: nothing was released yet; only who may release changes it. */

@@ -31,36 +31,27 @@ export async function reserveMembers(
       changes.push({ player_ids: one.player_ids, status: 'skipped', code: one.code });
       continue;
     }
-    const { worth, player_ids: ids, deposit_transaction_id, held_out } = one;
+    const { worth, members, deposit_transaction_id } = one;
     const { bonus_amount_base: cost } = worth;
-    const fitting = room.take(cost, ids.length);
-    if (fitting < ids.length) {
-      changes.push({ player_ids: ids.slice(fitting), status: 'skipped', code: 'BUDGET' });
+    const { granted, held_out, short } = room.takeDrawn(cost, members);
+    if (short.length > 0) {
+      changes.push({ player_ids: short, status: 'skipped', code: 'BUDGET' });
       short_base = short_base === undefined || cost < short_base ? cost : short_base;
     }
-    // Whom nobody can be compared with is not held out: with others the limits end here, too.
-    const has_room = fitting === ids.length && room.fits(cost);
-    for (const { player_ids: some, code } of held_out) {
-      changes.push({
-        player_ids: some,
-        status: 'skipped',
-        ...(has_room ? { code, assigned_at } : { code: 'BUDGET' }),
-      });
-      if (!has_room) short_base = short_base === undefined || cost < short_base ? cost : short_base;
-    }
-    if (fitting === 0) continue;
+    for (const some of held_out) changes.push({ ...some, status: 'skipped', assigned_at });
+    if (granted.length === 0) continue;
     const kept = frozen.get(worth) ?? freeze(terms, worth, platform.slug);
     frozen.set(worth, kept);
     changes.push({
-      player_ids: ids.slice(0, fitting),
+      player_ids: granted,
       status: 'reserved',
       terms_id: kept.terms_id,
       cost_base: cost,
       deposit_transaction_id,
       assigned_at,
     });
-    cost_base += cost * BigInt(fitting);
-    reserved += fitting;
+    cost_base += cost * BigInt(granted.length);
+    reserved += granted.length;
   }
   await insertFrozenTerms(tx, [...frozen.values()]);
   await updateRows(tx, campaign, 'pending', changes);

@@ -1,5 +1,28 @@
+import { membersWithin } from '../../engage/experiments/draw.ts';
+import type { HeldOutBy } from '../../engage/experiments/global.ts';
 import type { BonusCampaignRow } from './queries.ts';
 import type { BonusTemplateRow } from '../templates/queries.ts';
+
+/** The code of a member whom the campaign or the project holds out. */
+const HOLDOUT_CODE = { project: 'GLOBAL_HOLDOUT', experiment: 'HOLDOUT' } as const satisfies Record<
+  HeldOutBy,
+  string
+>;
+export const HOLDOUT_CODES = Object.values(HOLDOUT_CODE);
+
+/** A member who passed the gate; `by`: whose holdout the member is in, null: none. */
+export interface DrawnMember {
+  player_id: string;
+  by: HeldOutBy | null;
+}
+
+/** What becomes of members who passed the gate. */
+export interface Placed {
+  granted: readonly string[];
+  held_out: readonly { player_ids: readonly string[]; code: (typeof HOLDOUT_CODES)[number] }[];
+  /** Those behind the end of the limits. */
+  short: readonly string[];
+}
 
 /** What grants of a campaign's template, and of the campaign, hold of their limits. */
 export interface Used {
@@ -31,9 +54,28 @@ export class Room {
     this.#grants = campaign_grants;
   }
 
-  /** Whether a grant of this cost fits. */
-  fits(cost_base: bigint): boolean {
-    return this.#fitting(cost_base, 1) === 1n;
+  /** How many grants of this cost fit, counted up to `most`. */
+  fits(cost_base: bigint, most = 1): number {
+    return Number(this.#fitting(cost_base, most));
+  }
+
+  /**
+   * Takes the cost of a grant for each of these members who is not held out, in their order, as far as it fits. A held-out
+   * member takes nothing, and comes into a holdout only while a grant still fits: both arms end where the limits end.
+   */
+  takeDrawn(cost_base: bigint, members: readonly DrawnMember[]): Placed {
+    const end = membersWithin(
+      members.map(({ by }) => by !== null),
+      this.fits(cost_base, members.length),
+    );
+    const of = (whose: HeldOutBy | null) =>
+      members.slice(0, end).flatMap(({ player_id, by }) => (by === whose ? [player_id] : []));
+    const held_out = (['project', 'experiment'] as const)
+      .map((by) => ({ player_ids: of(by), code: HOLDOUT_CODE[by] }))
+      .filter(({ player_ids }) => player_ids.length > 0);
+    const granted = of(null);
+    this.take(cost_base, granted.length);
+    return { granted, held_out, short: members.slice(end).map(({ player_id }) => player_id) };
   }
 
   /** Takes the cost of a grant for each of so many members, as far as it fits; returns for how many it did. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { upliftEndpoint } from '../../engage/experiments/uplift-endpoint.ts';
+import type { Effects } from '../../engage/experiments/uplift.ts';
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
 import { settingsJson } from './campaign-json.ts';
@@ -24,7 +25,7 @@ import {
   issueResult,
   patchBonusCampaignBody,
 } from './schema.ts';
-import { experimentOfBonusCampaign } from './uplift.ts';
+import { AssignmentCopies, experimentOfBonusCampaign } from './uplift.ts';
 import type { WorkDeps } from './work.ts';
 
 const path = '/v1/bonus-campaigns';
@@ -39,7 +40,8 @@ const CONTENT = [
 ] as const;
 
 /** Bonus campaigns (spec part 4). */
-export function bonusCampaignEndpoints(deps: WorkDeps): AnyEndpoint[] {
+export function bonusCampaignEndpoints(deps: WorkDeps & { effects: Effects }): AnyEndpoint[] {
+  const copies = new AssignmentCopies(deps);
   return [
     ...readEndpoints(deps),
     ...writeEndpoints(deps),
@@ -50,7 +52,7 @@ export function bonusCampaignEndpoints(deps: WorkDeps): AnyEndpoint[] {
       not_found: 'BONUS_CAMPAIGN_NOT_FOUND',
       of: async (caller, id) =>
         experimentOfBonusCampaign(
-          deps,
+          copies,
           await findBonusCampaign(deps.postgres, refOf(BONUS_CAMPAIGN, caller, id)),
         ),
     }),

@@ -56,6 +56,7 @@ import {
   seriesQuery,
 } from './stats-schema.ts';
 import { upliftEndpoint } from '../experiments/uplift-endpoint.ts';
+import type { Effects } from '../experiments/uplift.ts';
 import { experimentOfCampaign } from './uplift.ts';
 import { visibleEffectOf } from './visible-effect.ts';
 import { seriesOf } from './series.ts';
@@ -67,7 +68,7 @@ const write = { mode: 'session', role: 'editor', scope: 'project' } as const;
 type Reports = Platform & { counts: CampaignCounts; answers: RecentAnswers };
 
 /** Campaigns and their variants (spec part 4), whom they would reach, sending them, and what their reports show. */
-export function campaignEndpoints(deps: Platform): AnyEndpoint[] {
+export function campaignEndpoints(deps: Platform & { effects: Effects }): AnyEndpoint[] {
   const reports = {
     ...deps,
     counts: new CampaignCounts(deps),

@@ -1,4 +1,5 @@
 import type { ProjectRef } from '../../tenants/project-ref.ts';
+import type { Round } from './global.ts';
 import type { ArmData, Looks } from './report.ts';
 import type { ArmPlayers, Measures, Population, ValueCount } from './uplift-queries.ts';
 
@@ -13,14 +14,16 @@ export interface Experiment extends ProjectRef {
   looks: Looks;
   /** Whether players may still be drawn. */
   is_running: boolean;
+  /** Of a project's holdout: the round, which is said once when it has ended. */
+  round?: Round;
   holdout_percent: number;
-  /** The share of players who should be held out, where it changed while players were drawn; absent: `holdout_percent`. */
-  held_out_share?: number;
+  /** Players who were drawn before are not counted: others were held out then; absent, null: all are counted. */
+  drawn_since?: Date | null;
   /** The arms that get something; `weight`: null where it changed, so that their sizes are not compared. */
   arms: readonly { arm: string; name: string; weight: number | null }[];
   goal: Measures['goal'];
   window_days: number;
-  /** Brings who was drawn into ClickHouse; absent: a mirror does. */
+  /** Brings who was drawn into ClickHouse, where that changed; absent: a mirror does. */
   prepare?: () => Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { isHeldOut, isInShare } from './draw.ts';
-import { selectGlobalHoldout, type GlobalHoldout } from './global-queries.ts';
+import { selectGlobalHoldout, type GlobalHoldout, type HeldOutShare } from './global-queries.ts';
 
 /** A period in which the same players of a project are held out; `ends_at` is exclusive. */
 export interface Round {
@@ -11,15 +11,49 @@ export interface Round {
   ends_at: Date;
 }
 
+/** The beginning of the quarter in UTC: a round begins there, or at a change after it. */
+export function quarterOf(now: Date): Date {
+  return new Date(Date.UTC(now.getUTCFullYear(), Math.floor(now.getUTCMonth() / 3) * 3, 1));
+}
+
 /** The round that is at `now`: the quarter in UTC, or what is left of it since the last change. */
 export function roundOf({ changes, changed_at }: Omit<GlobalHoldout, 'holdout_percent'>, now: Date): Round {
-  const [year, quarter] = [now.getUTCFullYear(), Math.floor(now.getUTCMonth() / 3)];
-  const first = new Date(Date.UTC(year, quarter * 3, 1));
+  const first = quarterOf(now);
+  const [year, quarter] = [first.getUTCFullYear(), first.getUTCMonth() / 3];
   return {
     name: `${year}-Q${quarter + 1}.${changes}`,
     begins_at: changed_at > first ? changed_at : first,
     ends_at: new Date(Date.UTC(year, quarter * 3 + 3, 1)),
   };
+}
+
+/** A round that is over. */
+export interface PastRound extends Round {
+  holdout_percent: number;
+}
+
+/** The rounds of these shares that are over at `now`, the newest first, at most `limit`. Nobody is held out of a share of 0. */
+export function pastRounds(shares: readonly HeldOutShare[], now: Date, limit: number): PastRound[] {
+  const found: PastRound[] = [];
+  for (const share of shares.toSorted((a, b) => b.changes - a.changes)) {
+    const { holdout_percent, changed_at, ended_at } = share;
+    if (holdout_percent === 0) continue;
+    // Backwards, a quarter at a time: from the last moment of the share.
+    for (let end = ended_at ?? now; end > changed_at;) {
+      const round = roundOf(share, new Date(end.getTime() - 1));
+      const ends_at = ended_at !== null && ended_at < round.ends_at ? ended_at : round.ends_at;
+      if (ends_at <= now) found.push({ ...round, ends_at, holdout_percent });
+      if (found.length === limit) return found;
+      end = round.begins_at;
+    }
+  }
+  return found;
+}
+
+/** The number of the change in the name of a round, such as 3 of `2026-Q4.3`; undefined: the text is no such name. */
+export function changeOfRound(name: string): number | undefined {
+  const [, changes] = /^\d{4}-Q[1-4]\.([1-9]\d{0,8})$/.exec(name) ?? [];
+  return changes === undefined ? undefined : Number(changes);
 }
 
 /** Whose holdout a player is in: that of the project, or that of the campaign or journey. */
@@ -31,11 +65,23 @@ export async function globalDraw(
   project: ProjectRef,
   now: Date,
 ): Promise<(player_id: string) => boolean> {
-  const [holdout] = await selectGlobalHoldout(tx, project);
-  if (holdout === undefined || holdout.holdout_percent === 0) return () => false;
-  const { name } = roundOf(holdout, now);
-  const { project_id } = project;
-  return (player_id) => isInShare(`holdout:${project_id}:${name}:${player_id}`, holdout.holdout_percent);
+  return (await globalRound(tx, project, now)).isHeldOut;
+}
+
+/** As `globalDraw`, with the beginning of the round; null: the project has never held anybody out. */
+export async function globalRound(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  now: Date,
+): Promise<{ isHeldOut: (player_id: string) => boolean; begins_at: Date | null }> {
+  const [holdout] = await selectGlobalHoldout(tx, { tenant_id, project_id });
+  if (holdout === undefined) return { isHeldOut: () => false, begins_at: null };
+  const { holdout_percent } = holdout;
+  const { name, begins_at } = roundOf(holdout, now);
+  return {
+    isHeldOut: (player_id) => isInShare(`holdout:${project_id}:${name}:${player_id}`, holdout_percent),
+    begins_at,
+  };
 }
 
 /**

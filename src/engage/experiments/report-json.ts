@@ -87,6 +87,10 @@ export const upliftReport = z.object({
   window_days: z.int(),
   before_days: z.int(),
   holdout_percent: z.number(),
+  drawn_since: z.iso
+    .datetime()
+    .nullable()
+    .describe('Only players who came later are counted: before, others were held out; null: all are counted'),
   goal_event: z.string().nullable(),
   primary: z.enum(['rate', 'money']).describe('The figure that decides'),
   waiting: count.describe('Players whose window is not over, who are not counted yet'),
@@ -165,6 +169,7 @@ export function shownReport(experiment: Experiment, found: Found) {
     window_days: experiment.window_days,
     before_days: BEFORE_DAYS,
     holdout_percent: experiment.holdout_percent,
+    drawn_since: experiment.drawn_since ?? null,
     goal_event: goal?.event ?? null,
     primary: goal === null ? 'money' : 'rate',
     waiting: total('waiting'),

@@ -1,11 +1,9 @@
-import { RecentAnswers } from '../../analytics/recent-answers.ts';
 import type { ErrorCode } from '../../errors.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
-import type { Platform } from '../../platform/platform.ts';
 import type { Experiment } from './experiment.ts';
 import { upliftReport } from './report-json.ts';
-import { upliftOf } from './uplift.ts';
+import type { Effects } from './uplift.ts';
 
 /** What an effect is read of: `of` rejects with the error of a resource that does not exist. */
 interface Subject {
@@ -14,11 +12,11 @@ interface Subject {
   of: (caller: ProjectSession, id: string | undefined) => Promise<Experiment>;
 }
 
-type Deps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger'>;
-
 /** `GET /v1/<collection>/:id/uplift`. */
-export function upliftEndpoint(deps: Deps, { collection, not_found, of }: Subject): AnyEndpoint {
-  const answers = new RecentAnswers(deps, { only_dear: true });
+export function upliftEndpoint(
+  { effects }: { effects: Effects },
+  { collection, not_found, of }: Subject,
+): AnyEndpoint {
   return endpoint({
     method: 'GET',
     path: `/v1/${collection}/:id/uplift`,
@@ -27,7 +25,6 @@ export function upliftEndpoint(deps: Deps, { collection, not_found, of }: Subjec
     access: { mode: 'session', role: 'viewer', scope: 'project' },
     response: upliftReport,
     errors: [not_found],
-    handle: async ({ caller, params }) =>
-      envelopeOfText(await upliftOf({ ...deps, answers }, await of(caller, params['id']))),
+    handle: async ({ caller, params }) => envelopeOfText(await effects.of(await of(caller, params['id']))),
   });
 }

@@ -31,13 +31,40 @@ export function populationOfCampaign(campaign_id: string): Population {
   };
 }
 
-/** The players who entered a journey, and those it holds out. */
-export function populationOfJourney(journey_id: string): Population {
+/** Since when a journey holds out the share that it holds out now: versions before `first_version` held out another one. */
+export interface SharePeriod {
+  first_version: number;
+  since: Date;
+}
+
+/** A run that begins while a version is published may still be of the version before. */
+const PUBLISHING_MS = 60_000;
+
+/**
+ * The players who entered a journey, and those it holds out; with a `period` those who came into the journey in it first: of
+ * players who came before, other shares are in each arm, and some of them have had what the others lack. A run's version
+ * may have changed since, so it counts only just after the publication.
+ */
+export function populationOfJourney(journey_id: string, period: SharePeriod | null): Population {
+  const runs = `from journey_runs final
+    where ${SCOPE} and journey_id = {experiment_id:UUID} and is_held_out_globally <> 1`;
+  const drawn = `select started_at as drawn_at, if(is_held_out = 1, '${HELD_OUT}', '${TREATED}') as drawn_arm, ${OWNER} ${runs}`;
+  const params = { experiment_id: journey_id };
+  if (period === null) return { sql: drawn, params };
+  const since_ms = period.since.getTime();
+  const isBefore = (name: string) => `started_at < fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
   return {
-    sql: `select started_at as drawn_at, if(is_held_out = 1, '${HELD_OUT}', '${TREATED}') as drawn_arm, ${OWNER}
-      from journey_runs final
-      where ${SCOPE} and journey_id = {experiment_id:UUID} and is_held_out_globally = 0`,
-    params: { experiment_id: journey_id },
+    sql: `select drawn_at, drawn_arm, owner from (${drawn})
+      where owner not in (
+        select owner from (
+          select ${OWNER} ${runs}
+            and (${isBefore('since_ms')} or version < {first_version:UInt32} and ${isBefore('published_ms')})))`,
+    params: {
+      ...params,
+      since_ms,
+      published_ms: since_ms + PUBLISHING_MS,
+      first_version: period.first_version,
+    },
   };
 }
 
@@ -52,20 +79,28 @@ export function populationOfBonusCampaign(campaign_id: string): Population {
 }
 
 /**
- * The players for whom a campaign or a journey had something in a round: those whom the project holds out, and the others,
- * whatever a single campaign did with them.
+ * The players for whom a campaign or a journey had something in [begins_at, until): those whom the project holds out, and the others,
+ * whatever a single campaign did with them. Service messages, and journeys that have one, are drawn by no project.
+ * Players with a run from before the round that went on in it are in no arm: it gave them something in either one.
  */
-export function populationOfRound(begins_at: Date, ends_at: Date): Population {
+export function populationOfRound(begins_at: Date, until: Date): Population {
+  const isBefore = `started_at < fromUnixTimestamp64Milli({begins_ms:Int64}, 'UTC')`;
   const range = (at: string) =>
     `${at} >= fromUnixTimestamp64Milli({begins_ms:Int64}, 'UTC') and ${at} < fromUnixTimestamp64Milli({ends_ms:Int64}, 'UTC')`;
   return {
-    sql: `select assumeNotNull(assigned_at) as drawn_at,
+    sql: `select drawn_at, drawn_arm, owner from (
+      select assumeNotNull(assigned_at) as drawn_at,
         if(ifNull(error_code, '') = 'SKIPPED_GLOBAL_HOLDOUT', '${HELD_OUT}', '${TREATED}') as drawn_arm, ${OWNER}
       from campaign_sends final where ${SCOPE} and ${range('assigned_at')}
       union all
       select started_at as drawn_at, if(is_held_out_globally = 1, '${HELD_OUT}', '${TREATED}') as drawn_arm, ${OWNER}
-      from journey_runs final where ${SCOPE} and ${range('started_at')}`,
-    params: { begins_ms: begins_at.getTime(), ends_ms: ends_at.getTime() },
+      from journey_runs final where ${SCOPE} and ${range('started_at')} and is_held_out_globally <> 2)
+      where owner not in (
+        select ${OWNER} from journey_runs final
+        where ${SCOPE} and ${isBefore} and is_held_out = 0 and is_held_out_globally <> 2 and run_id in (
+          select run_id from journey_steps
+          where ${SCOPE} and completed_at >= fromUnixTimestamp64Milli({begins_ms:Int64}, 'UTC')))`,
+    params: { begins_ms: begins_at.getTime(), ends_ms: until.getTime() },
   };
 }
 

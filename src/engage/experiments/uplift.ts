@@ -1,5 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { RecentAnswers } from '../../analytics/recent-answers.ts';
+import { NotCaughtUp, waitUntilCaughtUp } from '../../analytics/caught-up.ts';
+import type { EngineTurns } from '../../analytics/engine-turns.ts';
+import { RecentAnswers } from '../../analytics/recent-answers.ts';
 import { fnv1a } from '../../platform/bucket.ts';
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { exactJson } from '../../platform/exact-json.ts';
@@ -27,37 +29,82 @@ import {
 const DAY_MS = 86_400_000;
 /** So long after the last window events still come in; then the verdict is made, once. */
 const SETTLING_MS = 10 * 60_000;
+/** So long copies are waited for before something is said for good; else it is said at a later look. */
+const CATCH_UP_MS = 2_000;
 
-type Deps = Pick<Platform, 'postgres' | 'clock'> & { answers: RecentAnswers };
+type Deps = Pick<Platform, 'postgres' | 'clickhouse' | 'eventLog' | 'clock' | 'logger'> & {
+  turns: EngineTurns;
+};
 
 /**
- * What an experiment has brought, as JSON text. It is computed at most once in 10 s where that takes seconds; what is said
- * once, is stored then.
+ * What experiments have brought. An effect is computed at most once in 10 s, in a turn of its project and within the
+ * seconds of its tenant; what is said once is stored.
  */
-export async function upliftOf(deps: Deps, experiment: Experiment): Promise<string> {
-  const { postgres, answers } = deps;
-  const { tenant_id, kind, experiment_id, holdout_percent, window_days } = experiment;
-  const [stored] = await postgres.readAsTenant(tenant_id, (tx) =>
-    selectEffectReport(tx, experiment, experiment_id),
-  );
-  if (stored !== undefined) return stored.report;
-  const question = ['uplift', kind, experiment_id, holdout_percent, window_days, experiment.goal];
-  const { text } = await answers.of(experiment, question, (clickhouse) =>
-    compute(deps, clickhouse, experiment),
-  );
-  return text;
+export class Effects {
+  readonly #deps: Deps;
+  readonly #answers: RecentAnswers;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#answers = new RecentAnswers(deps);
+  }
+
+  /** What an experiment has brought, as JSON text. Rejects as {@link EngineTurns.run}. */
+  async of(experiment: Experiment): Promise<string> {
+    const { tenant_id, experiment_id, round } = experiment;
+    const key = { experiment_id, round: round?.name ?? '' };
+    const [stored] = await this.#deps.postgres.readAsTenant(tenant_id, (tx) =>
+      selectEffectReport(tx, experiment, key),
+    );
+    if (stored !== undefined) return stored.report;
+    const { kind, holdout_percent, window_days, goal, drawn_since, is_running } = experiment;
+    const terms = [holdout_percent, window_days, goal, drawn_since, is_running];
+    const { text } = await this.#answers.of(experiment, ['uplift', kind, key, terms], (clickhouse) =>
+      this.#compute(clickhouse, experiment, key),
+    );
+    return text;
+  }
+
+  async #compute(
+    clickhouse: ClickHouseQueries,
+    experiment: Experiment,
+    key: { experiment_id: string; round: string },
+  ): Promise<string> {
+    const { postgres, clock, turns } = this.#deps;
+    const now_ms = clock.now_ms();
+    const measured = () =>
+      turns.run(experiment, async () => {
+        await experiment.prepare?.();
+        return measure(clickhouse, experiment, now_ms);
+      });
+    const found = await measured();
+    if (!found.is_over || !(await this.#isCaughtUp()))
+      return reportOf(experiment, { ...found, is_over: false, values: null }, now_ms);
+    // Once more: what is said for good is said of copies that are past the end.
+    const report = await reportOf(experiment, await measured(), now_ms);
+    const now = new Date(now_ms);
+    await postgres.asTenant(experiment.tenant_id, (tx) =>
+      insertEffectReport(tx, experiment, { ...key, report, now }),
+    );
+    return report;
+  }
+
+  /** Whether ClickHouse has everything that Postgres and the log had at the call. */
+  async #isCaughtUp(): Promise<boolean> {
+    try {
+      await waitUntilCaughtUp(this.#deps, CATCH_UP_MS);
+      return true;
+    } catch (error) {
+      if (!(error instanceof NotCaughtUp)) throw error;
+      this.#deps.logger.info({ reason: error.message }, 'an effect is not said for good yet');
+      return false;
+    }
+  }
 }
 
-async function compute(
-  { postgres, clock }: Deps,
-  clickhouse: ClickHouseQueries,
-  experiment: Experiment,
-): Promise<string> {
-  const now_ms = clock.now_ms();
-  await experiment.prepare?.();
-  const measured = await measure(clickhouse, experiment, now_ms);
-  const { is_over } = measured;
-  const { held_out, treated } = measured;
+/** The report as JSON text. What `is_over` is said for good. */
+async function reportOf(experiment: Experiment, measured: Measured, now_ms: number): Promise<string> {
+  const { held_out, treated, is_over } = measured;
   const permuted = await permute(experiment, measured);
   const judged = judge({
     held_out,
@@ -68,16 +115,7 @@ async function compute(
     shares: sharesOf(experiment, measured.counted),
     permutedP: (arm) => permuted.get(arm) ?? null,
   });
-  const is_final = experiment.looks === 'once' && is_over;
-  const report = exactJson(shownReport(experiment, { ...measured, judged, is_final, now_ms }));
-  if (is_final) {
-    const now = new Date(now_ms);
-    const { tenant_id, experiment_id } = experiment;
-    await postgres.asTenant(tenant_id, (tx) =>
-      insertEffectReport(tx, experiment, { experiment_id, report, now }),
-    );
-  }
-  return report;
+  return exactJson(shownReport(experiment, { ...measured, judged, is_final: is_over, now_ms }));
 }
 
 async function measure(
@@ -85,7 +123,7 @@ async function measure(
   experiment: Experiment,
   now_ms: number,
 ): Promise<Measured> {
-  const { looks, is_running, population, goal, window_days } = experiment;
+  const { looks, is_running, population, goal, window_days, round } = experiment;
   const window_ms = window_days * DAY_MS;
   // Of a broadcast everybody counts, and nothing is said before the last window is over. Else whose window is over.
   const until_ms = looks === 'always' ? now_ms - window_ms : now_ms + DAY_MS;
@@ -93,7 +131,12 @@ async function measure(
   const some = counted.filter(({ players }) => players !== '0');
   const first_ms = Math.min(...some.map((arm) => Number(arm.first_ms)));
   const last_ms = Math.max(...some.map((arm) => Number(arm.last_ms)));
-  const closes_ms = looks === 'always' || is_running || some.length === 0 ? null : last_ms + window_ms;
+  const closes_ms =
+    looks === 'always'
+      ? (round?.ends_at.getTime() ?? null)
+      : is_running || some.length === 0
+        ? null
+        : last_ms + window_ms;
   const is_over = closes_ms !== null && now_ms >= closes_ms + SETTLING_MS;
   const nothing = { counted, cap: null, values: null, is_over, closes_ms };
   if (some.length === 0)
@@ -104,7 +147,9 @@ async function measure(
   const sums = await sumArms(clickhouse, experiment, measures, cap);
   const players = sums.reduce((total, arm) => total + Number(arm.players), 0);
   const values =
-    is_over && players <= MOST_PERMUTED ? await selectValues(clickhouse, experiment, measures) : null;
+    looks === 'once' && is_over && players <= MOST_PERMUTED
+      ? await selectValues(clickhouse, experiment, measures)
+      : null;
   const base = sums.find(({ arm }) => arm === HELD_OUT);
   return {
     counted,
@@ -164,10 +209,10 @@ function dataOf(arm: string, found: ArmSums | undefined, cap: string | null): Ar
 }
 
 /** How many players were drawn into each arm, with those who are not measured yet, and how many should be. */
-function sharesOf({ arms, holdout_percent, held_out_share }: Experiment, counted: readonly ArmPlayers[]) {
+function sharesOf({ arms, holdout_percent }: Experiment, counted: readonly ArmPlayers[]) {
   const drawn = new Map(counted.map(({ arm, players, waiting }) => [arm, Number(players) + Number(waiting)]));
   const all = [...drawn.values()].reduce((sum, players) => sum + players, 0);
-  const share = held_out_share ?? holdout_percent / 100;
+  const share = holdout_percent / 100;
   const held_out = drawn.get(HELD_OUT) ?? 0;
   const kept = { players: held_out, expected: all * share };
   const weights = arms.map(({ weight }) => weight);

@@ -125,7 +125,7 @@ export async function countGoal(
   const [row] = await clickhouse.query<GoalCount>(
     `with runs as (
       select started_at as at, is_held_out, ${OWNER} from journey_runs final
-      where ${ofJourney(scope)} and not is_held_out_globally)
+      where ${ofJourney(scope)} and is_held_out_globally <> 1)
     select toString(countIf(is_held_out = 0)) as runs,
       toString(countIf(is_held_out = 0 and is_reached)) as reached,
       toString(countIf(is_held_out = 1)) as held_out_runs,

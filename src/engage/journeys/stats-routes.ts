@@ -6,6 +6,7 @@ import { refOf } from '../../http/record.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { JOURNEY } from './graph/read.ts';
 import { upliftEndpoint } from '../experiments/uplift-endpoint.ts';
+import type { Effects } from '../experiments/uplift.ts';
 import { statsOfJourney } from './stats.ts';
 import { experimentOfJourney } from './uplift.ts';
 
@@ -66,7 +67,7 @@ const journeyStats = z.object({
 nameSchemas({ JourneyStats: journeyStats });
 
 /** The numbers of journeys. */
-export function journeyStatsEndpoints(deps: Platform): AnyEndpoint[] {
+export function journeyStatsEndpoints(deps: Platform & { effects: Effects }): AnyEndpoint[] {
   return [
     endpoint({
       method: 'GET',

@@ -8,17 +8,17 @@ import { findJourney } from './graph/read.ts';
 import { readJourney } from './graph/read-journey.ts';
 import type { Settings } from './graph/shapes.ts';
 import { selectVersion } from './graph/version-queries.ts';
-import { countVersions, selectHoldouts } from './uplift-queries.ts';
+import { selectSharePeriod } from './uplift-queries.ts';
 
 /** How long money is measured where the journey has no goal. */
 const WINDOW_DAYS = 28;
 
 /**
- * A journey as an experiment: the players who entered it against those whom it holds out. The goal is that of the live
- * version, or of the draft. Rejects with JOURNEY_NOT_FOUND.
+ * A journey as an experiment: the players who entered it against those whom it holds out, since it holds out the share that
+ * the live version has. The goal is that of the live version, or of the draft. Rejects with JOURNEY_NOT_FOUND.
  */
 export async function experimentOfJourney(
-  { postgres, clickhouse }: Pick<Platform, 'postgres' | 'clickhouse'>,
+  { postgres }: Pick<Platform, 'postgres'>,
   ref: JourneyRef,
 ): Promise<Experiment> {
   const { tenant_id, project_id, journey_id } = ref;
@@ -27,26 +27,17 @@ export async function experimentOfJourney(
   const [live] =
     version === null ? [] : await postgres.readAsTenant(tenant_id, (tx) => selectVersion(tx, ref, version));
   const settings = readJourney(live ?? journey)?.settings;
-  const [holdouts, versions] = await Promise.all([
-    postgres.readAsTenant(tenant_id, (tx) => selectHoldouts(tx, ref)),
-    countVersions(clickhouse, ref),
-  ]);
-  const of_version = new Map(holdouts.map((one) => [one.version, one.holdout_percent]));
-  const all = versions.reduce((sum, { players }) => sum + Number(players), 0);
-  const expected = versions.reduce(
-    (sum, one) => sum + (Number(one.players) * (of_version.get(one.version) ?? 0)) / 100,
-    0,
-  );
+  const [period = null] = await postgres.readAsTenant(tenant_id, (tx) => selectSharePeriod(tx, ref));
   return {
     tenant_id,
     project_id,
     kind: 'journey',
     experiment_id: journey_id,
-    population: populationOfJourney(journey_id),
+    population: populationOfJourney(journey_id, period),
+    drawn_since: period?.since ?? null,
     looks: 'always',
     is_running: true,
     holdout_percent: settings?.holdout_percent ?? 0,
-    held_out_share: all === 0 ? 0 : expected / all,
     arms: [{ arm: TREATED, name: TREATED, weight: 1 }],
     goal: goalOf(settings?.goal),
     window_days: settings?.goal?.window_days ?? WINDOW_DAYS,

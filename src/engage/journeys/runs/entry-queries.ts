@@ -29,6 +29,10 @@ export interface EntryTerms {
   re_entry: 'once' | 'after_exit' | 'always';
   /** A player who began a run so recently begins no other; absent: no such rule. */
   min_interval_ms: number | undefined;
+  /** A run that the project held out before this is no entry of the player; null: there is none. */
+  freed_before: Date | null;
+  /** The journey has a service message, so the project draws nobody of it. */
+  is_of_service: boolean;
   /** Events may end these runs: those that were read before the runs are visible are looked at again. */
   ends_by_event: boolean;
   /** Segments whose leaving ends these runs: members are looked at again, too. */
@@ -36,6 +40,38 @@ export interface EntryTerms {
   /** All players of the runs were members of this segment when they were selected. */
   members_of: string | undefined;
   now: Date;
+}
+
+/** The key of runs of players who may enter a journey only once. */
+export const ONCE = 'once';
+
+/**
+ * Lets players enter again whose only run was held out by the project before `before`, in an earlier round: such a run no
+ * longer has the key of the only one. A run that the journey itself holds out keeps it. Players are held.
+ */
+export async function freeOnceKeys(
+  tx: Tx,
+  { tenant_id, project_id, journey_id }: VersionRef,
+  player_ids: readonly string[],
+  before: Date,
+): Promise<void> {
+  await tx`
+    update journey_runs r set trigger_key = r.trigger_key || ' ' || r.run_id::text
+    from unnest(${plainArray(player_ids)}::text::uuid[]) as p (player_id)
+    cross join lateral (
+      select o.run_id from journey_runs o
+      where o.journey_id = ${journey_id} and o.player_id = p.player_id and o.trigger_key = ${ONCE}
+        and o.tenant_id = ${tenant_id} and o.project_id = ${project_id} and o.is_held_out_globally
+        and o.started_at < ${before}
+        -- Another id of a merged player has entered, too.
+        and not exists (
+          select from journey_runs k
+          where k.journey_id = ${journey_id} and k.player_id = p.player_id and k.trigger_key like ${`${ONCE} merged %`}
+            and k.tenant_id = ${tenant_id} and k.project_id = ${project_id}
+            and not (k.is_held_out_globally and k.started_at < ${before}))
+      offset 0) f
+    where r.run_id = f.run_id and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
+      and r.trigger_key = ${ONCE}`;
 }
 
 /**
@@ -56,17 +92,18 @@ export async function insertRuns(
       : tx`exists (
           select from journey_runs o
           where o.journey_id = ${journey_id} and o.player_id = r.player_id and o.tenant_id = ${tenant_id}
-            and o.project_id = ${project_id} and o.started_at > ${new Date(now.getTime() - min_interval_ms)})`;
+            and o.project_id = ${project_id} and o.started_at > ${new Date(now.getTime() - min_interval_ms)}
+            and not (o.is_held_out_globally and o.started_at < ${terms.freed_before}::timestamptz is true))`;
   return tx<{ run_id: string; is_held_out: boolean }[]>`
     with begun as (
       insert into journey_runs (tenant_id, project_id, run_id, journey_id, version, player_id, status, node_id, seq,
         due_at, trigger_key, re_entry, trigger, context, partition, log_id, from_offset, outcome, is_held_out_globally,
-        started_at, completed_at)
+        is_of_service, started_at, completed_at)
       select ${tenant_id}, ${project_id}, r.run_id, ${journey_id}, ${version}, r.player_id,
         case when r.is_held_out then 'completed' else 'running' end, ${start_node_id}, 1,
         case when not r.is_held_out then ${now}::timestamptz end, r.trigger_key, ${re_entry}, r.trigger::jsonb,
         r.context::jsonb, r.partition, r.log_id, r.from_offset, case when r.is_held_out then 'held_out' end, r.is_held_out_globally,
-        ${now},
+        ${terms.is_of_service}, ${now},
         case when r.is_held_out then ${now}::timestamptz end
       from ${rowsOf(tx, 'r', runs, {
         run_id: 'uuid',
@@ -135,7 +172,7 @@ export async function lockEntry(tx: Tx, { journey_id }: Pick<VersionRef, 'journe
   await tx`select pg_advisory_xact_lock(hashtextextended(${`journey entry ${journey_id}`}, 0))`;
 }
 
-/** How many runs of the journey have begun since then, counted up to `most`. */
+/** How many runs of the journey have begun since then, counted up to `most`; a held-out run has begun nothing. */
 export async function countRunsSince(
   tx: Tx,
   { tenant_id, project_id, journey_id }: Omit<VersionRef, 'version'>,
@@ -146,7 +183,7 @@ export async function countRunsSince(
     select count(*)::integer as runs from (
       select from journey_runs
       where journey_id = ${journey_id} and tenant_id = ${tenant_id} and project_id = ${project_id}
-        and started_at > ${since}
+        and started_at > ${since} and outcome is distinct from 'held_out'
       limit ${most}) r`;
   return row?.runs ?? 0;
 }

@@ -1,6 +1,6 @@
 import { notifyRunners } from './claim-queries.ts';
-import { isInShare } from '../../experiments/draw.ts';
-import { globalDraw } from '../../experiments/global.ts';
+import { isInShare, membersWithin } from '../../experiments/draw.ts';
+import { globalRound } from '../../experiments/global.ts';
 import { newId } from '../../../platform/ids.ts';
 import type { Metrics } from '../../../platform/metrics.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
@@ -8,7 +8,15 @@ import { projectRefOf } from '../../../tenants/project-ref.ts';
 import { hasServiceTemplate } from '../../templates/queries.ts';
 import { holdPlayers } from '../../triggers/trigger-queries.ts';
 import type { Definition } from '../graph/shapes.ts';
-import { countRunsSince, insertRuns, lockEntry, notifyChecks, type NewRun } from './entry-queries.ts';
+import {
+  countRunsSince,
+  freeOnceKeys,
+  insertRuns,
+  lockEntry,
+  notifyChecks,
+  ONCE,
+  type NewRun,
+} from './entry-queries.ts';
 import type { RunTrigger, VersionRef } from './run-row.ts';
 import type { RunContext } from './shapes.ts';
 import { endsByEvent, type WaitStart, type WaitStarts } from './wait-starts.ts';
@@ -45,7 +53,7 @@ export interface Entered {
   held_out: string[];
   /** Those who may not enter again. */
   refused: number;
-  /** Those who were above `max_entries_per_hour`: the last ones. */
+  /** Those who were above `max_entries_per_hour`, of both arms: the last ones. */
   limited: number;
 }
 
@@ -65,10 +73,29 @@ export async function enter(tx: Tx, entry: Entry, entrants: readonly Entrant[]):
   if (min_interval_ms !== undefined || most !== undefined) await lockEntry(tx, version);
   const room = await roomFor(tx, entry, most);
   const wanted = min_interval_ms === undefined ? entrants : firstOfEach(entrants);
-  const admitted = wanted.slice(0, room);
-  const isHeldOutGlobally = await globalDrawOf(tx, entry);
-  const runs = admitted.map(({ player_id, trigger_key, trigger, context, start }): NewRun => {
-    const key = !is_forced && re_entry.mode === 'once' ? 'once' : trigger_key;
+  const { isHeldOut, is_of_service, freed_before } = await globalDrawOf(tx, entry);
+  const drawn = wanted.map(({ player_id }) =>
+    isHeldOut(player_id)
+      ? 'project'
+      : isInHoldout(version.journey_id, player_id, holdout_percent)
+        ? 'experiment'
+        : null,
+  );
+  const room_ends = membersWithin(
+    drawn.map((by) => by !== null),
+    room,
+  );
+  const admitted = wanted.slice(0, room_ends);
+  const is_once = !is_forced && re_entry.mode === 'once';
+  if (is_once && freed_before !== null)
+    await freeOnceKeys(
+      tx,
+      version,
+      admitted.map(({ player_id }) => player_id),
+      freed_before,
+    );
+  const runs = admitted.map(({ player_id, trigger_key, trigger, context, start }, place): NewRun => {
+    const key = is_once ? ONCE : trigger_key;
     return {
       run_id: newId(),
       player_id,
@@ -76,17 +103,21 @@ export async function enter(tx: Tx, entry: Entry, entrants: readonly Entrant[]):
       trigger,
       context,
       start: start ?? starts?.of({ ...version, player_id }),
-      held_out_by: isHeldOutGlobally(player_id)
-        ? 'project'
-        : isInHoldout(version.journey_id, player_id, holdout_percent)
-          ? 'experiment'
-          : null,
+      held_out_by: drawn[place] ?? null,
     };
   });
   const mode = is_forced ? 'always' : re_entry.mode;
   const { start_node_id } = definition.graph;
   const [ends_by_event, to_leave] = [endsByEvent(definition), segmentsToLeave(definition)];
-  const rules = { re_entry: mode, min_interval_ms, ends_by_event, to_leave, members_of };
+  const rules = {
+    re_entry: mode,
+    min_interval_ms,
+    freed_before,
+    ends_by_event,
+    to_leave,
+    members_of,
+    is_of_service,
+  };
   const terms = { version, start_node_id, now, ...rules };
   const begun = await insertRuns(tx, terms, runs);
   const run_ids = begun.filter(({ is_held_out }) => !is_held_out).map(({ run_id }) => run_id);
@@ -129,6 +160,15 @@ export function isInHoldout(journey_id: string, player_id: string, percent: numb
   return isInShare(`${journey_id}:holdout:${player_id}`, percent);
 }
 
+/** The holdout of the project, as a journey is concerned. */
+interface ProjectDraw {
+  isHeldOut: (player_id: string) => boolean;
+  /** The journey has a service message. */
+  is_of_service: boolean;
+  /** A run that the project held out before this is of an earlier round, and counts as no entry; null: there is none. */
+  freed_before: Date | null;
+}
+
 /**
  * Who is held out by the project. Nobody is from a journey that has a service message: it must reach its player, and a run is
  * held out as a whole.
@@ -136,12 +176,14 @@ export function isInHoldout(journey_id: string, player_id: string, percent: numb
 async function globalDrawOf(
   tx: Tx,
   { version, definition, now }: Pick<Entry, 'version' | 'definition' | 'now'>,
-): Promise<(player_id: string) => boolean> {
+): Promise<ProjectDraw> {
   const template_ids = [...definition.graph.nodes.values()].flatMap((node) =>
     node.type === 'send_message' ? [node.template_id] : [],
   );
-  const draw = await globalDraw(tx, projectRefOf(version), now);
-  return (await hasServiceTemplate(tx, projectRefOf(version), template_ids)) ? () => false : draw;
+  const { isHeldOut, begins_at } = await globalRound(tx, projectRefOf(version), now);
+  if (await hasServiceTemplate(tx, projectRefOf(version), template_ids))
+    return { isHeldOut: () => false, is_of_service: true, freed_before: begins_at && now };
+  return { isHeldOut, is_of_service: false, freed_before: begins_at };
 }
 
 /** Counts what became of entrants; to be called once their transaction is committed, as it may be repeated. */

@@ -1,6 +1,7 @@
 import type { PlayerDependent } from '../../../players/dependents.ts';
 import type { MergePair, PlayerRef } from '../../../players/player-ref.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
+import { quarterOf } from '../../experiments/global.ts';
 import { endRuns } from './cancel.ts';
 import { lastStepsSql } from './last-step-queries.ts';
 
@@ -17,7 +18,8 @@ const MAX_CANCELLED = 10_000;
 
 /**
  * Gives the runs of a player that is merged away to the survivor. Where both are in a journey in which a player may be
- * only once at a time, the younger run is cancelled. A run that something has started which has also started a run of
+ * only once at a time, the younger run is cancelled. So is a run of one where the journey holds the other out, or the project
+ * in its present round: one person gets nothing of it. A run that something has started which has also started a run of
  * the survivor keeps its key with its own id appended.
  *
  * A statement of its own locks the runs first, so that the next ones see what other transactions have changed.
@@ -36,10 +38,17 @@ async function moveRuns(
     with ended as (
       update journey_runs r
       set status = 'cancelled', cancelled_by = 'merged', completed_at = ${now}, due_at = null, woken_by = null
-      where ${isOfBoth('r')} and ${isSingle('r')} and exists (
-        select from journey_runs o
-        where ${isOfBoth('o')} and o.player_id <> r.player_id and ${isSingle('o')} and o.journey_id = r.journey_id
-          and (o.started_at, o.run_id) < (r.started_at, r.run_id))
+      where ${isOfBoth('r')} and r.status = 'running' and (
+        ${isSingle('r')} and exists (
+          select from journey_runs o
+          where ${isOfBoth('o')} and o.player_id <> r.player_id and ${isSingle('o')} and o.journey_id = r.journey_id
+            and (o.started_at, o.run_id) < (r.started_at, r.run_id))
+        or exists (
+          select from journey_runs h
+          where ${isOfBoth('h')} and h.player_id <> r.player_id and h.journey_id = r.journey_id and h.outcome = 'held_out'
+            and (not h.is_held_out_globally or not r.is_of_service and h.started_at >= (
+              select greatest(g.changed_at, ${quarterOf(now)}::timestamptz) from global_holdouts g
+              where g.tenant_id = ${tenant_id} and g.project_id = ${project_id}))))
       returning r.*
     ), ${lastStepsSql(tx, 'ended', { status: 'skipped', outcome: 'cancelled', now })}, unsent as (
       update message_sends s
