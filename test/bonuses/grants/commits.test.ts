@@ -58,7 +58,7 @@ type Kind = 'credited' | 'accepted' | 'refused' | 'queued';
 
 function conclusionOf(kind: Kind, { grant_id }: GrantRow): Conclusion {
   const now = new Date();
-  if (kind === 'refused') return rejected(grant_id, now, { code: 'NO', message: 'no' });
+  if (kind === 'refused') return rejected(grant_id, now, { kind: 'refused', code: 'NO', message: 'no' });
   if (kind === 'queued') return again({ kind: 'unknown', message: 'no answer' });
   return reported(grant_id, now, `bonus.${kind}`, { platform_bonus_id: 'pb' });
 }
