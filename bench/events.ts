@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { encodeAccepted, identityKey } from '../src/ingest/events/envelope.ts';
 import type { EventBody } from '../src/ingest/events/validate.ts';
 import type { NewRecord } from '../src/platform/event-log/port.ts';
@@ -61,6 +62,24 @@ export function feedEvents(count: number, players: number, label: string): Event
     events.push({ ...event, event: 'bet_voided', properties: { bet_id, movement_id: 'win' } });
   }
   return events.slice(0, count);
+}
+
+/** The same with bet_ids and transaction_ids in no order, each a UUID that follows from the id before. */
+export function withRandomIds(events: readonly EventBody[]): EventBody[] {
+  const randomIds = ([name, value]: [string, unknown]): [string, unknown] => [
+    name,
+    name === 'bet_id' || name === 'transaction_id' ? randomIdOf(String(value)) : value,
+  ];
+  return events.map((event) => ({
+    ...event,
+    properties: Object.fromEntries(Object.entries(event.properties ?? {}).map(randomIds)),
+  }));
+}
+
+/** A UUID that is as good as random, and the same for the same name. */
+function randomIdOf(name: string): string {
+  const hex = createHash('sha256').update(name).digest('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
 /** The events as the log records that intake appends. */

@@ -6,6 +6,7 @@ import { benchBonusGrants } from './bonus-grants.ts';
 import { benchBonusRate } from './bonus-rate.ts';
 import { benchBonusWebhooks } from './bonus-webhooks.ts';
 import { benchBoot } from './boot.ts';
+import { benchClaims } from './claims.ts';
 import { benchConsole } from './console.ts';
 import { benchConversions } from './conversions.ts';
 import { benchCurrencies } from './currencies.ts';
@@ -65,6 +66,7 @@ const BENCHES: Record<string, Bench> = {
   dialect: benchDialect,
   'intake-kafka': benchIntakeWithKafka,
   fold: () => withIdleService(benchFold),
+  claims: () => withIdleService(benchClaims),
   fresh: benchFresh,
   growth: () => withIdleService(benchGrowth),
   import: () => withIdleService(benchImport),
@@ -105,6 +107,7 @@ const NAMED_ONLY = new Set([
   'identify',
   'idle',
   'intake-kafka',
+  'claims',
   'fresh',
   'growth',
   'import',

@@ -62,3 +62,28 @@ export async function countConverted(
     from ledger join projects using (project_no) where tenant_id = ${tenant_id} and starts_with(reference, ${prefix})`;
   return row ?? { converted: 0, waiting: 0 };
 }
+
+/**
+ * Inserts bets of nobody into the ledger, in parts; `reference` is an expression of SQL for the id of row `i`. The primary key
+ * is made anew after it, with pages as full as inserts in no order leave them.
+ */
+export async function insertLedgerRows(
+  sql: Db,
+  { tenant_id, project_id }: { tenant_id: string; project_id: string },
+  count: number,
+  reference: string,
+): Promise<void> {
+  const part = 100_000;
+  await sql`alter table ledger drop constraint ledger_pkey`;
+  for (let from = 1; from <= count; from += part) {
+    await sql`
+      insert into ledger (log_offset, occurred_at, base_amount, ingestion_id, player_id, project_no, event, ordinal,
+        event_index, log_partition, reference, currency, amount, detail_hash)
+      select -i, now(), 100, md5(i::text)::uuid, md5((i % 5000)::text)::uuid, p.project_no, 'bet_placed', 0, 0, 0,
+        ${sql.unsafe(reference)}, 'EUR', 100, i
+      from projects p cross join generate_series(${from}::integer, ${Math.min(count, from + part - 1)}::integer) i
+      where p.tenant_id = ${tenant_id} and p.project_id = ${project_id}`;
+  }
+  await sql`alter table ledger add constraint ledger_pkey primary key (project_no, reference, ordinal) with (fillfactor = 70)`;
+  await sql`vacuum analyze ledger`;
+}

@@ -1,5 +1,6 @@
 import type { EventLog, NewRecord } from './event-log/port.ts';
 import type { Postgres, Tx } from './postgres/port.ts';
+import { flushCommits } from './postgres/commits.ts';
 import { requireLocks, tryLock } from './postgres/session-locks.ts';
 
 /**
@@ -36,7 +37,8 @@ export async function publishOutbox<Row>(
     const rows = await outbox.read(session.sql, outbox.max_rows);
     if (rows.length === 0) return false;
     const records = await outbox.recordsOf(rows);
-    await requireLocks(session);
+    // What is on the log must not be lost in Postgres: its rows may be of commits that are not on disk yet.
+    await requireLocks(session, flushCommits);
     if (records.length > 0) await eventLog.append(outbox.topic, records);
     await session.begin((tx) => outbox.remove(tx, rows));
     return rows.length === outbox.max_rows;

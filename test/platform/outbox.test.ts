@@ -4,6 +4,7 @@ import { GRANT_EVENTS } from '../../src/bonuses/grants/publish.ts';
 import { MESSAGE_EVENTS } from '../../src/engage/messaging/feedback-events.ts';
 import type { NewRecord } from '../../src/platform/event-log/port.ts';
 import { publishOutbox, type Outbox } from '../../src/platform/outbox.ts';
+import { commitLater } from '../../src/platform/postgres/commits.ts';
 import { connectPool, openPostgres } from '../../src/platform/postgres/pool.ts';
 import type { Db, Postgres } from '../../src/platform/postgres/port.ts';
 import { KYC_EVENTS } from '../../src/players/kyc/publish.ts';
@@ -104,6 +105,25 @@ it('nothing is appended once the lock is lost', async () => {
   expect(appended).toEqual([]);
   await publish();
   expect(appended).toHaveLength(1);
+});
+
+it('a row of a commit that is not on disk is appended once it is', async () => {
+  await postgres.service.begin(async (tx) => {
+    commitLater(tx);
+    await tx`select pg_logical_emit_message(true, 'test', repeat('x', 100000))`;
+  });
+  await decide();
+  const [before] = await owner<{ lsn: string }[]>`select pg_current_wal_insert_lsn()::text as lsn`;
+  const onDisk: boolean[] = [];
+  const log = {
+    async append() {
+      const [row] = await owner<{ is_flushed: boolean }[]>`
+        select pg_current_wal_flush_lsn() >= ${before?.lsn ?? ''}::pg_lsn as is_flushed`;
+      onDisk.push(row?.is_flushed === true);
+    },
+  };
+  await publishOutbox({ postgres, eventLog: log }, KYC_EVENTS);
+  expect(onDisk).toEqual([true]);
 });
 
 it('each outbox has a lock of its own, and tells by a full turn that there may be more', async () => {

@@ -262,6 +262,16 @@ export function reported(
   return { kind: 'report', report: { event, source: 'adapter', event_id, received_at: now, data } };
 }
 
+/**
+ * Whether a crash may lose this conclusion: the intent is on disk, and a platform that has taken a grant answers the same
+ * when the sender asks it again. A refusal is told to the caller and need not be repeated, so it must not be lost.
+ */
+export function isRepeatable({ claimed, conclusion }: Concluded): boolean {
+  if (conclusion.kind !== 'report' || claimed.cancel_requested_at !== null) return false;
+  const { name } = conclusion.report.event;
+  return name === 'bonus.credited' || name === 'bonus.accepted';
+}
+
 /** The platform has refused the grant. */
 export function rejected(grant_id: string, now: Date, { code, message }: Refused): Conclusion {
   return reported(grant_id, now, 'bonus.rejected', { reason: code, data: { code, message } });

@@ -12,10 +12,11 @@ import {
 } from '../../platform/transaction-batcher.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
+import { commitLater } from '../../platform/postgres/commits.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
 import { isDoubtful } from '../../platform/postgres/exclusive-pool.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
-import { conclude, concludeLocked, type Concluded, type Conclusion } from './conclude.ts';
+import { conclude, concludeLocked, isRepeatable, type Concluded, type Conclusion } from './conclude.ts';
 import type { GrantRow } from './grant-row.ts';
 import { lockFree } from './queries.ts';
 
@@ -81,6 +82,7 @@ export class Conclusions {
     const [first] = lot;
     if (first === undefined) return Promise.resolve([]);
     return this.#deps.postgres.asTenant(first.claimed.tenant_id, async (tx) => {
+      if (lot.every(isRepeatable)) commitLater(tx);
       const [, found] = await Promise.all([
         limitBatch(tx),
         lockFree(

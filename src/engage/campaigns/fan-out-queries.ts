@@ -64,15 +64,6 @@ export function membersSql(
           and s.deleted_at is null)`;
 }
 
-/**
- * Makes the commit of the transaction asynchronous. If Postgres crashes before the commit is on disk, the rows are lost
- * and the range waits again. Rows that a messenger has claimed are never lost: the claim commits later and
- * synchronously, so it is on disk only together with the earlier commit.
- */
-export function commitLater(tx: Tx): void {
-  void tx`set local synchronous_commit = off`.execute();
-}
-
 /** A member of a segment; `timezone` null: the player has none. */
 export interface Member {
   player_id: string;

@@ -1,4 +1,5 @@
 import { tenantGateAt } from '../messaging/gate.ts';
+import { commitLater } from '../../platform/postgres/commits.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { MemberRanges } from '../member-ranges/member-ranges.ts';
@@ -11,7 +12,7 @@ import {
 } from '../member-ranges/range-queries.ts';
 import { campaignDraw } from '../experiments/global.ts';
 import { HOLDOUT_CODE } from '../messaging/gate-queries.ts';
-import { commitLater, insertRows, selectMembers, type HoldoutOf } from './fan-out-queries.ts';
+import { insertRows, selectMembers, type HoldoutOf } from './fan-out-queries.ts';
 import { notifyMessengers } from '../messaging/wake-queries.ts';
 import { selectLiveCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 import { bucketOf } from '../../platform/bucket.ts';
@@ -32,6 +33,7 @@ export class FanOut {
   /** Makes the rows of one range; returns false when no range waits. A cancelled campaign gets no further rows. */
   async turn(): Promise<boolean> {
     const outcome = await this.#ranges.turn(async () => async (tx, range) => {
+      // Lost rows wait again as a range. Those that a messenger has claimed are not lost: its claim is flushed.
       commitLater(tx);
       const campaign = await selectLiveCampaign(tx, { ...range, campaign_id: range.owner_id });
       if (campaign?.status === 'sending') await fanOut(tx, campaign, range, new Date(this.#clock.now_ms()));

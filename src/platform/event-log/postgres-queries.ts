@@ -1,5 +1,6 @@
-import type { Db, Tx } from '../postgres/port.ts';
 import { textArray } from '../postgres/arrays.ts';
+import { commitLater } from '../postgres/commits.ts';
+import type { Db, Tx } from '../postgres/port.ts';
 import { MAX_BATCH_BYTES, type LogRecord, type NewRecord } from './port.ts';
 
 const LOCK_KEY = 7_022_002;
@@ -214,7 +215,7 @@ export async function commitOffset(
   next_offset: bigint,
 ): Promise<void> {
   await sql.begin(async (tx) => {
-    void tx`set local synchronous_commit = off`.execute();
+    commitLater(tx);
     await tx`
       insert into event_log.group_positions (group_name, topic_id, partition, next_offset)
       values (${group}, ${topic_id}, ${partition}, ${next_offset})

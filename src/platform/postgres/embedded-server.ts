@@ -200,12 +200,18 @@ unix_socket_directories = ''
 max_connections = 200
 shared_buffers = 256MB
 max_wal_size = 2GB
-wal_compression = on
 jit = off
 `;
 
+/**
+ * Given at each start, because older data folders turn it on: this build of Postgres knows only pglz, which takes longer for
+ * a page than writing the page takes (docs/decisions/076-claims-with-random-ids.md).
+ */
+const WAL_COMPRESSION = '-c wal_compression=off';
+
 async function startServer(b: Binaries, owner: ServerUser, cluster: string, port: number): Promise<void> {
-  const args = ['start', '-w', '-D', cluster, '-l', join(cluster, 'server.log'), '-o', `-p ${port}`];
+  const options = `-p ${port} ${WAL_COMPRESSION}`;
+  const args = ['start', '-w', '-D', cluster, '-l', join(cluster, 'server.log'), '-o', options];
   await run(b.pg_ctl, args, { ...owner, cwd: cluster, timeout: 120_000 });
 }
 

@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import type { Session } from './port.ts';
+import type { Session, Tx } from './port.ts';
 import { isLockTimeout } from './retry.ts';
 import { waitForLocks } from './session.ts';
 
@@ -40,10 +40,14 @@ export async function releaseLock({ sql }: Session, name: string): Promise<void>
 /**
  * Rejects with {@link LockTaken} when the session, and with it all its locks, was lost. Called before each write to
  * another system; what is written to Postgres is written in transactions of the session, which cannot commit then.
+ * `work` is run in the transaction that finds out.
  */
-export async function requireLocks(session: Session): Promise<void> {
+export async function requireLocks(
+  session: Session,
+  work: (tx: Tx) => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
   try {
-    await session.begin(() => Promise.resolve());
+    await session.begin(work);
   } catch (cause) {
     throw new LockTaken('the session that held the locks was lost', { cause });
   }
