@@ -75,7 +75,7 @@ create(body: S.MembershipBody, options?: CallOptions): Promise<S.MembershipBody>
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 404 TENANT_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-delete(query: { tenant_id: string; /** S.The `sub` of the user’s session tokens */ user_id: string; }, options?: CallOptions): Promise<S.RemovedMembership>;
+delete(query: { tenant_id: string; /** The `sub` of the user’s session tokens */ user_id: string; }, options?: CallOptions): Promise<S.RemovedMembership>;
 };
 /**
  * Signs a session that lasts 30 days (development only).
@@ -96,7 +96,7 @@ devSessions(body: S.DevSessionBody, options?: CallOptions): Promise<{ "session_t
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-devSignIns(body: S.DevSessionBody, options?: CallOptions): Promise<{ /** S.Open `/console/#sign-in=<sign_in_token>` of the base S.API */ "sign_in_token": string; }>;
+devSignIns(body: S.DevSessionBody, options?: CallOptions): Promise<{ /** Open `/console/#sign-in=<sign_in_token>` of the base API */ "sign_in_token": string; }>;
 /**
  * Computes the tier of a player by the rules.
  *
@@ -187,7 +187,7 @@ tableExport: {
  *
  * Errors: 401 UNAUTHORIZED; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-get(query: { tenant_id: string; project_id: string; table: "events" | "message_sends" | "players" | "segment_members"; /** S.Rows of this time or later */ from?: string | undefined; /** S.Rows before this time, at most a day after `from` */ to?: string | undefined; }, options?: CallOptions): Promise<S.ExportSize>;
+get(query: { tenant_id: string; project_id: string; table: "events" | "message_sends" | "players" | "segment_members"; /** Rows of this time or later */ from?: string | undefined; /** Rows before this time, at most a day after `from` */ to?: string | undefined; }, options?: CallOptions): Promise<S.ExportSize>;
 /**
  * Reads rows of a table of ClickHouse as a Parquet file, without players who were erased.
  *
@@ -219,7 +219,7 @@ deadLetters: {
  *
  * Errors: 401 UNAUTHORIZED; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { limit?: number | undefined; /** S.The `next_cursor` of the page before */ after?: string | undefined; reason?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "DUPLICATE_DIFFERS" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; }, options?: CallOptions): Promise<Page<S.DeadLetter>>;
+list(query?: { limit?: number | undefined; /** The `next_cursor` of the page before */ after?: string | undefined; reason?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "DUPLICATE_DIFFERS" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; }, options?: CallOptions): Promise<Page<S.DeadLetter>>;
 /**
  * Sends dead letters through the fold again, each once unless forced.
  *
@@ -336,7 +336,7 @@ update(body: S.MemberBody, options?: CallOptions): Promise<S.Member>;
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-delete(query: { /** S.The `sub` of the user at the identity provider */ user_id: string; }, options?: CallOptions): Promise<S.Member>;
+delete(query: { /** The `sub` of the user at the identity provider */ user_id: string; }, options?: CallOptions): Promise<S.Member>;
 };
 invitations: {
 /**
@@ -402,7 +402,7 @@ auditLog: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Whose changes */ user_id?: string | undefined; action?: "create" | "update" | "delete" | "revoke" | "send" | "cancel" | "retry_failed" | "send_test" | "replay" | "refresh" | "activate" | "pause" | "publish" | "migrate" | "request" | "approve" | "rotate_secret" | "issue" | "exclude" | "lift" | "resolve" | "reveal" | "erase" | "export" | undefined; resource_type?: "tenant" | "project" | "membership" | "tenant_config" | "api_key" | "player" | "player_kyc" | "vip_tier" | "segment" | "template" | "messaging_provider" | "campaign" | "campaign_variant" | "journey" | "journey_run" | "webhook_secret" | "webhook_delivery" | "event_subscription" | "bonus_grant" | "bonus_campaign" | "adapter" | "dead_letters" | "fx_rates" | "currency" | "suppression" | "console_session" | "bonus_template" | "insight_export" | "insight" | "dashboard" | "global_holdout" | undefined; resource_id?: string | undefined; project_id?: string | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
+list(query?: { cursor?: string | undefined; limit?: number | undefined; /** Whose changes */ user_id?: string | undefined; action?: "create" | "update" | "delete" | "revoke" | "send" | "cancel" | "retry_failed" | "send_test" | "replay" | "refresh" | "activate" | "pause" | "publish" | "migrate" | "request" | "approve" | "rotate_secret" | "issue" | "exclude" | "lift" | "resolve" | "reveal" | "erase" | "export" | undefined; resource_type?: "tenant" | "project" | "membership" | "tenant_config" | "api_key" | "player" | "player_kyc" | "vip_tier" | "segment" | "template" | "messaging_provider" | "campaign" | "campaign_variant" | "journey" | "journey_run" | "webhook_secret" | "webhook_delivery" | "event_subscription" | "bonus_grant" | "bonus_campaign" | "adapter" | "dead_letters" | "fx_rates" | "currency" | "suppression" | "console_session" | "bonus_template" | "insight_export" | "insight" | "dashboard" | "alert" | "global_holdout" | undefined; resource_id?: string | undefined; project_id?: string | undefined; /** Changes at this time or later */ from?: string | undefined; /** Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.AuditLogEntry>>;
 };
 suppressions: {
 /**
@@ -414,7 +414,7 @@ suppressions: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { cursor?: string | undefined; limit?: number | undefined; channel?: "email" | "sms" | "push" | undefined; reason?: "bounce" | "complaint" | "unsubscribe" | "manual" | undefined; /** S.Only this one */ address?: string | undefined; }, options?: CallOptions): Promise<Page<S.Suppression>>;
+list(query?: { cursor?: string | undefined; limit?: number | undefined; channel?: "email" | "sms" | "push" | undefined; reason?: "bounce" | "complaint" | "unsubscribe" | "manual" | undefined; /** Only this one */ address?: string | undefined; }, options?: CallOptions): Promise<Page<S.Suppression>>;
 /**
  * Suppresses an address on a channel: from now on it gets no messages in any project of the tenant.
  *
@@ -500,7 +500,7 @@ identify(body: S.IdentifyBody, options?: CallOptions): Promise<S.IdentifyResult>
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-search(query: { /** S.An id of any kind; from 3 characters on also the beginning of one */ q: string; }, options?: CallOptions): Promise<Array<S.FoundPlayer>>;
+search(query: { /** An id of any kind; from 3 characters on also the beginning of one */ q: string; }, options?: CallOptions): Promise<Array<S.FoundPlayer>>;
 /**
  * Lists players, the last seen first; deleted ones only with status=deleted.
  *
@@ -644,7 +644,7 @@ revoke(id: string, body: S.RevokeKycBody, options?: CallOptions): Promise<S.Kyc>
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-timeline(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Names of events, at most 20, separated by commas; absent: all events */ events?: string | undefined; }, options?: CallOptions): Promise<Page<S.TimelineEntry>>;
+timeline(id: string, query?: { cursor?: string | undefined; limit?: number | undefined; /** Names of events, at most 20, separated by commas; absent: all events */ events?: string | undefined; }, options?: CallOptions): Promise<Page<S.TimelineEntry>>;
 /**
  * Confirmed deposits of the last 30 days of the reporting time zone in the base currency, gross; days without are 0.
  *
@@ -736,7 +736,7 @@ journeys(id: string, query?: { cursor?: string | undefined; limit?: number | und
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-reachability(id: string, query?: { /** S.Of the bonus that the message is about; absent: it is about none */ bonus_product?: "casino" | "betting" | "bingo" | "lottery" | "any" | undefined; }, options?: CallOptions): Promise<Array<S.Reachability>>;
+reachability(id: string, query?: { /** Of the bonus that the message is about; absent: it is about none */ bonus_product?: "casino" | "betting" | "bingo" | "lottery" | "any" | undefined; }, options?: CallOptions): Promise<Array<S.Reachability>>;
 /**
  * The last messages of a player, including skipped ones, the newest first.
  *
@@ -756,7 +756,7 @@ messages(id: string, query?: { limit?: number | undefined; }, options?: CallOpti
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-names(query: { /** S.Ids of players, at most 100, separated by commas */ ids: string; }, options?: CallOptions): Promise<Array<S.PlayerName>>;
+names(query: { /** Ids of players, at most 100, separated by commas */ ids: string; }, options?: CallOptions): Promise<Array<S.PlayerName>>;
 };
 erasures: {
 /**
@@ -800,7 +800,7 @@ get(id: string, options?: CallOptions): Promise<S.InsightExport>;
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-file(id: string, options?: CallOptions): Promise<string>;
+file(id: string, query?: { /** As X-Tenant-Id, for callers that cannot set headers */ tenant_id?: string | undefined; /** As X-Project-Id, for callers that cannot set headers */ project_id?: string | undefined; }, options?: CallOptions): Promise<string>;
 };
 adapters: {
 webhooks: {
@@ -938,7 +938,7 @@ tierChanges: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { cursor?: string | undefined; limit?: number | undefined; /** S.Changes at this time or later */ from?: string | undefined; /** S.Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.MovedPlayer>>;
+list(query?: { cursor?: string | undefined; limit?: number | undefined; /** Changes at this time or later */ from?: string | undefined; /** Changes before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.MovedPlayer>>;
 };
 segments: {
 /**
@@ -1238,7 +1238,7 @@ failures(id: string, options?: CallOptions): Promise<S.CampaignFailures>;
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-series(id: string, query?: { /** S.Absent: hours, or days for more than three days */ interval?: "hour" | "day" | undefined; }, options?: CallOptions): Promise<S.CampaignSeries>;
+series(id: string, query?: { /** Absent: hours, or days for more than three days */ interval?: "hour" | "day" | undefined; }, options?: CallOptions): Promise<S.CampaignSeries>;
 /**
  * Sends the campaign to the members of its segment; a large segment continues in the background.
  *
@@ -1321,7 +1321,7 @@ global: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-get(query?: { /** S.The name of a round that is over; without it the present one */ round?: string | undefined; }, options?: CallOptions): Promise<{ /** S.The share of players who get nothing of campaigns, journeys and bonus campaigns */ "holdout_percent": number; /** S.While the same players are held out: a quarter in S.UTC, or the rest of it after a change */ "round": { "name": string; "begins_at": string; "ends_at": string; } | null; /** S.The rounds that are over, the newest first, at most 40 */ "rounds": Array<S.HoldoutRound>; /** S.Of the round that was asked for; null: nobody is held out */ "uplift": S.UpliftReport | null; }>;
+get(query?: { /** The name of a round that is over; without it the present one */ round?: string | undefined; }, options?: CallOptions): Promise<{ /** The share of players who get nothing of campaigns, journeys and bonus campaigns */ "holdout_percent": number; /** While the same players are held out: a quarter in UTC, or the rest of it after a change */ "round": { "name": string; "begins_at": string; "ends_at": string; } | null; /** The rounds that are over, the newest first, at most 40 */ "rounds": Array<S.HoldoutRound>; /** Of the round that was asked for; null: nobody is held out */ "uplift": S.UpliftReport | null; }>;
 /**
  * Sets the share of players whom the project holds out; a change draws other players.
  *
@@ -1331,7 +1331,7 @@ get(query?: { /** S.The name of a round that is over; without it the present one
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-(body: S.GlobalHoldoutBody, options?: CallOptions): Promise<S.GlobalHoldout>;
+set(body: S.GlobalHoldoutBody, options?: CallOptions): Promise<S.GlobalHoldout>;
 };
 };
 /**
@@ -1343,7 +1343,7 @@ get(query?: { /** S.The name of a round that is over; without it the present one
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-calendar(query: { /** S.Entries at this time or later */ from: string; /** S.Entries before this time; at most 93 days after `from` */ to: string; }, options?: CallOptions): Promise<S.Calendar>;
+calendar(query: { /** Entries at this time or later */ from: string; /** Entries before this time; at most 93 days after `from` */ to: string; }, options?: CallOptions): Promise<S.Calendar>;
 journeys: {
 /**
  * Lists journeys that are not deleted, the newest first.
@@ -1466,7 +1466,7 @@ migrateRuns(id: string, body: S.MigrateRunsBody, options?: CallOptions): Promise
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, JOURNEY_VERSION_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-stats(id: string, query?: { /** S.Only runs of this version; a run counts for the one that it is on */ version?: number | undefined; }, options?: CallOptions): Promise<S.JourneyStats>;
+stats(id: string, query?: { /** Only runs of this version; a run counts for the one that it is on */ version?: number | undefined; }, options?: CallOptions): Promise<S.JourneyStats>;
 /**
  * What it has brought, compared with the players who are held out, and the harm in each arm.
  *
@@ -1632,7 +1632,7 @@ preview(id: string, body: S.PreviewTemplateBody, options?: CallOptions): Promise
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 TEMPLATE_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-previewFrame(id: string, query?: { /** S.Absent: a synthetic player */ player_id?: string | undefined; /** S.Instead of the header X-S.Tenant-S.Id, which a frame cannot send */ tenant_id?: string | undefined; /** S.Instead of the header X-S.Project-S.Id */ project_id?: string | undefined; }, options?: CallOptions): Promise<string>;
+previewFrame(id: string, query?: { /** Absent: a synthetic player */ player_id?: string | undefined; /** As X-Tenant-Id, for callers that cannot set headers */ tenant_id?: string | undefined; /** As X-Project-Id, for callers that cannot set headers */ project_id?: string | undefined; }, options?: CallOptions): Promise<string>;
 /**
  * The campaigns and journeys that use the template, at most 100 of each.
  *
@@ -2038,7 +2038,7 @@ messagingWebhooks: {
  *
  * Errors: 400 BODY_MALFORMED; 401 FORBIDDEN; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-sendgrid(query?: { /** S.The messaging provider whose callbacks they are */ provider_id?: string | undefined; }, options?: CallOptions): Promise<S.CallbackResult>;
+sendgrid(query?: { /** The messaging provider whose callbacks they are */ provider_id?: string | undefined; }, options?: CallOptions): Promise<S.CallbackResult>;
 /**
  * Twilio's status callbacks of messages, and players' replies: STOP suppresses the number, START ends the suppression.
  *
@@ -2048,7 +2048,7 @@ sendgrid(query?: { /** S.The messaging provider whose callbacks they are */ prov
  *
  * Errors: 400 BODY_MALFORMED; 401 FORBIDDEN; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-twilio(query?: { /** S.The messaging provider whose callbacks they are */ provider_id?: string | undefined; /** S.The message */ send_id?: string | undefined; }, options?: CallOptions): Promise<S.CallbackResult>;
+twilio(query?: { /** The messaging provider whose callbacks they are */ provider_id?: string | undefined; /** The message */ send_id?: string | undefined; }, options?: CallOptions): Promise<S.CallbackResult>;
 };
 unsubscribe: {
 /**
@@ -2060,7 +2060,7 @@ unsubscribe: {
  *
  * Errors: 404 NOT_FOUND; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-get(query?: { /** S.Of the link in the message */ token?: string | undefined; }, options?: CallOptions): Promise<string>;
+get(query?: { /** Of the link in the message */ token?: string | undefined; }, options?: CallOptions): Promise<string>;
 /**
  * Unsubscribes: by the page, or by a mail program (RFC 8058).
  *
@@ -2070,7 +2070,7 @@ get(query?: { /** S.Of the link in the message */ token?: string | undefined; },
  *
  * Errors: 400 BODY_MALFORMED; 404 NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-confirm(query?: { /** S.Of the link in the message */ token?: string | undefined; }, options?: CallOptions): Promise<string>;
+confirm(query?: { /** Of the link in the message */ token?: string | undefined; }, options?: CallOptions): Promise<string>;
 };
 currencies: {
 /**
@@ -2156,7 +2156,7 @@ list(query?: { limit?: number | undefined; cursor?: string | undefined; reason?:
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-replay(body: { "letters": Array<S.DeadLetterPosition>; /** S.Where to begin: the cursor of the page that has them, or the previous `next_cursor` */ "cursor"?: string | undefined; /** S.Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; } | { "all": true; "reason"?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "DUPLICATE_DIFFERS" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; /** S.Where to begin: the cursor of the page that has them, or the previous `next_cursor` */ "cursor"?: string | undefined; /** S.Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; }, options?: CallOptions): Promise<S.OwnReplayReport>;
+replay(body: { "letters": Array<S.DeadLetterPosition>; /** Where to begin: the cursor of the page that has them, or the previous `next_cursor` */ "cursor"?: string | undefined; /** Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; } | { "all": true; "reason"?: "MALFORMED_RECORD" | "UNKNOWN_PLAYER" | "CONFLICTING_DUPLICATE" | "DUPLICATE_DIFFERS" | "AMOUNT_OUT_OF_RANGE" | "POISON_RECORD" | undefined; /** Where to begin: the cursor of the page that has them, or the previous `next_cursor` */ "cursor"?: string | undefined; /** Also letters replayed before, or with an unknown outcome */ "force"?: boolean | undefined; }, options?: CallOptions): Promise<S.OwnReplayReport>;
 };
 rejectedEvents: {
 /**
@@ -2179,7 +2179,7 @@ list(query?: { cursor?: string | undefined; limit?: number | undefined; }, optio
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-eventStream(query?: { /** S.As X-S.Tenant-S.Id, for callers that cannot set headers */ tenant_id?: string | undefined; /** S.As X-S.Project-S.Id, for callers that cannot set headers */ project_id?: string | undefined; /** S.Events of this name alone */ event?: string | undefined; /** S.Events of this player alone, by any of its ids */ player_id?: string | undefined; /** S.Ends after so long */ max_s?: number | undefined; }, options?: CallOptions): Promise<string>;
+eventStream(query?: { /** As X-Tenant-Id, for callers that cannot set headers */ tenant_id?: string | undefined; /** As X-Project-Id, for callers that cannot set headers */ project_id?: string | undefined; /** Events of this name alone */ event?: string | undefined; /** Events of this player alone, by any of its ids */ player_id?: string | undefined; /** Ends after so long */ max_s?: number | undefined; }, options?: CallOptions): Promise<string>;
 /**
  * Sends one event of a made-up visitor, whose path then shows that events are processed.
  *
@@ -2200,7 +2200,7 @@ eventSearch: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { cursor?: string | undefined; limit?: number | undefined; event?: string | undefined; player_id?: string | undefined; /** S.Event times from here on; default: a day before `to` */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.FoundEvent>>;
+list(query?: { cursor?: string | undefined; limit?: number | undefined; event?: string | undefined; player_id?: string | undefined; /** Event times from here on; default: a day before `to` */ from?: string | undefined; /** Event times before this; default: now */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.FoundEvent>>;
 };
 eventTrace: {
 /**
@@ -2223,7 +2223,7 @@ get(ingestion_id: string, index: string, options?: CallOptions): Promise<S.Event
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-overview(query?: { /** S.Event times from here on */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; /** S.Instead of `from`: this many days of the reporting time zone up to `to`, its own day included */ days?: number | undefined; }, options?: CallOptions): Promise<S.Overview>;
+overview(query?: { /** Event times from here on */ from?: string | undefined; /** Event times before this; default: now */ to?: string | undefined; /** Instead of `from`: this many days of the reporting time zone up to `to`, its own day included */ days?: number | undefined; }, options?: CallOptions): Promise<S.Overview>;
 /**
  * A metric of the project by hour, day or week; at most 1,000 points, without events 0.
  *
@@ -2233,7 +2233,7 @@ overview(query?: { /** S.Event times from here on */ from?: string | undefined; 
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-series(query: { metric: "deposits" | "withdrawals" | "deposits_reversed" | "withdrawals_reversed" | "wagered" | "won" | "bonus_wagered" | "bonus_won" | "ggr" | "credited" | "debited" | "ngr" | "active_players" | "first_deposits" | "new_players" | "signups" | "events" | "messages_sent" | "messages_delivered" | "messages_opened" | "messages_clicked" | "messages_bounced" | "messages_skipped"; /** S.By local time in the reporting time zone; weeks begin on S.Monday */ interval?: "hour" | "day" | "week" | undefined; /** S.Event times from here on */ from?: string | undefined; /** S.Event times before this; default: now */ to?: string | undefined; /** S.Instead of `from`: this many days of the reporting time zone up to `to`, its own day included */ days?: number | undefined; /** S.For `events` alone */ event?: string | undefined; }, options?: CallOptions): Promise<S.Series>;
+series(query: { metric: "deposits" | "withdrawals" | "deposits_reversed" | "withdrawals_reversed" | "wagered" | "won" | "bonus_wagered" | "bonus_won" | "ggr" | "credited" | "debited" | "ngr" | "active_players" | "first_deposits" | "new_players" | "signups" | "events" | "messages_sent" | "messages_delivered" | "messages_opened" | "messages_clicked" | "messages_bounced" | "messages_skipped"; /** By local time in the reporting time zone; weeks begin on Monday */ interval?: "hour" | "day" | "week" | undefined; /** Event times from here on */ from?: string | undefined; /** Event times before this; default: now */ to?: string | undefined; /** Instead of `from`: this many days of the reporting time zone up to `to`, its own day included */ days?: number | undefined; /** For `events` alone */ event?: string | undefined; }, options?: CallOptions): Promise<S.Series>;
 insights: {
 /**
  * Figures of a project: series over time, also by group and compared with another range.
@@ -2378,6 +2378,68 @@ update(id: string, body: S.PatchDashboardBody, options?: CallOptions): Promise<S
  */
 delete(id: string, options?: CallOptions): Promise<S.Dashboard>;
 };
+alerts: {
+/**
+ * Lists alerts that are not deleted, the newest first.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/alerts`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+list(query?: { cursor?: string | undefined; limit?: number | undefined; }, options?: CallOptions): Promise<Page<S.Alert>>;
+/**
+ * Creates an alert: intervals are decided once they are over.
+ *
+ * Admin session, role editor or above.
+ *
+ * `POST /v1/alerts`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+create(body: S.CreateAlertBody, options?: CallOptions): Promise<S.Alert>;
+/**
+ * One alert, also a deleted one.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `GET /v1/alerts/{id}`
+ *
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 ALERT_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+get(id: string, options?: CallOptions): Promise<S.Alert>;
+/**
+ * Changes an alert; intervals that are decided stay so.
+ *
+ * Admin session, role editor or above.
+ *
+ * `PATCH /v1/alerts/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 ALERT_NOT_FOUND, SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 412 PRECONDITION_FAILED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, FIELD_NOT_WRITABLE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+update(id: string, body: S.PatchAlertBody, options?: CallOptions): Promise<S.Alert>;
+/**
+ * Soft delete; notices that wait are still sent.
+ *
+ * Admin session, role editor or above.
+ *
+ * `DELETE /v1/alerts/{id}`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 ALERT_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+delete(id: string, options?: CallOptions): Promise<S.Alert>;
+/**
+ * Which intervals of the last 90 days would have fired.
+ *
+ * Admin session, role viewer or above.
+ *
+ * `POST /v1/alerts/preview`
+ *
+ * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, INSIGHT_TOO_EXPENSIVE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ */
+preview(body: S.PreviewAlertBody, options?: CallOptions): Promise<S.AlertPreview>;
+};
 compliance: {
 exclusions: {
 /**
@@ -2389,7 +2451,7 @@ exclusions: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query?: { cursor?: string | undefined; limit?: number | undefined; state?: "active" | "ended" | undefined; kind?: "self_exclusion" | "cooldown" | undefined; player_id?: string | undefined; /** S.At this time or later */ from?: string | undefined; /** S.Before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.Exclusion>>;
+list(query?: { cursor?: string | undefined; limit?: number | undefined; state?: "active" | "ended" | undefined; kind?: "self_exclusion" | "cooldown" | undefined; player_id?: string | undefined; /** At this time or later */ from?: string | undefined; /** Before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.Exclusion>>;
 /**
  * Excludes a player, or begins a break, with a reason; it holds from the answer on, as by an event.
  *
@@ -2430,7 +2492,7 @@ lift(player_id: string, body: S.LiftExclusionBody, options?: CallOptions): Promi
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-periodProof(query: { cursor?: string | undefined; limit?: number | undefined; /** S.Begin of the period */ from: string; /** S.End of the period, not included; at most 366 days after the begin */ to: string; }, options?: CallOptions): Promise<Page<S.PeriodProof>>;
+periodProof(query: { cursor?: string | undefined; limit?: number | undefined; /** Begin of the period */ from: string; /** End of the period, not included; at most 366 days after the begin */ to: string; }, options?: CallOptions): Promise<Page<S.PeriodProof>>;
 /**
  * Messages that were not sent in order to protect their players, the newest first.
  *
@@ -2440,7 +2502,7 @@ periodProof(query: { cursor?: string | undefined; limit?: number | undefined; /*
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-blockedSends(query?: { cursor?: string | undefined; limit?: number | undefined; player_id?: string | undefined; code?: "SKIPPED_SELF_EXCLUDED" | "SKIPPED_COOLDOWN" | "SKIPPED_AT_RISK" | "SKIPPED_BANNED" | undefined; /** S.At this time or later */ from?: string | undefined; /** S.Before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.BlockedSend>>;
+blockedSends(query?: { cursor?: string | undefined; limit?: number | undefined; player_id?: string | undefined; code?: "SKIPPED_SELF_EXCLUDED" | "SKIPPED_COOLDOWN" | "SKIPPED_AT_RISK" | "SKIPPED_BANNED" | undefined; /** At this time or later */ from?: string | undefined; /** Before this time */ to?: string | undefined; }, options?: CallOptions): Promise<Page<S.BlockedSend>>;
 conflicts: {
 /**
  * Players whose ids name two people, the newest first.
@@ -2494,7 +2556,7 @@ search: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(query: { /** S.Words that the name has, in any order and letter case; or an id */ q: string; }, options?: CallOptions): Promise<Array<S.FoundRecord>>;
+list(query: { /** Words that the name has, in any order and letter case; or an id */ q: string; }, options?: CallOptions): Promise<Array<S.FoundRecord>>;
 };
 /**
  * This document.
