@@ -139,6 +139,12 @@ function journeyLookUps({ clock }: Platform): ReferenceLookUps {
   };
 }
 
+/** Insights and effects share the turns and the seconds of ClickHouse. */
+function withEffects(platform: Platform) {
+  const turns = new EngineTurns(platform);
+  return { ...platform, turns, effects: new Effects({ ...platform, turns }) };
+}
+
 /** What else is encrypted with the key of the messaging providers' credentials. */
 const REENCRYPTED = [
   reencryptWebhookSecrets,
@@ -151,9 +157,7 @@ const REENCRYPTED = [
 export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps): AnyEndpoint[] {
   const { auth, notifications, capabilities, credentials_keys, link_key, erasure_key } = deps;
   const messaging = { ...platform, credentials_keys, link_key, public_url: config.public_url };
-  // Insights and effects share the turns and the seconds of ClickHouse.
-  const turns = new EngineTurns(platform);
-  const of_effects = { ...platform, effects: new Effects({ ...platform, turns }) };
+  const of_effects = withEffects(platform);
   const endpoints = [
     ...healthEndpoints(platform, deps.readiness),
     ...tenantEndpoints({
@@ -214,7 +218,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...reconcileEndpoints(platform),
     ...tableExportEndpoints({ ...platform, auth }),
     ...bonusReconcileEndpoints({ ...platform, platforms: deps.platforms }),
-    ...consoleEndpoints({ ...platform, service_env: config.service_env, turns }, auth),
+    ...consoleEndpoints({ ...of_effects, service_env: config.service_env }, auth),
   ];
   const ingest_url = `http://localhost:${config.ingest_port}`;
   const document = documentEndpoint(() => [...endpoints, document, ...INGESTION_DOCS], ingest_url);

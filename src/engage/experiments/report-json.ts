@@ -87,10 +87,7 @@ export const upliftReport = z.object({
   window_days: z.int(),
   before_days: z.int(),
   holdout_percent: z.number(),
-  drawn_since: z.iso
-    .datetime()
-    .nullable()
-    .describe('Only players who came later are counted: before, others were held out; null: all are counted'),
+  drawn_since: z.iso.datetime().nullable().describe('Who came before is not counted'),
   goal_event: z.string().nullable(),
   primary: z.enum(['rate', 'money']).describe('The figure that decides'),
   waiting: count.describe('Players whose window is not over, who are not counted yet'),

@@ -40,11 +40,7 @@ const setting = {
 const body = z.strictObject(setting);
 const round = { name: z.string(), begins_at: z.iso.datetime(), ends_at: z.iso.datetime() };
 const globalQuery = z.strictObject({
-  round: z
-    .string()
-    .max(40)
-    .optional()
-    .describe('The name of a round that is over; without it the present one'),
+  round: z.string().max(40).optional().describe('The name of a round that is over'),
 });
 const globalHoldout = z.object({
   ...setting,
@@ -68,15 +64,12 @@ export function experimentEndpoints({
       method: 'GET',
       path,
       load: 'elsewhere',
-      summary:
-        "The project's holdout, and what everything that it sends has brought in this round, or in one before",
+      summary: "The project's holdout, and what everything that it sends has brought in a round",
       access: read,
       query: globalQuery,
       response: globalHoldout.extend({
-        rounds: z
-          .array(pastRound)
-          .describe(`The rounds that are over, the newest first, at most ${MAX_ROUNDS}`),
-        uplift: upliftReport.nullable().describe('Of the round that was asked for; null: nobody is held out'),
+        rounds: z.array(pastRound).describe('Those that are over, the newest first'),
+        uplift: upliftReport.nullable().describe('Null: nobody is held out'),
       }),
       handle: async ({ caller, query }) => {
         const project = ownerOf('project', caller);

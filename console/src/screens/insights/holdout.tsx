@@ -19,7 +19,7 @@ const MOST_PERCENT = 10;
 
 /** The holdout of the project: whom nothing is sent, and what everything that is sent adds. */
 export function Holdout() {
-  const asked = useRead('experiments.global.get', []);
+  const asked = useRead('experiments.global.get', [{}]);
   const may_set = roleAllows(usePlace().role, 'admin');
   const [changes, setChanges] = useState(false);
   const held = asked.data?.data;

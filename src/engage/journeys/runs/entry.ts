@@ -1,6 +1,6 @@
 import { notifyRunners } from './claim-queries.ts';
 import { isInShare, membersWithin } from '../../experiments/draw.ts';
-import { globalRound } from '../../experiments/global.ts';
+import { globalRound, type HeldOutBy } from '../../experiments/global.ts';
 import { newId } from '../../../platform/ids.ts';
 import type { Metrics } from '../../../platform/metrics.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
@@ -62,7 +62,7 @@ const HOUR_MS = 3_600_000;
 /** Begins runs of a version, within the transaction that decides that they begin. Entering again starts nothing twice. */
 export async function enter(tx: Tx, entry: Entry, entrants: readonly Entrant[]): Promise<Entered> {
   const { version, definition, now, starts, members_of, is_forced = false } = entry;
-  const { re_entry, holdout_percent, max_entries_per_hour } = definition.settings;
+  const { re_entry, max_entries_per_hour } = definition.settings;
   const min_interval_ms = is_forced ? undefined : re_entry.min_interval_ms;
   const most = is_forced ? undefined : max_entries_per_hour;
   // A merge that has begun ends first, and one that begins later finds these runs.
@@ -73,52 +73,28 @@ export async function enter(tx: Tx, entry: Entry, entrants: readonly Entrant[]):
   if (min_interval_ms !== undefined || most !== undefined) await lockEntry(tx, version);
   const room = await roomFor(tx, entry, most);
   const wanted = min_interval_ms === undefined ? entrants : firstOfEach(entrants);
-  const { isHeldOut, is_of_service, freed_before } = await globalDrawOf(tx, entry);
-  const drawn = wanted.map(({ player_id }) =>
-    isHeldOut(player_id)
-      ? 'project'
-      : isInHoldout(version.journey_id, player_id, holdout_percent)
-        ? 'experiment'
-        : null,
-  );
-  const room_ends = membersWithin(
-    drawn.map((by) => by !== null),
-    room,
-  );
-  const admitted = wanted.slice(0, room_ends);
-  const is_once = !is_forced && re_entry.mode === 'once';
-  if (is_once && freed_before !== null)
-    await freeOnceKeys(
-      tx,
-      version,
-      admitted.map(({ player_id }) => player_id),
-      freed_before,
-    );
-  const runs = admitted.map(({ player_id, trigger_key, trigger, context, start }, place): NewRun => {
-    const key = is_once ? ONCE : trigger_key;
+  const { heldOutBy, is_of_service, freed_before } = await drawOf(tx, entry);
+  const drawn = wanted.map(({ player_id }) => heldOutBy(player_id));
+  const is_held_out = drawn.map((by) => by !== null);
+  const admitted = wanted.slice(0, membersWithin(is_held_out, room));
+  const mode = is_forced ? 'always' : re_entry.mode;
+  if (mode === 'once' && freed_before !== null) {
+    const player_ids = admitted.map(({ player_id }) => player_id);
+    await freeOnceKeys(tx, version, player_ids, freed_before);
+  }
+  const runs = admitted.map(({ trigger_key, start, ...entrant }, place): NewRun => {
     return {
+      ...entrant,
       run_id: newId(),
-      player_id,
-      trigger_key: key,
-      trigger,
-      context,
-      start: start ?? starts?.of({ ...version, player_id }),
+      trigger_key: mode === 'once' ? ONCE : trigger_key,
+      start: start ?? starts?.of({ ...version, player_id: entrant.player_id }),
       held_out_by: drawn[place] ?? null,
     };
   });
-  const mode = is_forced ? 'always' : re_entry.mode;
   const { start_node_id } = definition.graph;
   const [ends_by_event, to_leave] = [endsByEvent(definition), segmentsToLeave(definition)];
-  const rules = {
-    re_entry: mode,
-    min_interval_ms,
-    freed_before,
-    ends_by_event,
-    to_leave,
-    members_of,
-    is_of_service,
-  };
-  const terms = { version, start_node_id, now, ...rules };
+  const rules = { re_entry: mode, min_interval_ms, ends_by_event, to_leave, members_of };
+  const terms = { version, start_node_id, now, freed_before, is_of_service, ...rules };
   const begun = await insertRuns(tx, terms, runs);
   const run_ids = begun.filter(({ is_held_out }) => !is_held_out).map(({ run_id }) => run_id);
   if (run_ids.length > 0) {
@@ -160,9 +136,9 @@ export function isInHoldout(journey_id: string, player_id: string, percent: numb
   return isInShare(`${journey_id}:holdout:${player_id}`, percent);
 }
 
-/** The holdout of the project, as a journey is concerned. */
-interface ProjectDraw {
-  isHeldOut: (player_id: string) => boolean;
+/** Who is held out of a journey. */
+interface JourneyDraw {
+  heldOutBy: (player_id: string) => HeldOutBy | null;
   /** The journey has a service message. */
   is_of_service: boolean;
   /** A run that the project held out before this is of an earlier round, and counts as no entry; null: there is none. */
@@ -170,20 +146,27 @@ interface ProjectDraw {
 }
 
 /**
- * Who is held out by the project. Nobody is from a journey that has a service message: it must reach its player, and a run is
- * held out as a whole.
+ * Who is held out, by the project first. It holds nobody out of a journey that has a service message: it must reach its
+ * player, and a run is held out as a whole.
  */
-async function globalDrawOf(
+async function drawOf(
   tx: Tx,
   { version, definition, now }: Pick<Entry, 'version' | 'definition' | 'now'>,
-): Promise<ProjectDraw> {
+): Promise<JourneyDraw> {
   const template_ids = [...definition.graph.nodes.values()].flatMap((node) =>
     node.type === 'send_message' ? [node.template_id] : [],
   );
   const { isHeldOut, begins_at } = await globalRound(tx, projectRefOf(version), now);
-  if (await hasServiceTemplate(tx, projectRefOf(version), template_ids))
-    return { isHeldOut: () => false, is_of_service: true, freed_before: begins_at && now };
-  return { isHeldOut, is_of_service: false, freed_before: begins_at };
+  const is_of_service = await hasServiceTemplate(tx, projectRefOf(version), template_ids);
+  const { holdout_percent } = definition.settings;
+  return {
+    is_of_service,
+    freed_before: is_of_service ? begins_at && now : begins_at,
+    heldOutBy: (player_id) => {
+      if (!is_of_service && isHeldOut(player_id)) return 'project';
+      return isInHoldout(version.journey_id, player_id, holdout_percent) ? 'experiment' : null;
+    },
+  };
 }
 
 /** Counts what became of entrants; to be called once their transaction is committed, as it may be repeated. */
