@@ -1313,7 +1313,7 @@ uplift(id: string, options?: CallOptions): Promise<S.UpliftReport>;
 experiments: {
 global: {
 /**
- * The project's holdout, and what everything that it sends has brought in this round, or in one before.
+ * The project's holdout, and what everything that it sends has brought in a round.
  *
  * Admin session, role viewer or above.
  *
@@ -1321,7 +1321,7 @@ global: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-get(query?: { /** The name of a round that is over; without it the present one */ round?: string | undefined; }, options?: CallOptions): Promise<{ /** The share of players who get nothing of campaigns, journeys and bonus campaigns */ "holdout_percent": number; /** While the same players are held out: a quarter in UTC, or the rest of it after a change */ "round": { "name": string; "begins_at": string; "ends_at": string; } | null; /** The rounds that are over, the newest first, at most 40 */ "rounds": Array<S.HoldoutRound>; /** Of the round that was asked for; null: nobody is held out */ "uplift": S.UpliftReport | null; }>;
+get(query?: { /** The name of a round that is over */ round?: string | undefined; }, options?: CallOptions): Promise<{ /** The share of players who get nothing of campaigns, journeys and bonus campaigns */ "holdout_percent": number; /** While the same players are held out: a quarter in UTC, or the rest of it after a change */ "round": { "name": string; "begins_at": string; "ends_at": string; } | null; /** Those that are over, the newest first */ "rounds": Array<S.HoldoutRound>; /** Null: nobody is held out */ "uplift": S.UpliftReport | null; }>;
 /**
  * Sets the share of players whom the project holds out; a change draws other players.
  *
