@@ -18,6 +18,12 @@ const p_value = z
   );
 const harms = <T extends z.ZodType>(of: T) => z.object({ exclusions: of, limits_reached: of, cooldowns: of });
 
+const harmEffect = z.object({
+  difference: z.number().describe('Of the shares of players'),
+  interval,
+  is_worse: z.boolean(),
+});
+
 const figures = {
   players: count,
   conversions: count,
@@ -61,13 +67,7 @@ const arm = z.object({
         .describe('The same with values cut at the 99.5th percentile of what players brought before'),
     })
     .nullable(),
-  harm: harms(
-    z.object({
-      difference: z.number().describe('Of the shares of players'),
-      interval,
-      is_worse: z.boolean(),
-    }),
-  ),
+  harm: harms(harmEffect),
   return: z
     .object({ incremental_ngr: z.number(), interval })
     .nullable()
@@ -100,7 +100,7 @@ export const upliftReport = z.object({
   arms: z.array(arm),
 });
 
-nameSchemas({ UpliftReport: upliftReport });
+nameSchemas({ EffectInterval: interval, HarmEffect: harmEffect, UpliftReport: upliftReport });
 
 const shownInterval = ([low, high]: Interval) => ({ low, high });
 
