@@ -104,3 +104,11 @@ export interface InsightKind<Query, CellRef> {
    */
   players: (query: Query, scope: InsightScope, cell: CellRef) => Statement;
 }
+
+/** The name, or the next of `name_2`, `name_3` … that is not taken; it is taken then. */
+export function unusedName(name: string, taken: Set<string>): string {
+  let unused = name;
+  for (let n = 2; taken.has(unused); n++) unused = `${name}_${n}`;
+  taken.add(unused);
+  return unused;
+}

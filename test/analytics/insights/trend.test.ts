@@ -102,6 +102,21 @@ describe('a trend', () => {
     expect(column(answer, answer.totals, 'active_players')).toEqual([2]);
   });
 
+  it('has a column of its own for each series, also of one event', async () => {
+    const event = 'deposit_confirmed';
+    const of = (method: string) => ({
+      event,
+      where: [{ property: 'payment_method', op: 'eq', value: method }],
+    });
+    const answer = await trend([of('card'), of('wire')], { compare: 'previous', interval: 'month' });
+    expect(answer.columns.map(({ name }) => name)).toEqual(
+      expect.arrayContaining([`${event}.count`, `${event}.count.compared`, `${event}.count_2`]),
+    );
+    expect(new Set(answer.columns.map(({ name }) => name)).size).toBe(answer.columns.length);
+    expect(column(answer, answer.totals, `${event}.count`)).toEqual([2]);
+    expect(column(answer, answer.totals, `${event}.count_2`)).toEqual([1]);
+  });
+
   it('has groups, and exactly what they leave', async () => {
     const by_item = await trend([{ metric: 'ggr' }, { metric: 'active_players' }], {
       breakdown: { by: 'item', top: 1 },

@@ -2,9 +2,9 @@ import { JsonText } from '../../../platform/exact-json.ts';
 import type { Cell, Column, Row } from '../kind.ts';
 
 /** How a spreadsheet would begin a formula. Text that begins so gets a quote in front, which spreadsheets do not show. */
-const FORMULA = /^[=+\-@\t\r]/;
+const FORMULA = /^[=+\-@\t\r\n]/;
 /** {@link FORMULA} as ClickHouse has it, in a literal. */
-const FORMULA_SQL = String.raw`'^[=+\\-@\\t\\r]'`;
+const FORMULA_SQL = String.raw`'^[=+\\-@\\t\\r\\n]'`;
 
 /** A text as a cell that no spreadsheet takes for a formula. Numbers are not texts: a negative one stays. */
 export function defused(text: string): string {

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { ClickHouse, ClickHouseQueries, FileFormat } from '../../../platform/clickhouse/port.ts';
 import { SCOPE } from '../../../segments/sql/owner-sql.ts';
 import { backgroundSettings, type Question } from '../insight-queries.ts';
-import type { Row, Statement } from '../kind.ts';
+import { unusedName, type Row, type Statement } from '../kind.ts';
 import { defusedSql, type FileColumn } from './csv.ts';
 import type { Contact, ExportFormat } from './schema.ts';
 
@@ -92,14 +92,6 @@ export function figuresParquet(
   const sql = `select ${selected.join(', ')} from (${sources.join('\nunion all ')})
     order by JSONExtractUInt(row, 1) ${settingsOf('parquet')}`;
   return clickhouse.file('Parquet', sql, Object.fromEntries(pages.map((page, i) => [`rows_${i}`, page])));
-}
-
-/** The name, or the next of `name_2`, `name_3` … that no column has: several series may be of one event. */
-function unusedName(name: string, taken: Set<string>): string {
-  let unused = name;
-  for (let n = 2; taken.has(unused); n++) unused = `${name}_${n}`;
-  taken.add(unused);
-  return unused;
 }
 
 function textOf(value: ReturnType<FileColumn['of']>): string | null {

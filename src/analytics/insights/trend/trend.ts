@@ -1,15 +1,16 @@
 import { validationError } from '../../../errors.ts';
 import { Bindings } from '../../../segments/sql/bindings.ts';
-import type {
-  Cell,
-  Column,
-  ComparedSteps,
-  Figures,
-  InsightKind,
-  InsightScope,
-  Plan,
-  Row,
-  Steps,
+import {
+  unusedName,
+  type Cell,
+  type Column,
+  type ComparedSteps,
+  type Figures,
+  type InsightKind,
+  type InsightScope,
+  type Plan,
+  type Row,
+  type Steps,
 } from '../kind.ts';
 import type { Source } from '../metrics/measure-queries.ts';
 import type { TrendCell, TrendQuery } from '../schema.ts';
@@ -47,7 +48,12 @@ function compile(query: TrendQuery, { reporting, filter }: InsightScope): Compil
     throw validationError([
       { path: 'filter.where', message: 'cannot be applied to series that are not made of events' },
     ]);
-  const columns = [...series.flatMap((one) => one.columns), ...ratio];
+  // Several series may be of one event.
+  const taken = new Set<string>();
+  const columns = [...series.flatMap((one) => one.columns), ...ratio].map((column) => ({
+    ...column,
+    name: unusedName(column.name, taken),
+  }));
   return { series, columns, parts: parts.all, sources, grouping, bindings };
 }
 
