@@ -2,7 +2,7 @@ import type { TimeZone } from '../../platform/time-zone.ts';
 import type { JsonText } from '../../platform/exact-json.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { ReportingSettings } from '../../tenants/config/read.ts';
-import type { Interval, KindName } from './schema.ts';
+import type { Interval } from './schema.ts';
 import type { CompiledFilter } from './sql/filter.ts';
 
 /** What a query is asked within; all kinds get the same. */
@@ -95,7 +95,6 @@ export interface Plan {
 
 /** A kind of insights. Both functions are pure; they throw VALIDATION_ERROR for what the schema cannot refuse. */
 export interface InsightKind<Query, CellRef> {
-  name: KindName;
   plan: (query: Query, scope: InsightScope) => Plan;
   /**
    * The players of a figure, each once, with what it adds to the figure: a statement that selects `player_id` (UUID) and
@@ -103,6 +102,11 @@ export interface InsightKind<Query, CellRef> {
    * count their number, is the figure.
    */
   players: (query: Query, scope: InsightScope, cell: CellRef) => Statement;
+}
+
+/** A column of no series; one of the range that is compared with has it in its name. */
+export function columnOf(name: string, label: string, type: Column['type'], is_compared = false): Column {
+  return { name: is_compared ? `${name}.compared` : name, label, type, series: null, is_compared };
 }
 
 /** The name, or the next of `name_2`, `name_3` … that is not taken; it is taken then. */

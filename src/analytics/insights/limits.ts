@@ -22,5 +22,3 @@ export const STATEMENT_LIMIT_S = 10;
 /** Of a statement that no caller waits for. */
 export const BACKGROUND_LIMIT_S = 120;
 export const STATEMENT_LIMIT_BYTES = 1_500_000_000;
-/** Up to so many distinct players are counted exactly. */
-export const MAX_EXACT_DISTINCT = 50_000_000;

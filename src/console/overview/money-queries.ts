@@ -2,13 +2,13 @@ import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { OWNER, SCOPE } from '../../segments/sql/owner-sql.ts';
 import { BET_EVENTS } from '../../ledger/money/ledger.ts';
 import { GGR_SQL, NGR_EVENTS, NGR_SQL } from '../../ledger/money/ngr-sql.ts';
-import type { Measure } from '../../analytics/insights/metrics/dictionary.ts';
 import {
   firstDepositsSql,
   MEASURE_SQL,
   named,
   stepOf,
   within,
+  type Measure,
 } from '../../analytics/insights/metrics/measure-queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 

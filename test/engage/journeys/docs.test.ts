@@ -82,7 +82,10 @@ const SETTINGS: readonly (readonly [string, string])[] = [
     '`{"event", "where", "window_days", "exit"}`: the purpose of the journey; `exit` (default) ends the run',
   ],
   ['holdout_percent', 'the share of players whose runs end at once without effects, as a control group'],
-  ['max_entries_per_hour', 'members of a segment above it wait; events above it start no run'],
+  [
+    'max_entries_per_hour',
+    'members of a segment above it wait; events above it start no run; held-out runs do not count',
+  ],
 ];
 
 const FAULT_MEANINGS: Record<(typeof FAULTS)[number], string> = {

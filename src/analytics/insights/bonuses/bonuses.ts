@@ -1,5 +1,14 @@
 import { Bindings } from '../../../segments/sql/bindings.ts';
-import type { Column, Figures, InsightKind, InsightScope, Plan, Row, Statement } from '../kind.ts';
+import {
+  columnOf,
+  type Column,
+  type Figures,
+  type InsightKind,
+  type InsightScope,
+  type Plan,
+  type Row,
+  type Statement,
+} from '../kind.ts';
 import { MAX_BONUSES } from '../limits.ts';
 import { metricOf } from '../metrics/dictionary.ts';
 import { BONUS_FIGURES, type BonusesCell, type BonusesQuery } from '../schema.ts';
@@ -11,7 +20,7 @@ import { namesOf, trendPlayersStatement, trendStatement, type TrendRow } from '.
  * What bonuses came to over the range, by template or campaign: from the events that their grants have published. The largest
  * granted amounts come first; an empty id: of no campaign, or an event of the operator's own.
  */
-export const BONUSES: InsightKind<BonusesQuery, BonusesCell> = { name: 'bonuses', plan, players };
+export const BONUSES: InsightKind<BonusesQuery, BonusesCell> = { plan, players };
 
 /** The property of the events that names the template or campaign. */
 const groupOf = (by: BonusesQuery['by']): GroupSql => ({
@@ -57,18 +66,12 @@ function figuresOf(by: BonusesQuery['by'], figures: readonly Part[], rows: reado
 }
 
 function columnsOf(by: BonusesQuery['by']): Column[] {
-  const none = { series: null, is_compared: false };
   const label = by === 'template' ? 'Template' : 'Campaign';
   return [
-    { name: by, label, type: 'text', ...none },
+    columnOf(by, label, 'text'),
     ...BONUS_FIGURES.map((name) => {
       const metric = metricOf(name);
-      return {
-        name,
-        label: metric.label,
-        type: metric.unit === 'money' ? 'money' : 'count',
-        ...none,
-      } as const;
+      return columnOf(name, metric.label, metric.unit === 'money' ? 'money' : 'count');
     }),
   ];
 }

@@ -1,7 +1,7 @@
 import { validationError } from '../../../errors.ts';
 import { BET_EVENTS } from '../../../ledger/money/ledger.ts';
-import { termsOf, type BonusCostSource, type Measure } from '../metrics/dictionary.ts';
-import { ACTIVITY, MEASURE_SQL, named, type MeasureSql } from '../metrics/measure-queries.ts';
+import { termsOf, type BonusCostSource } from '../metrics/dictionary.ts';
+import { ACTIVITY, MEASURE_SQL, named, type MeasureSql, type Measure } from '../metrics/measure-queries.ts';
 import { AT_MS, type Amount } from './events-queries.ts';
 
 /** Metrics of money of which each player has a part. */

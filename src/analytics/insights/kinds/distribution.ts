@@ -1,7 +1,16 @@
 import { validationError } from '../../../errors.ts';
 import { nextLocal, startOfLocal } from '../../../platform/local-intervals.ts';
 import { Bindings } from '../../../segments/sql/bindings.ts';
-import type { Column, Figures, InsightKind, InsightScope, Plan, Row, Statement } from '../kind.ts';
+import {
+  columnOf,
+  type Column,
+  type Figures,
+  type InsightKind,
+  type InsightScope,
+  type Plan,
+  type Row,
+  type Statement,
+} from '../kind.ts';
 import type { DistributionQuery } from '../schema.ts';
 import { metricOf } from '../metrics/dictionary.ts';
 import { activeDays, BETS, moneyAmount } from './amount-queries.ts';
@@ -18,7 +27,6 @@ import type { Amount } from './events-queries.ts';
 
 /** What players come to in a range, and what depends on few of them. */
 export const DISTRIBUTION: InsightKind<DistributionQuery, DistributionCellRef> = {
-  name: 'distribution',
   plan,
   players,
 };
@@ -122,22 +130,15 @@ function labelOf(value: DistributionQuery['value']): string {
 
 function columnsOf({ value }: DistributionQuery): Column[] {
   const type = value === 'bets' || value === 'active_days' ? 'count' : 'money';
-  const column = (name: string, label: string, type: Column['type']): Column => ({
-    name,
-    label,
-    type,
-    series: null,
-    is_compared: false,
-  });
   return [
-    column('part', 'Part', 'text'),
-    column('from', 'From', type),
-    column('to', 'To', type),
-    column('first', 'First place', 'count'),
-    column('last', 'Last place', 'count'),
-    column('players', 'Players', 'count'),
-    column('value', labelOf(value), type),
-    column('share', 'Share of the value', 'rate'),
+    columnOf('part', 'Part', 'text'),
+    columnOf('from', 'From', type),
+    columnOf('to', 'To', type),
+    columnOf('first', 'First place', 'count'),
+    columnOf('last', 'Last place', 'count'),
+    columnOf('players', 'Players', 'count'),
+    columnOf('value', labelOf(value), type),
+    columnOf('share', 'Share of the value', 'rate'),
   ];
 }
 

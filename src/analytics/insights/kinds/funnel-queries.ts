@@ -16,13 +16,11 @@ import { IS_LEFT } from '../metrics/measure-queries.ts';
 
 /** A way through events: the first step lies in the span, each later one strictly after the one before it. */
 export interface Funnel extends Span {
-  /** 2 to {@link MAX_STEPS}. */
+  /** Two or more, up to MAX_FUNNEL_STEPS. */
   steps: readonly EventChoice[];
   /** All steps lie within this time of the first. */
   within_ms: number;
 }
-
-export const MAX_STEPS = 10;
 
 /** How many players took this many steps and no more, from 1 on. */
 export interface ReachedRow {

@@ -1,7 +1,17 @@
 import { validationError } from '../../../errors.ts';
 import { Bindings } from '../../../segments/sql/bindings.ts';
 import { spanMs } from '../../../segments/language/span.ts';
-import type { Column, Figures, InsightKind, InsightScope, Plan, Row, Statement, Steps } from '../kind.ts';
+import {
+  columnOf,
+  type Column,
+  type Figures,
+  type InsightKind,
+  type InsightScope,
+  type Plan,
+  type Row,
+  type Statement,
+  type Steps,
+} from '../kind.ts';
 import type { FunnelQuery } from '../schema.ts';
 import { readWhere } from '../sql/filter.ts';
 import { canGroupBy, groupSql } from '../sql/groups.ts';
@@ -22,7 +32,7 @@ import {
 const MAX_WITHIN_MS = 366 * 86_400_000;
 
 /** How many players take each of up to ten steps, also by group, or compared with another range. */
-export const FUNNEL: InsightKind<FunnelQuery, FunnelCellRef> = { name: 'funnel', plan, players };
+export const FUNNEL: InsightKind<FunnelQuery, FunnelCellRef> = { plan, players };
 
 function funnelOf({ steps, within }: FunnelQuery, { from_ms, to_ms }: Steps): Funnel {
   const within_ms = spanMs(within);
@@ -128,23 +138,16 @@ function figuresAt(taken: readonly bigint[], i: number): Row {
 }
 
 function columnsOf(is_grouped: boolean, is_compared: boolean): Column[] {
-  const column = (name: string, label: string, type: Column['type'], is_compared = false): Column => ({
-    name: is_compared ? `${name}.compared` : name,
-    label,
-    type,
-    series: null,
-    is_compared,
-  });
   const figures = (is_compared: boolean) => [
-    column('players', 'Players', 'count', is_compared),
-    column('of_first', 'Of the first step', 'rate', is_compared),
-    column('of_previous', 'Of the step before', 'rate', is_compared),
+    columnOf('players', 'Players', 'count', is_compared),
+    columnOf('of_first', 'Of the first step', 'rate', is_compared),
+    columnOf('of_previous', 'Of the step before', 'rate', is_compared),
   ];
   return [
-    ...(is_grouped ? [column('group', 'Group', 'text')] : []),
-    column('step', 'Step', 'number'),
-    column('event', 'Event', 'text'),
-    column('is_complete', 'Complete', 'bool'),
+    ...(is_grouped ? [columnOf('group', 'Group', 'text')] : []),
+    columnOf('step', 'Step', 'number'),
+    columnOf('event', 'Event', 'text'),
+    columnOf('is_complete', 'Complete', 'bool'),
     ...figures(false),
     ...(is_compared ? figures(true) : []),
   ];

@@ -1,7 +1,14 @@
 import { validationError } from '../../../errors.ts';
 import type { TimeZone } from '../../../platform/time-zone.ts';
 import { Bindings } from '../../../segments/sql/bindings.ts';
-import type { Column, Figures, InsightKind, InsightScope, Plan, Statement } from '../kind.ts';
+import {
+  columnOf,
+  type Figures,
+  type InsightKind,
+  type InsightScope,
+  type Plan,
+  type Statement,
+} from '../kind.ts';
 import { ACTIVITY } from '../metrics/measure-queries.ts';
 import type { LifecycleQuery } from '../schema.ts';
 import { LIFECYCLE, type LifecycleCellRef, type LifecycleState } from './cells.ts';
@@ -9,7 +16,6 @@ import { countLifecycle, listLifecycle, type Lifecycle, type LifecycleRow } from
 
 /** Who is new, stays, comes back, and went quiet, interval by interval. */
 export const LIFECYCLE_KIND: InsightKind<LifecycleQuery, LifecycleCellRef> = {
-  name: 'lifecycle',
   plan,
   players,
 };
@@ -57,21 +63,14 @@ export function statesOf(
 
 function figuresOf(lifecycle: Lifecycle, { now_ms }: InsightScope, rows: readonly LifecycleRow[]): Figures {
   const states = statesOf(lifecycle, rows);
-  const column = (name: string, label: string, type: Column['type']): Column => ({
-    name,
-    label,
-    type,
-    series: null,
-    is_compared: false,
-  });
   return {
     columns: [
-      column('at', 'Time', 'time'),
-      column('is_complete', 'Complete', 'bool'),
-      column('new', 'New', 'count'),
-      column('returning', 'Returning', 'count'),
-      column('reactivated', 'Reactivated', 'count'),
-      column('churned', 'Churned', 'count'),
+      columnOf('at', 'Time', 'time'),
+      columnOf('is_complete', 'Complete', 'bool'),
+      columnOf('new', 'New', 'count'),
+      columnOf('returning', 'Returning', 'count'),
+      columnOf('reactivated', 'Reactivated', 'count'),
+      columnOf('churned', 'Churned', 'count'),
     ],
     rows: lifecycle.intervals.map(({ from_ms, to_ms }, i) => {
       const is_complete = to_ms <= now_ms;

@@ -1,7 +1,17 @@
 import { validationError } from '../../../errors.ts';
 import { nextLocal } from '../../../platform/local-intervals.ts';
 import { Bindings } from '../../../segments/sql/bindings.ts';
-import type { Cell, Column, Figures, InsightKind, InsightScope, Plan, Row, Statement } from '../kind.ts';
+import {
+  columnOf,
+  type Cell,
+  type Column,
+  type Figures,
+  type InsightKind,
+  type InsightScope,
+  type Plan,
+  type Row,
+  type Statement,
+} from '../kind.ts';
 import { MAX_COHORTS } from '../limits.ts';
 import { ACTIVITY, basisSql, MEASURE_SQL } from '../metrics/measure-queries.ts';
 import type { Interval, RetentionQuery } from '../schema.ts';
@@ -20,7 +30,7 @@ import {
 } from './retention-queries.ts';
 
 /** Who came back in each interval after the one in which a player entered, and what each interval brought. */
-export const RETENTION: InsightKind<RetentionQuery, RetentionCellRef> = { name: 'retention', plan, players };
+export const RETENTION: InsightKind<RetentionQuery, RetentionCellRef> = { plan, players };
 
 const DAY_MS = 86_400_000;
 /** Lengths of rolling intervals: multiples of 24 hours. */
@@ -188,22 +198,15 @@ function plus(a: Counted, b: Counted): Counted {
 }
 
 function columnsOf(has_value: boolean): Column[] {
-  const column = (name: string, label: string, type: Column['type']): Column => ({
-    name,
-    label,
-    type,
-    series: null,
-    is_compared: false,
-  });
   return [
-    column('cohort', 'Cohort', 'time'),
-    column('period', 'Period', 'number'),
-    column('is_complete', 'Complete', 'bool'),
-    column('size', 'Players of the cohort', 'count'),
-    column('players', 'Players who returned', 'count'),
-    column('retention', 'Share who returned', 'rate'),
+    columnOf('cohort', 'Cohort', 'time'),
+    columnOf('period', 'Period', 'number'),
+    columnOf('is_complete', 'Complete', 'bool'),
+    columnOf('size', 'Players of the cohort', 'count'),
+    columnOf('players', 'Players who returned', 'count'),
+    columnOf('retention', 'Share who returned', 'rate'),
     ...(has_value
-      ? [column('value_players', 'Players with money', 'count'), column('value', 'Money', 'money')]
+      ? [columnOf('value_players', 'Players with money', 'count'), columnOf('value', 'Money', 'money')]
       : []),
   ];
 }

@@ -1,35 +1,7 @@
 // The KPI dictionary: what every metric is called, what it means, and of what it is made. Documentation, tooltips and the
 // texts of the API come from it.
 
-/** What rows of ClickHouse are added up to. Money is in the smallest unit of the base currency. */
-export const MEASURES = [
-  'deposits',
-  'withdrawals',
-  'deposits_reversed',
-  'withdrawals_reversed',
-  'wagered',
-  'won',
-  'bonus_wagered',
-  'bonus_won',
-  'credited',
-  'debited',
-  'deposit_count',
-  'deposits_failed',
-  'signups',
-  'events',
-  'active_players',
-  'depositors',
-  'bettors',
-  'new_players',
-  'first_deposits',
-  'bonuses_granted',
-  'bonus_granted',
-  'bonuses_completed',
-  'bonus_released',
-  'bonuses_ended',
-  'bonus_players',
-] as const;
-export type Measure = (typeof MEASURES)[number];
+import type { Measure } from './measure-queries.ts';
 
 /** So many times each measure, added up. */
 export type Terms = Readonly<Partial<Record<Measure, 1 | -1>>>;

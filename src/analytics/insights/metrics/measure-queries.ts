@@ -2,7 +2,6 @@ import { EVENTS, isActivity } from '../../../ingest/events/catalogue.ts';
 import { BET_EVENTS, eventsOfKind, type BetKind } from '../../../ledger/money/ledger.ts';
 import { OWNER, SCOPE } from '../../../segments/sql/owner-sql.ts';
 import type { Deduction } from '../../../tenants/config/read.ts';
-import type { Measure } from './dictionary.ts';
 
 const time = (name: string) => `fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
 
@@ -44,12 +43,14 @@ const count = (...events: string[]): MeasureSql => ({ source: 'events', events, 
 const players = (events: readonly string[]): MeasureSql => ({ source: 'events', events });
 const ofBets = (adds: string) => sum(BET_EVENTS, adds);
 
+const allOf = <Name extends string>(measures: Readonly<Record<Name, MeasureSql>>) => measures;
+
 /**
  * Every measure. What an event counts is what the totals of its player count of it (docs/feeds.md, What counts how): the fold decides
  * that, and each row has it at its own time. So the days of a range add up to the totals. Deposits and withdrawals are gross:
  * what was taken back later is a measure of its own, on the day on which that happened.
  */
-export const MEASURE_SQL: Readonly<Record<Measure, MeasureSql>> = {
+export const MEASURE_SQL = allOf({
   // Not stake_counted: those of before an upgrade show at once.
   deposits: sum(['deposit_confirmed'], 'ifNull(base_amount, 0)'),
   withdrawals: sum(['withdrawal_confirmed'], 'ifNull(base_amount, 0)'),
@@ -81,7 +82,9 @@ export const MEASURE_SQL: Readonly<Record<Measure, MeasureSql>> = {
     'custom_bonus_cancelled',
   ),
   bonus_players: players(['bonus_claimed']),
-};
+});
+/** What rows of ClickHouse are added up to. Money is in the smallest unit of the base currency. */
+export type Measure = keyof typeof MEASURE_SQL;
 
 /** What a deduction is a share of. */
 export function basisSql({ basis, product }: Pick<Deduction, 'basis' | 'product'>): MeasureSql {

@@ -3,8 +3,14 @@ import type { Bindings } from '../../../segments/sql/bindings.ts';
 import { isJsonNumber, jsonDecimal, jsonNumber, jsonText } from '../../../segments/sql/json-sql.ts';
 import { moneyOperand } from '../../../segments/sql/money-sql.ts';
 import type { Deduction } from '../../../tenants/config/read.ts';
-import type { Measure } from '../metrics/dictionary.ts';
-import { basisSql, MEASURE_SQL, named, type MeasureSql, type Source } from '../metrics/measure-queries.ts';
+import {
+  basisSql,
+  MEASURE_SQL,
+  named,
+  type MeasureSql,
+  type Source,
+  type Measure,
+} from '../metrics/measure-queries.ts';
 import type { TrendQuery } from '../schema.ts';
 import { readWhere, whereSql } from '../sql/filter.ts';
 

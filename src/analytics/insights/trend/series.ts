@@ -1,6 +1,7 @@
 import { JsonText } from '../../../platform/exact-json.ts';
 import { validationError } from '../../../errors.ts';
-import { METRIC_NAMES, metricOf, termsOf, type Measure, type MetricName } from '../metrics/dictionary.ts';
+import { METRIC_NAMES, metricOf, termsOf, type MetricName } from '../metrics/dictionary.ts';
+import type { Measure } from '../metrics/measure-queries.ts';
 import type { Cell, Column, InsightScope } from '../kind.ts';
 import type { TrendQuery } from '../schema.ts';
 import type { Part, Parts } from './parts.ts';

@@ -1,6 +1,7 @@
 import { validationError } from '../../../errors.ts';
 import { Bindings } from '../../../segments/sql/bindings.ts';
 import {
+  columnOf,
   unusedName,
   type Cell,
   type Column,
@@ -26,7 +27,7 @@ import {
 } from './trend-queries.ts';
 
 /** Up to five series over time: metrics, or aggregates of events, also by group, and compared with another range. */
-export const TREND: InsightKind<TrendQuery, TrendCell> = { name: 'trend', plan, players };
+export const TREND: InsightKind<TrendQuery, TrendCell> = { plan, players };
 
 interface Compiled {
   series: readonly Series[];
@@ -211,11 +212,10 @@ function columnsOf(columns: readonly SeriesColumn[], is_grouped: boolean, is_com
       series,
       is_compared,
     }));
-  const none = { series: null, is_compared: false };
   return [
-    { name: 'at', label: 'Time', type: 'time', ...none },
-    { name: 'is_complete', label: 'Complete', type: 'bool', ...none },
-    ...(is_grouped ? [{ name: 'group', label: 'Group', type: 'text' as const, ...none }] : []),
+    columnOf('at', 'Time', 'time'),
+    columnOf('is_complete', 'Complete', 'bool'),
+    ...(is_grouped ? [columnOf('group', 'Group', 'text')] : []),
     ...of(false),
     ...(is_compared ? of(true) : []),
   ];
