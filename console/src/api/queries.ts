@@ -178,5 +178,15 @@ function useActs<A extends ChangeOptions, Data>(callOf: (act: A) => [Operation, 
   });
 }
 
+/** The Idempotency-Key of an action by its content: another try has the same one, unless something else is asked. */
+export function useKeyOf(): (content: unknown) => string {
+  const last = useRef<{ content: string; key: string }>(undefined);
+  return (content) => {
+    const text = writeExactly(content);
+    if (last.current?.content !== text) last.current = { content: text, key: actionKey() };
+    return last.current.key;
+  };
+}
+
 /** A new Idempotency-Key: made when a dialog opens, so that a double click is one action. */
 export const newActionKey = actionKey;

@@ -264,7 +264,7 @@ export function reported(
 
 /**
  * Whether a crash may lose this conclusion: the intent is on disk, and a platform that has taken a grant answers the same
- * when the sender asks it again. A refusal is told to the caller and need not be repeated, so it must not be lost.
+ * when the sender asks it again. The caller of a refused grant does not ask again, so a refusal must not be lost.
  */
 export function isRepeatable({ claimed, conclusion }: Concluded): boolean {
   if (conclusion.kind !== 'report' || claimed.cancel_requested_at !== null) return false;

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import { oneOf } from '../../api/choices.ts';
 import { usePlace } from '../../api/place.tsx';
-import { newActionKey, useChange, useRead } from '../../api/queries.ts';
+import { useChange, useKeyOf, useRead } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
 import { formatInt } from '../../format/number.ts';
 import { t } from '../../messages/t.ts';
@@ -28,12 +28,13 @@ interface ExportProps {
 export function Export({ query, cell, onClose }: ExportProps) {
   const make = useChange('exports.create');
   const may_have_addresses = cell !== undefined && roleAllows(usePlace().role, 'compliance');
-  const [idempotency_key] = useState(newActionKey);
+  const keyOf = useKeyOf();
   const [format, setFormat] = useState<(typeof FORMATS)[number]>('csv');
   const [reason, setReason] = useState('');
   const id = make.data?.data.id;
   const addresses = reason.trim() === '' ? {} : { contact: ['email' as const, 'phone' as const], reason };
   const of_cell = cell === undefined ? {} : { cell: { ...cell } };
+  const body = { query, format, ...of_cell, ...addresses };
   return (
     <Dialog
       title={cell === undefined ? m.title : m.titlePlayers}
@@ -45,9 +46,7 @@ export function Export({ query, cell, onClose }: ExportProps) {
             <Button
               kind="primary"
               disabled={make.isPending}
-              onClick={() =>
-                make.mutate({ inputs: [{ query, format, ...of_cell, ...addresses }], idempotency_key })
-              }
+              onClick={() => make.mutate({ inputs: [body], idempotency_key: keyOf(body) })}
             >
               {m.make}
             </Button>

@@ -1,8 +1,8 @@
 import { useNavigate } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import { oneOf } from '../../api/choices.ts';
 import { useMayEdit } from '../../api/place.tsx';
-import { newActionKey, useChange } from '../../api/queries.ts';
+import { useChange, useKeyOf } from '../../api/queries.ts';
 import { playerName } from '../../format/mask.ts';
 import { t } from '../../messages/t.ts';
 import { ActDialog } from '../../ui/act-dialog.tsx';
@@ -97,16 +97,13 @@ const AS = ['live', 'frozen'] as const;
 function Save({ query, cell, name, onClose }: Pick<PlayersProps, 'query' | 'cell' | 'name' | 'onClose'>) {
   const navigate = useNavigate();
   const save = useChange('insights.segment');
-  const action = useRef<{ content: string; key: string }>(undefined);
+  const keyOf = useKeyOf();
   // Only figures over time can be said in the language of segments.
   const kinds = query.kind === 'trend' ? AS : (['frozen'] as const);
   const [fields, setFields] = useState({ name, as: kinds[0] });
   const run = () => {
-    const content = JSON.stringify(fields);
-    // Another try is the same action, unless something else is asked.
-    if (action.current?.content !== content) action.current = { content, key: newActionKey() };
     save.mutate(
-      { inputs: [{ query, cell: { ...cell }, ...fields }], idempotency_key: action.current.key },
+      { inputs: [{ query, cell: { ...cell }, ...fields }], idempotency_key: keyOf(fields) },
       { onSuccess: ({ data: { id } }) => void navigate({ to: '/segments/$id', params: { id } }) },
     );
   };

@@ -2,7 +2,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useMayEdit } from '../../api/place.tsx';
 import { writeExactly } from '../../api/json.ts';
-import { newActionKey, useChange, useSave } from '../../api/queries.ts';
+import { useChange, useKeyOf, useSave } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { ActDialog } from '../../ui/act-dialog.tsx';
 import { Button } from '../../ui/button.tsx';
@@ -62,7 +62,7 @@ export function Dashboards() {
 
 function NewBoard({ onClose }: { onClose: () => void }) {
   const navigate = useNavigate({ from: '/insights' });
-  const [idempotency_key] = useState(newActionKey);
+  const keyOf = useKeyOf();
   const create = useChange('dashboards.create');
   return (
     <NameDialog
@@ -71,7 +71,7 @@ function NewBoard({ onClose }: { onClose: () => void }) {
       change={create}
       onName={(name) =>
         create.mutate(
-          { inputs: [{ name }], idempotency_key },
+          { inputs: [{ name }], idempotency_key: keyOf(name) },
           {
             onSuccess: ({ data: { id } }) =>
               void navigate({ search: ({ project }) => ({ project, board: id }) }),
@@ -193,7 +193,7 @@ export function SaveInsight({ query }: { query: InsightQuery }) {
   const navigate = useNavigate({ from: '/insights' });
   const save = useSave('insights.create', 'insights.update');
   const [names, setNames] = useState(false);
-  const [idempotency_key, setKey] = useState(newActionKey);
+  const keyOf = useKeyOf();
   const opened = useSavedInsights().rows?.find(({ id }) => id === saved);
   /** As it was stored, with the defaults of its kind: only so can it be compared with what is saved. */
   const show = ({ data: { id, query: stored } }: { data: SavedInsight }) =>
@@ -218,11 +218,10 @@ export function SaveInsight({ query }: { query: InsightQuery }) {
           change={save}
           onName={(name) =>
             save.mutate(
-              { create: [{ name, query }], idempotency_key },
+              { create: [{ name, query }], idempotency_key: keyOf([name, query]) },
               {
                 onSuccess: (answer) => {
                   setNames(false);
-                  setKey(newActionKey());
                   show(answer);
                 },
               },
