@@ -19,8 +19,6 @@ import { newFolder, verdictsOf } from './import-file.ts';
 
 const KILLS = runs(20, { quick: 2, nightly: 20 });
 const BETS = runs(80_000, { quick: 9_000, nightly: 1_000_000 });
-/** Each kill starts the command again, which takes seconds where the machine is busy. */
-const TIMEOUT_MS = runs(240_000, { quick: 120_000, nightly: 1_200_000 });
 const IN_FLIGHT = 4;
 /** After so many requests the command has written its state: 20 batches were answered. */
 const LEAST_REQUESTS = IN_FLIGHT + 22;
@@ -93,49 +91,45 @@ async function run(file: string): Promise<{ code: number | null; printed: string
   return { code, printed: printed + complaints };
 }
 
-it(
-  `an import of ${BETS} bets that is killed ${KILLS} times loses nothing and doubles nothing`,
-  async () => {
-    const random = new Random(SEED);
-    const file = join(await newFolder(), 'bets.csv');
-    await writeFile(`${file}.mapping.json`, JSON.stringify(BET_MAPPING));
-    const sums = await writeBets(file, BETS, { players: 1_000 });
-    const requests = Math.floor(BETS / 100 / (KILLS + 1));
-    const positions: number[] = [];
-    for (let i = 0; i < KILLS; i++) {
-      kill = { requests: random.integer(LEAST_REQUESTS, requests), moment: random.pick(MOMENTS) };
-      const { code, printed } = await run(file);
-      expect(code, printed).toBeNull();
-      const state = JSON.parse(await readFile(`${file}.import.json`, 'utf8')) as ImportState;
-      positions.push(state.position.offset);
-    }
-    // Each run went on where the one before was.
-    expect(new Set(positions).size).toBe(KILLS);
-    expect(positions).toEqual(positions.toSorted((a, b) => a - b));
+it(`an import of ${BETS} bets that is killed ${KILLS} times loses nothing and doubles nothing`, async () => {
+  const random = new Random(SEED);
+  const file = join(await newFolder(), 'bets.csv');
+  await writeFile(`${file}.mapping.json`, JSON.stringify(BET_MAPPING));
+  const sums = await writeBets(file, BETS, { players: 1_000 });
+  const requests = Math.floor(BETS / 100 / (KILLS + 1));
+  const positions: number[] = [];
+  for (let i = 0; i < KILLS; i++) {
+    kill = { requests: random.integer(LEAST_REQUESTS, requests), moment: random.pick(MOMENTS) };
     const { code, printed } = await run(file);
-    expect(code, printed).toBe(0);
-    const count = BETS.toLocaleString('en');
-    expect(printed).toContain(`${count} lines: ${count} accepted (${count} events), 0 refused, 0 skipped`);
-    expect(printed).toContain('0 dead letters');
-    await folded(service.platform);
-    expect(await totals()).toEqual({
-      players: String(sums.players),
-      wagered: String(sums.wagered),
-      won: String(sums.won),
-      bets: String(BETS),
-      rows: String(BETS),
-    });
-    const lines = (await verdictsOf(file)).flatMap((verdict) => ('lines' in verdict ? [verdict.lines] : []));
-    // Each line after the header is in one range.
-    let next = 2;
-    for (const [first, last] of lines) {
-      expect(first).toBe(next);
-      next = last + 1;
-    }
-    expect(next).toBe(BETS + 2);
-  },
-  TIMEOUT_MS,
-);
+    expect(code, printed).toBeNull();
+    const state = JSON.parse(await readFile(`${file}.import.json`, 'utf8')) as ImportState;
+    positions.push(state.position.offset);
+  }
+  // Each run went on where the one before was.
+  expect(new Set(positions).size).toBe(KILLS);
+  expect(positions).toEqual(positions.toSorted((a, b) => a - b));
+  const { code, printed } = await run(file);
+  expect(code, printed).toBe(0);
+  const count = BETS.toLocaleString('en');
+  expect(printed).toContain(`${count} lines: ${count} accepted (${count} events), 0 refused, 0 skipped`);
+  expect(printed).toContain('0 dead letters');
+  await folded(service.platform);
+  expect(await totals()).toEqual({
+    players: String(sums.players),
+    wagered: String(sums.wagered),
+    won: String(sums.won),
+    bets: String(BETS),
+    rows: String(BETS),
+  });
+  const lines = (await verdictsOf(file)).flatMap((verdict) => ('lines' in verdict ? [verdict.lines] : []));
+  // Each line after the header is in one range.
+  let next = 2;
+  for (const [first, last] of lines) {
+    expect(first).toBe(next);
+    next = last + 1;
+  }
+  expect(next).toBe(BETS + 2);
+});
 
 async function totals() {
   const sql = service.platform.postgres.service;
