@@ -2,14 +2,14 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useMayEdit } from '../../api/place.tsx';
 import { writeExactly } from '../../api/json.ts';
-import { useChange, useKeyOf, useSave } from '../../api/queries.ts';
+import { useChange, useKeyOf, useRead, useSave } from '../../api/queries.ts';
 import { t } from '../../messages/t.ts';
 import { ActDialog } from '../../ui/act-dialog.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/confirm.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form } from '../../ui/form.tsx';
-import { Answered } from '../../ui/states.tsx';
+import { Answered, Failed } from '../../ui/states.tsx';
 import css from './insights.module.css';
 import { useDashboards, useSavedInsights, type SavedInsight } from './queries.ts';
 import { queryIn, type InsightQuery } from './query.ts';
@@ -194,7 +194,8 @@ export function SaveInsight({ query }: { query: InsightQuery }) {
   const save = useSave('insights.create', 'insights.update');
   const [names, setNames] = useState(false);
   const keyOf = useKeyOf();
-  const opened = useSavedInsights().rows?.find(({ id }) => id === saved);
+  const { data: answer } = useRead('insights.get', [saved ?? ''], { enabled: saved !== undefined });
+  const opened = answer?.data;
   /** As it was stored, with the defaults of its kind: only so can it be compared with what is saved. */
   const show = ({ data: { id, query: stored } }: { data: SavedInsight }) =>
     void navigate({ search: (before) => ({ ...before, q: stored, saved: id }), replace: true });
@@ -205,12 +206,15 @@ export function SaveInsight({ query }: { query: InsightQuery }) {
         <Button
           kind="primary"
           disabled={save.isPending}
-          onClick={() => save.mutate({ update: [opened.id, { query }] }, { onSuccess: show })}
+          onClick={() =>
+            save.mutate({ update: [opened.id, { query }], if_match: answer?.etag }, { onSuccess: show })
+          }
         >
           {m.saved.update(opened.name)}
         </Button>
       ) : null}
       <Button onClick={() => setNames(true)}>{opened === undefined ? m.saved.save : m.saved.saveAs}</Button>
+      {save.error === null || names ? null : <Failed error={save.error} />}
       {names ? (
         <NameDialog
           title={m.saved.save}
@@ -220,9 +224,9 @@ export function SaveInsight({ query }: { query: InsightQuery }) {
             save.mutate(
               { create: [{ name, query }], idempotency_key: keyOf([name, query]) },
               {
-                onSuccess: (answer) => {
+                onSuccess: (made) => {
                   setNames(false);
-                  show(answer);
+                  show(made);
                 },
               },
             )
