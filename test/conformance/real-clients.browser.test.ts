@@ -165,7 +165,7 @@ describe('with faults on the way and a SIGKILL of the service', () => {
       done.set(name, { read, proxy, plan, result: await driverOf(name)(task) });
     });
     await Promise.all([...running, killUnderLoad(prepared.map(({ proxy }) => proxy))]);
-    await host.catchUp();
+    for (const { read } of done.values()) await host.catchUp(read);
   }, RUN_MS);
 
   describe.each(CLIENTS)('$name', ({ name }) => {
@@ -237,7 +237,7 @@ describe.concurrent('what our answers make a client do', () => {
       expect(partly.proxy.refusals).toEqual([]);
       expect(partly.proxy.repeated).toBe(0);
       expect(partly.result.success).toBe(true);
-      await host.catchUp();
+      await host.catchUp(read);
       expect(await differencesOf(read, playerWith([0, 2]))).toEqual([]);
     },
   );
@@ -257,7 +257,7 @@ describe.concurrent('what our answers make a client do', () => {
     expect(proxy.refusals.map(({ status }) => status)).toEqual([403]);
     expect(proxy.repeated).toBe(0);
     expect(result).toMatchObject({ success: false, error: '403' });
-    await host.catchUp();
+    await host.catchUp(read);
     const expected = { ...playerWith([1]), ids: { anonymous_id: 'visitor-1' } };
     expect(await differencesOf(read, expected)).toEqual([]);
   });
@@ -279,7 +279,7 @@ describe.concurrent('what our answers make a client do', () => {
       );
       expect(result).toMatchObject({ success: true });
       expect(new Set(proxy.refusals.map(({ status }) => status))).toEqual(new Set([429]));
-      await host.catchUp();
+      await host.catchUp(read);
       await expectExact(read, plan);
     },
   );
@@ -306,6 +306,6 @@ it('a program that stops after 1,000 requests has lost none, while the service r
   const [result] = await Promise.all([driverOf('analytics-node')(task), stopped]);
   expect(result).toMatchObject({ success: true });
   expect(proxy.requests).toBeGreaterThan(1_000);
-  await host.catchUp();
+  await host.catchUp(read);
   await expectExact(read, plan);
 });
