@@ -32,12 +32,9 @@ import {
 import { RETRY_TASK, runRetryJob } from '../../src/engage/campaigns/retry-failed.ts';
 import { CLEAN_UP_CRONTAB, CLEAN_UP_TASK, runCleanUp } from '../../src/http/idempotency.ts';
 import { ERASE_CRONTAB, ERASE_TASK, runEraseJob, type EraseDeps } from '../../src/players/erasure/job.ts';
-import {
-  EXPORT_TASK,
-  removeExpiredExports,
-  runExportJob,
-  type ExportDeps,
-} from '../../src/players/export/job.ts';
+import { removeExpiredExports } from '../../src/platform/export-files/export-file.ts';
+import { EXPORT_TASK, runExportJob, type ExportDeps } from '../../src/players/export/job.ts';
+import { PLAYER_EXPORTS } from '../../src/players/export/queries.ts';
 import { cleanUpKyc } from '../../src/players/kyc/calls.ts';
 import {
   RETIER_TASK,
@@ -121,7 +118,7 @@ export function startScheduler(
       await cleanUpWagering(platform, stop);
       await cleanUpKyc(platform, stop);
       await cleanUpJourneys(platform, stop);
-      await removeExpiredExports(platform, stop);
+      await removeExpiredExports(platform, PLAYER_EXPORTS, stop);
       await removeExpiredInsightExports(platform, stop);
       await cleanUpNotices(platform, stop);
     },

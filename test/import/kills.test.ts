@@ -17,8 +17,8 @@ import { newFolder, verdictsOf } from './import-file.ts';
 
 // The command is killed at drawn requests: before the service gets one, before its answer, or after it.
 
-const KILLS = runs(20, { quick: 2, nightly: 20 });
-const BETS = runs(80_000, { quick: 9_000, nightly: 1_000_000 });
+const KILLS = runs(8, { quick: 2, nightly: 20 });
+const BETS = runs(32_000, { quick: 9_000, nightly: 1_000_000 });
 const IN_FLIGHT = 4;
 /** After so many requests the command has written its state: 20 batches were answered. */
 const LEAST_REQUESTS = IN_FLIGHT + 22;

@@ -126,5 +126,5 @@ async function restatingDays(
     const shown_ms = zone.localMs(steps.to_ms) - zone.localMs(steps.from_ms);
     return Math.max(1, Math.round(shown_ms / 86_400_000));
   }
-  return new Set(found.hours_ms.map((at_ms) => localDate(zone, Number(at_ms)))).size;
+  return new Set(found.quarters_ms.map((at_ms) => localDate(zone, Number(at_ms)))).size;
 }

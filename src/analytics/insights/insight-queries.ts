@@ -96,13 +96,13 @@ const MAX_LOOKED_AT = 5_000;
 
 /** What of a range is being restated. */
 export interface Restating {
-  /** Times of events that a correction waits to write anew, a sample of each UTC hour, in milliseconds. */
-  hours_ms: string[];
+  /** The quarters of an hour with events that a correction waits to write anew: their beginnings, in milliseconds. */
+  quarters_ms: string[];
   /** Whether there are more corrections than were looked at, or the whole history is counted anew. */
   is_everything: boolean;
 }
 
-/** The hours of a range with events that wait to be written anew to ClickHouse. */
+/** The quarters of an hour of a range, in which the days of every zone begin, with events that wait to be written anew to ClickHouse. */
 export function selectRestating(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -117,13 +117,13 @@ export function selectRestating(
     )
     select
       array(
-        select distinct (extract(epoch from date_trunc('hour', l.occurred_at)) * 1000)::bigint::text
+        select distinct (extract(epoch from date_bin('15 minutes', l.occurred_at, 'epoch')) * 1000)::bigint::text
         from pending c
         join projects p on p.tenant_id = ${tenant_id} and p.project_id = ${project_id}
         cross join lateral (
           select l.occurred_at from ledger l
           where l.project_no = p.project_no and l.reference = c.reference and l.ordinal = c.ordinal offset 0) l
-        where l.occurred_at >= ${from} and l.occurred_at < ${to}) as hours_ms,
+        where l.occurred_at >= ${from} and l.occurred_at < ${to}) as quarters_ms,
       (select count(*) from pending) = ${MAX_LOOKED_AT}
         or exists (select from recounts where tenant_id = ${tenant_id} and project_id = ${project_id})
         as is_everything`;

@@ -4,11 +4,12 @@ import { ApiError } from '../../errors.ts';
 import type { AuditChange } from '../../http/audit.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../http/endpoint.ts';
 import { envelope } from '../../http/envelope.ts';
-import { decryptBytes, type EncryptionKeys } from '../../platform/encryption.ts';
+import { exportJob, readExportFile, type ExportFileDeps } from '../../platform/export-files/export-file.ts';
+import { countQueued } from '../../platform/export-files/export-queries.ts';
 import { isUuid, newId } from '../../platform/ids.ts';
 import { requirePlayer } from '../profile/read.ts';
-import { chunkOwner, exportJob, KEPT_MS } from './job.ts';
-import { countQueued, insertExport, isFirst, selectChunk, selectExport, type ExportRow } from './queries.ts';
+import { EXPORT_TASK, KEPT_MS, MAX_ATTEMPTS } from './job.ts';
+import { insertExport, isFirst, PLAYER_EXPORTS, selectExport, type ExportRow } from './queries.ts';
 import { int64, nameSchemas } from '../../http/field-schemas.ts';
 import type { Platform } from '../../platform/platform.ts';
 
@@ -32,9 +33,7 @@ const playerExport = z.object({
 
 nameSchemas({ PlayerExport: playerExport });
 
-interface Deps extends Pick<Platform, 'postgres' | 'clock' | 'jobs'> {
-  credentials_keys: EncryptionKeys;
-}
+interface Deps extends ExportFileDeps, Pick<Platform, 'clock' | 'jobs'> {}
 
 /** Exports of a tenant that may wait at a time. */
 const MAX_QUEUED = 100;
@@ -84,7 +83,7 @@ export function exportEndpoints(deps: Deps): AnyEndpoint[] {
         }
         await note({ ...deps, audit }, row, 'downloaded');
         sendFileName(`player-${row.player_id}.zip`);
-        return Readable.from(plainChunks(deps, row), { objectMode: false });
+        return Readable.from(readExportFile(deps, PLAYER_EXPORTS, row), { objectMode: false });
       },
     }),
   ];
@@ -97,7 +96,9 @@ async function requestExport(
 ): Promise<ExportRow> {
   const { postgres, clock, jobs } = deps;
   const { player_id } = await requirePlayer(postgres, { tenant_id, project_id, player_id: id });
-  const [counted] = await postgres.readAsTenant(tenant_id, (tx) => countQueued(tx, tenant_id));
+  const [counted] = await postgres.readAsTenant(tenant_id, (tx) =>
+    countQueued(tx, PLAYER_EXPORTS, tenant_id),
+  );
   if (counted !== undefined && counted.queued >= MAX_QUEUED) {
     const message = `${counted.queued} exports of the tenant are waiting: try again later`;
     throw new ApiError('RATE_LIMITED', message, { retry_after_s: RETRY_AFTER_S });
@@ -116,7 +117,9 @@ async function requestExport(
     if (row === undefined) throw new Error('an insert that updates on conflict returned no row');
     const after = { export_id: row.export_id, status: row.status };
     await deps.audit(tx, { tenant_id, project_id, resource_id: player_id, before: null, after });
-    await jobs.add(tx, exportJob(row, await isFirst(tx, row)));
+    const job = exportJob(EXPORT_TASK, row, { max_attempts: MAX_ATTEMPTS, is_first: await isFirst(tx, row) });
+    // The time of the first request decides: to ask again changes no turn.
+    await jobs.add(tx, { ...job, run_at: row.requested_at });
     return row;
   });
 }
@@ -154,15 +157,6 @@ async function note(
     after: { export_id, status },
   };
   await postgres.asTenant(tenant_id, (tx) => audit(tx, change));
-}
-
-/** The zip, one chunk after the other: a client that is slow holds one in memory. */
-async function* plainChunks({ postgres, credentials_keys }: Deps, row: ExportRow): AsyncGenerator<Buffer> {
-  for (let chunk_no = 0; chunk_no < row.chunks; chunk_no++) {
-    const [chunk] = await postgres.readAsTenant(row.tenant_id, (tx) => selectChunk(tx, row, chunk_no));
-    if (chunk === undefined) throw new Error(`export ${row.export_id} was removed while it was read`);
-    yield decryptBytes(credentials_keys, chunkOwner(row, row.run_id ?? '', chunk_no), chunk.encrypted);
-  }
 }
 
 function why({ last_error }: ExportRow): string {

@@ -5,7 +5,7 @@ import { HeldOutWorld, PLAYERS, type Operation } from './held-out-world.ts';
 
 // Draws, gates, merges, ends of rounds and restarts in any order: who is held out gets nothing of it.
 
-const COUNT = runs(1_000);
+const COUNT = runs(200, { nightly: 10_000 });
 /** Worlds at the same time. */
 const PARALLEL = 4;
 

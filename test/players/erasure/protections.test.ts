@@ -7,7 +7,8 @@ import { withoutErased } from '../../../src/players/erasure/events-queries.ts';
 import { insertTriggerEvents } from '../../../src/engage/triggers/trigger-queries.ts';
 import { keepUnrated } from '../../../src/engage/triggers/unrated.ts';
 import { runEraseJob } from '../../../src/players/erasure/job.ts';
-import { insertChunk } from '../../../src/players/export/queries.ts';
+import { insertChunk } from '../../../src/platform/export-files/export-queries.ts';
+import { PLAYER_EXPORTS } from '../../../src/players/export/queries.ts';
 import { call, sendBatch, type Answer } from '../../engines/http-client.ts';
 import type { TestService } from '../../engines/service.ts';
 import { sharedService } from '../../engines/shared-service.ts';
@@ -413,7 +414,7 @@ describe('an erasure', () => {
     const { service: sql } = service.platform.postgres;
     const ref = { tenant_id, export_id: randomUUID() };
     const chunk = { run_id: randomUUID(), chunk_no: 0, encrypted: Buffer.from('x') };
-    expect(await insertChunk(sql, ref, chunk)).toBe(false);
+    expect(await insertChunk(sql, PLAYER_EXPORTS, ref, chunk)).toBe(false);
     expect(await sql`select from player_export_chunks where export_id = ${ref.export_id}`).toHaveLength(0);
   });
 });

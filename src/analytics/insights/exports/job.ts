@@ -1,10 +1,14 @@
 import type { Readable } from 'node:stream';
-import { z } from 'zod';
 import { ApiError, type ErrorCode } from '../../../errors.ts';
-import { encryptBytes, type EncryptionKeys } from '../../../platform/encryption.ts';
-import { inChunks } from '../../../platform/file-chunks.ts';
+import {
+  exportRef,
+  keepChunksOf,
+  removeExpiredExports,
+  writeExportFile,
+  type ExportFileDeps,
+} from '../../../platform/export-files/export-file.ts';
+import { noteExportError } from '../../../platform/export-files/export-queries.ts';
 import { newId } from '../../../platform/ids.ts';
-import type { NewJob } from '../../../platform/jobs/port.ts';
 import { isOverLimits } from '../../../platform/clickhouse/port.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import { readAsked } from '../ask.ts';
@@ -17,19 +21,16 @@ import { figuresParquet, playersFile, readSize } from './file-queries.ts';
 import {
   concludeExport,
   failAbandoned,
-  insertChunk,
-  noteExportError,
-  removeExpired,
-  removeOtherChunks,
+  INSIGHT_EXPORTS,
   selectQueued,
-  type InsightExportRef,
   type InsightExportRow,
 } from './queries.ts';
 
 /** Makes an export of figures or players. */
 export const INSIGHT_EXPORT_TASK = 'insight-export';
 
-const MAX_ATTEMPTS = 8;
+/** How often the task is tried. */
+export const MAX_ATTEMPTS = 8;
 /** All attempts are over by then. */
 const ABANDONED_MS = 6 * 3_600_000;
 /** How long a file is kept after it was made. */
@@ -38,35 +39,8 @@ export const KEPT_MS = 86_400_000;
 export const MAX_EXPORT_ROWS = 5_000_000;
 
 /** What the job needs; the runner gives figures within the budget of the tenant. */
-export interface InsightExportDeps extends Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger'> {
+export interface InsightExportDeps extends ExportFileDeps, Pick<Platform, 'clickhouse' | 'clock' | 'logger'> {
   runner: InsightRunner;
-  credentials_keys: EncryptionKeys;
-}
-
-const exportRef = z.strictObject({ tenant_id: z.uuid(), export_id: z.uuid() });
-
-/**
- * A job that makes the export. One is made at a time: each may read as much as a query may. One that is the first of its
- * tenant comes before the further ones of all tenants, so no tenant waits for all of another's.
- */
-export function exportJob({ tenant_id, export_id }: InsightExportRef, is_first: boolean): NewJob {
-  return {
-    task: INSIGHT_EXPORT_TASK,
-    payload: { tenant_id, export_id },
-    max_attempts: MAX_ATTEMPTS,
-    job_key: `${INSIGHT_EXPORT_TASK} ${export_id}`,
-    queue: INSIGHT_EXPORT_TASK,
-    priority: is_first ? -1 : 0,
-  };
-}
-
-/** The owner of a chunk in its encryption: in another place of the file, or in another file, it cannot be decrypted. */
-export function chunkOwner(
-  { tenant_id, export_id }: InsightExportRef,
-  run_id: string,
-  chunk_no: number,
-): string {
-  return `${tenant_id} insight export ${export_id} ${run_id} ${chunk_no}`;
 }
 
 /** Errors that a further attempt would meet, too. */
@@ -91,7 +65,7 @@ export async function runInsightExportJob(
   const row = await selectQueued(postgres.service, ref);
   if (row === undefined) return;
   const run_id = newId();
-  await keepChunksOf(deps, ref, null);
+  await keepChunksOf(postgres, INSIGHT_EXPORTS, ref, null);
   let made: Pick<InsightExportRow, 'status' | 'run_id' | 'rows' | 'bytes' | 'chunks' | 'last_error'>;
   try {
     const written = await writeFile(deps, row, run_id, stop);
@@ -101,7 +75,7 @@ export async function runInsightExportJob(
     if (!(error instanceof ApiError && FINAL.has(error.code))) {
       const message =
         error instanceof ApiError ? error.message : 'an attempt failed; the log of the service says why';
-      if (!stop.aborted) await noteExportError(postgres.service, ref, message);
+      if (!stop.aborted) await noteExportError(postgres.service, INSIGHT_EXPORTS, ref, message);
       throw error;
     }
     made = { status: 'failed', run_id: null, rows: 0n, bytes: 0n, chunks: 0, last_error: error.message };
@@ -109,16 +83,7 @@ export async function runInsightExportJob(
   const now_ms = clock.now_ms();
   const times = { completed_at: new Date(now_ms), expires_at: new Date(now_ms + KEPT_MS) };
   const is_kept = await concludeExport(postgres.service, ref, { ...made, ...times });
-  await keepChunksOf(deps, ref, is_kept ? made.run_id : null);
-}
-
-/** Removes the chunks of all runs but this one. */
-async function keepChunksOf(
-  { postgres: { service } }: InsightExportDeps,
-  ref: InsightExportRef,
-  run_id: string | null,
-): Promise<void> {
-  while ((await removeOtherChunks(service, ref, run_id)) > 0);
+  await keepChunksOf(postgres, INSIGHT_EXPORTS, ref, is_kept ? made.run_id : null);
 }
 
 /** Undefined: the export was removed meanwhile. */
@@ -128,18 +93,9 @@ async function writeFile(
   run_id: string,
   stop: AbortSignal,
 ): Promise<Pick<InsightExportRow, 'rows' | 'bytes' | 'chunks'> | undefined> {
-  const { postgres, credentials_keys } = deps;
   const { rows, file } = await (row.cell === null ? figures(deps, row) : players(deps, row));
-  let [bytes, chunks] = [0, 0];
-  for await (const chunk of inChunks(file)) {
-    stop.throwIfAborted();
-    bytes += chunk.byteLength;
-    const encrypted = encryptBytes(credentials_keys, chunkOwner(row, run_id, chunks), chunk);
-    const is_kept = await insertChunk(postgres.service, row, { run_id, chunk_no: chunks, encrypted });
-    if (!is_kept) return undefined;
-    chunks++;
-  }
-  return { rows: BigInt(rows), bytes: BigInt(bytes), chunks };
+  const written = await writeExportFile(deps, INSIGHT_EXPORTS, row, run_id, { file, stop });
+  return written === undefined ? undefined : { ...written, rows: BigInt(rows) };
 }
 
 interface Made {
@@ -206,13 +162,10 @@ async function playersOf(
 
 /** Removes exports whose time is over, and ends those whose job was given up. */
 export async function removeExpiredInsightExports(
-  { postgres, clock }: Pick<Platform, 'postgres' | 'clock'>,
+  deps: Pick<Platform, 'postgres' | 'clock'>,
   stop?: AbortSignal,
 ): Promise<void> {
-  const now = new Date(clock.now_ms());
-  await failAbandoned(postgres.service, new Date(now.getTime() - ABANDONED_MS), now);
-  for (;;) {
-    const removed = await postgres.service.begin((tx) => removeExpired(tx, now));
-    if (removed === 0 || stop?.aborted === true) return;
-  }
+  const now_ms = deps.clock.now_ms();
+  await failAbandoned(deps.postgres.service, new Date(now_ms - ABANDONED_MS), new Date(now_ms));
+  await removeExpiredExports(deps, INSIGHT_EXPORTS, stop);
 }

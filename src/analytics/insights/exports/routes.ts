@@ -6,14 +6,19 @@ import { describeNeeded, roleAllows } from '../../../http/auth/roles.ts';
 import { endpoint, type AnyEndpoint, type ProjectSession } from '../../../http/endpoint.ts';
 import { envelope } from '../../../http/envelope.ts';
 import { nameSchemas, placeInQuery } from '../../../http/field-schemas.ts';
-import { decryptBytes, type EncryptionKeys } from '../../../platform/encryption.ts';
+import {
+  exportJob,
+  readExportFile,
+  type ExportFileDeps,
+} from '../../../platform/export-files/export-file.ts';
+import { countQueued } from '../../../platform/export-files/export-queries.ts';
 import { isUuid, newId } from '../../../platform/ids.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import { projectRefOf } from '../../../tenants/project-ref.ts';
 import { readAsked, withFixedRange } from '../ask.ts';
 import { kindOf, queryBody, readCell, writtenCell } from '../kinds.ts';
-import { chunkOwner, exportJob, KEPT_MS } from './job.ts';
-import { countQueued, insertExport, selectChunk, selectExport, type InsightExportRow } from './queries.ts';
+import { INSIGHT_EXPORT_TASK, KEPT_MS, MAX_ATTEMPTS } from './job.ts';
+import { INSIGHT_EXPORTS, insertExport, selectExport, type InsightExportRow } from './queries.ts';
 import { exportFields, insightExport } from './schema.ts';
 
 /** `POST /v1/exports`. */
@@ -26,9 +31,7 @@ type ExportBody = z.infer<typeof exportBody>;
 
 nameSchemas({ InsightExportBody: exportBody });
 
-interface Deps extends Pick<Platform, 'postgres' | 'clock' | 'jobs'> {
-  credentials_keys: EncryptionKeys;
-}
+interface Deps extends ExportFileDeps, Pick<Platform, 'clock' | 'jobs'> {}
 
 /** Exports of a tenant that may wait at a time. */
 const MAX_QUEUED = 10;
@@ -86,7 +89,7 @@ export function insightExportEndpoints(deps: Deps): AnyEndpoint[] {
           await deps.postgres.asTenant(tenant_id, (tx) => audit(tx, changeOf(row, 'downloaded')));
         }
         sendFileName(`insights-${row.export_id}.${row.format}`);
-        return Readable.from(plainChunks(deps, row), { objectMode: false });
+        return Readable.from(readExportFile(deps, INSIGHT_EXPORTS, row), { objectMode: false });
       },
     }),
   ];
@@ -125,7 +128,7 @@ async function requestExport(
   const { tenant_id } = project;
   const now_ms = clock.now_ms();
   return postgres.asTenant(tenant_id, async (tx) => {
-    const [counted] = await countQueued(tx, tenant_id);
+    const [counted] = await countQueued(tx, INSIGHT_EXPORTS, tenant_id);
     const queued = counted?.queued ?? 0;
     if (queued >= MAX_QUEUED) {
       const message = `${queued} exports of the tenant are waiting: try again later`;
@@ -144,7 +147,8 @@ async function requestExport(
       expires_at: new Date(now_ms + KEPT_MS),
     });
     await audit(tx, changeOf(row, row.status));
-    await jobs.add(tx, exportJob(row, queued === 0));
+    const times = { max_attempts: MAX_ATTEMPTS, is_first: queued === 0 };
+    await jobs.add(tx, exportJob(INSIGHT_EXPORT_TASK, row, times));
     return row;
   });
 }
@@ -173,18 +177,6 @@ async function requireExport(
   }
   requireRights(caller, { has_players: row.cell !== null, contact: row.contact });
   return row;
-}
-
-/** The file, one chunk after the other: a client that is slow holds one in memory. */
-async function* plainChunks(
-  { postgres, credentials_keys }: Deps,
-  row: InsightExportRow,
-): AsyncGenerator<Buffer> {
-  for (let chunk_no = 0; chunk_no < row.chunks; chunk_no++) {
-    const [chunk] = await postgres.readAsTenant(row.tenant_id, (tx) => selectChunk(tx, row, chunk_no));
-    if (chunk === undefined) throw new Error(`export ${row.export_id} was removed while it was read`);
-    yield decryptBytes(credentials_keys, chunkOwner(row, row.run_id ?? '', chunk_no), chunk.encrypted);
-  }
 }
 
 function exportJson(row: InsightExportRow): z.infer<typeof insightExport> {
