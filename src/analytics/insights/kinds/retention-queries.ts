@@ -59,15 +59,15 @@ export function countReturns(retention: Retention, population: Population): Stat
   const totals = retention.values.map((_, i) => `, sum(adds_${i}) as total_${i}`).join('');
   const sums = retention.values.map((_, i) => `toString(sum(total_${i}))`).join(', ');
   const by_player =
-    `select owner, ${cohort} as cohort, ${periodOf(retention, population)} as period,\n` +
+    `select owner, ${cohort} as of_cohort, ${periodOf(retention, population)} as of_period,\n` +
     `  max(is_return) as returned, max(is_value) as is_paying${totals}\n` +
-    `from ${joinedSql(retention, cohorts, reachOf(retention), population)} group by owner, cohort, period`;
+    `from ${joinedSql(retention, cohorts, reachOf(retention), population)} group by owner, of_cohort, of_period`;
   return statementOf(
-    `select toString(cohort) as cohort, toString(period) as period, toString(countIf(returned)) as players,\n` +
+    `select toString(of_cohort) as cohort, toString(of_period) as period, toString(countIf(returned)) as players,\n` +
       `  toString(countIf(is_paying)) as value_players, [${sums}] as sums\n` +
-      `from (${by_player}) group by cohort, period\n` +
+      `from (${by_player}) group by of_cohort, of_period\n` +
       `union all\n` +
-      `select toString(${cohort} as cohort), null, toString(count()), '0', [] from (${cohorts}) group by cohort`,
+      `select toString(${cohort} as of_cohort), null, toString(count()), '0', [] from (${cohorts}) group by of_cohort`,
     population,
   );
 }
@@ -168,6 +168,8 @@ function joinedSql(
   const read = [
     isNamed(names, bindings),
     within(span, bindings),
+    // Before the join, which otherwise takes most of the time: a set of members is looked up at a tenth of its cost.
+    `owner in (select owner from (${cohorts}))`,
     ...('event' in returns ? [`(${[is_return, ...of_values].join(' or ')})`] : []),
   ];
   // Cohorts have members of the population alone.
