@@ -37,9 +37,7 @@ export const queryBody = z.discriminatedUnion('kind', [
 /** Which of the figures of a query is meant, as callers send it; {@link readCell} checks it. */
 export const writtenCell = z
   .record(z.string(), z.unknown())
-  .describe(
-    'Which figure, by kind: see TrendCell, FunnelCell, RetentionCell, LifecycleCell, DistributionCell, BonusesCell',
-  );
+  .describe('Which figure: docs/insights.md and docs/insight-kinds.md have the fields of each kind');
 
 /** `POST /v1/insights/players`: the query of a figure, and which of its figures. */
 export const playersBody = z.strictObject({

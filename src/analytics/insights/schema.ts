@@ -314,8 +314,6 @@ nameSchemas({
   InsightBreakdown: breakdown,
   InsightSeries: seriesSchema,
   InsightRatio: ratioSchema,
-  TrendCell: trendCell,
-  BonusesCell: bonusesCell,
   TrendQuery: trendQuery,
   FunnelQuery: funnelQuery,
   RetentionQuery: retentionQuery,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { int64, nameSchemas, timestampWithOffset } from '../../../http/field-schemas.ts';
+import { int64, timestampWithOffset } from '../../../http/field-schemas.ts';
 import { MAX_COHORTS, MAX_FUNNEL_STEPS, MAX_TOP } from '../limits.ts';
 
 // Which figure of an answer the players are asked of, by kind.
@@ -65,10 +65,3 @@ export const distributionCell = z.union([
   }),
 ]);
 export type DistributionCellRef = z.infer<typeof distributionCell>;
-
-nameSchemas({
-  FunnelCell: funnelCell,
-  RetentionCell: retentionCell,
-  LifecycleCell: lifecycleCell,
-  DistributionCell: distributionCell,
-});
