@@ -11,6 +11,7 @@ import type { Tx } from '../../../platform/postgres/port.ts';
 import { rowsOf } from '../../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import type { Picture } from '../../../engage/providers/message.ts';
 import type { Receiver } from './schema.ts';
 
 /** Notices of one tenant to one host, or all of its mail, take turns: a lane. */
@@ -28,6 +29,8 @@ export interface MailContent {
   subject: string;
   text: string;
   html: string;
+  /** Absent: none. */
+  pictures?: readonly Picture[];
 }
 
 /** What a webhook or a message says. `payload`: JSON text, the bytes that are signed. */
@@ -117,7 +120,7 @@ export interface NoticeResult {
   was_not_made: boolean;
 }
 
-/** Writes a result, if no other attempt was claimed since. */
+/** Writes a result, if no other attempt was claimed since. What is not sent again needs no content. */
 export async function writeNotice(
   sql: Tx,
   { tenant_id, notice_id, attempts }: ClaimedNotice,
@@ -127,7 +130,8 @@ export async function writeNotice(
   await sql`
     update insight_notices set status = ${status}, error = ${error}, next_at = ${next_at},
       attempts = attempts - ${was_not_made ? 1 : 0}::integer,
-      completed_at = ${status === 'pending' ? null : now}
+      completed_at = ${status === 'pending' ? null : now},
+      content = case when ${status === 'pending'}::boolean then content else '{}' end
     where tenant_id = ${tenant_id} and notice_id = ${notice_id} and status = 'pending' and attempts = ${attempts}`;
 }
 

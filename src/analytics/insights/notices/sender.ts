@@ -141,7 +141,7 @@ export class NoticeSender {
   async #mail(
     { tenant_id, notice_id }: ClaimedNotice,
     { user_id, address }: Receiver & { kind: 'email' },
-    { subject, text, html }: MailContent,
+    { subject, text, html, pictures = [] }: MailContent,
   ): Promise<Outcome> {
     const { service } = this.#deps.postgres;
     if (!(await selectMembers(service, tenant_id, [user_id])).has(user_id))
@@ -161,6 +161,7 @@ export class NoticeSender {
       text,
       data: {},
       headers: { 'X-Service-Event-Id': notice_id },
+      pictures,
       send_id: null,
     };
     const [outcome] = await transport.deliver([message], places);

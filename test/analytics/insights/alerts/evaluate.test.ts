@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { MAX_DECIDED, SETTLE_MS } from '../../../../src/analytics/insights/alerts/evaluate.ts';
+import { MAX_DECIDED } from '../../../../src/analytics/insights/alerts/evaluate.ts';
+import { SETTLE_MS } from '../../../../src/analytics/insights/due/evaluator.ts';
 import { cleanUpNotices } from '../../../../src/analytics/insights/notices/clean-up.ts';
 import { NotCaughtUp } from '../../../../src/analytics/caught-up.ts';
 import { InsightRunner } from '../../../../src/analytics/insights/runner.ts';
