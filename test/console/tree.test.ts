@@ -36,6 +36,7 @@ beforeAll(async () => {
 const SHARED_WITH_SERVICE = new Set([
   '../../src/players/masking.ts',
   '../../src/platform/trim-end.ts',
+  '../../src/analytics/insights/chart.ts',
 ]);
 
 const partOf = (path: string) => path.split('/', 1)[0] ?? '';

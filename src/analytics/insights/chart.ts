@@ -33,7 +33,7 @@ function roundUp(size: number, is_whole: boolean): number {
 export const PLOT_WIDTH = 1_000;
 export const PLOT_HEIGHT = 100;
 /** The part of a place that its bars take. */
-const BARS = 0.8;
+export const BARS = 0.8;
 /** Lines of a chart by group; a table has all groups. */
 export const MOST_LINES = 6;
 /** Dates below a chart. */
@@ -194,7 +194,7 @@ interface UnitColumn {
 /** What the figures of a column of a trend are. A rate may be a share, or money of each player or event. */
 export function unitOf(
   { name, type, series }: UnitColumn,
-  query: { series: readonly object[]; ratio?: readonly number[] | undefined },
+  query: { series: readonly object[]; ratio?: readonly unknown[] | undefined },
   columns: readonly UnitColumn[],
 ): Unit {
   if (type === 'money' || type === 'count' || type === 'number') return type;

@@ -71,7 +71,7 @@ export const reportPreview = z.object({
   times: z.array(z.iso.datetime()).describe(`The next ${PREVIEWED_TIMES} times`),
   subject: z.string(),
   text: z.string(),
-  html: z.string().describe('With pictures as data: URLs; a message has them attached'),
+  html: z.string().describe('Pictures are data: URLs; to a message they are attached'),
 });
 
 nameSchemas({
