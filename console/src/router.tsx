@@ -91,6 +91,13 @@ const holdout = createRoute({
   component: screen(() => import('./screens/insights/holdout.tsx'), 'Holdout'),
 });
 
+const reports = createRoute({
+  getParentRoute: () => root,
+  path: '/insights/reports',
+  validateSearch: texts('report', 'tab'),
+  component: screen(() => import('./screens/insights/reports.tsx'), 'Reports'),
+});
+
 const players = createRoute({
   getParentRoute: () => root,
   path: '/players',
@@ -266,6 +273,7 @@ export function makeRouter(client: QueryClient) {
       home,
       overview,
       insights,
+      reports,
       holdout,
       events,
       players,

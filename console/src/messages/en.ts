@@ -8,6 +8,7 @@ import { examples } from './en/examples.ts';
 import { forms } from './en/forms.ts';
 import { effect } from './en/effect.ts';
 import { insights } from './en/insights.ts';
+import { reports } from './en/reports.ts';
 import { journeys } from './en/journeys.ts';
 import { names } from './en/names.ts';
 import { overview } from './en/overview.ts';
@@ -34,6 +35,7 @@ export const en = {
   campaigns,
   effect,
   insights,
+  reports,
   journeys,
   templates,
   bonuses,
