@@ -91,6 +91,13 @@ const holdout = createRoute({
   component: screen(() => import('./screens/insights/holdout.tsx'), 'Holdout'),
 });
 
+const alerts = createRoute({
+  getParentRoute: () => root,
+  path: '/insights/alerts',
+  validateSearch: texts('alert', 'tab'),
+  component: screen(() => import('./screens/insights/alerts.tsx'), 'Alerts'),
+});
+
 const reports = createRoute({
   getParentRoute: () => root,
   path: '/insights/reports',
@@ -273,6 +280,7 @@ export function makeRouter(client: QueryClient) {
       home,
       overview,
       insights,
+      alerts,
       reports,
       holdout,
       events,

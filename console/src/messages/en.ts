@@ -1,3 +1,4 @@
+import { alerts } from './en/alerts.ts';
 import { bonuses } from './en/bonuses.ts';
 import { campaigns } from './en/campaigns.ts';
 import { codes, stepCodes } from './en/codes.ts';
@@ -35,6 +36,7 @@ export const en = {
   campaigns,
   effect,
   insights,
+  alerts,
   reports,
   journeys,
   templates,

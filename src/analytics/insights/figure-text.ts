@@ -25,7 +25,8 @@ export function figureText(cell: Cell, unit: Unit | 'rate', money: Money): strin
       return amountText(decimalOf(ratio, 0), money);
     case 'rate':
       return `${decimalOf(ratio, 4)} (${numerator} ÷ ${denominator})`;
-    default:
+    case 'count':
+    case 'number':
       return decimalOf(ratio, 2);
   }
 }

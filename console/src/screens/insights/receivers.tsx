@@ -30,13 +30,13 @@ export function Receivers({
       {receivers.map((receiver, i) => {
         const at = `receivers.${i}`;
         const change = (texts: Texts) => {
-          const [[path = '', text = ''] = []] = Object.entries(texts);
+          const [path, text = ''] = Object.entries(texts)[0] ?? ['', ''];
           const field = path.slice(at.length + 1);
-          const next = field === 'kind' ? fresh(text) : ({ ...receiver, [field]: text } as NoticeReceiver);
+          const next = field === 'kind' ? fresh(text) : { ...receiver, [field]: text };
           onReceivers(receivers.with(i, next));
         };
         const texts = Object.fromEntries(
-          Object.entries(receiver).map(([field, text]) => [`${at}.${field}`, String(text)]),
+          Object.entries(receiver).map(([field, text]) => [`${at}.${field}`, text]),
         );
         const form = { texts, issues, change };
         return (

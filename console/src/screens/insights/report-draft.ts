@@ -36,7 +36,8 @@ export const newReport = (user_id: string): ReportDraft => ({
 
 /** A saved report. */
 export function draftOf({ name, dashboard_id, schedule, is_enabled, receivers }: ReportRecord): ReportDraft {
-  const text = (field: string, none: string) => String(schedule[field] ?? none);
+  const written = schedule as Readonly<Record<string, string | number | undefined>>;
+  const text = (field: string, none: string) => String(written[field] ?? none);
   return {
     name,
     dashboard_id,

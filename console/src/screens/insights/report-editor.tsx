@@ -4,7 +4,6 @@ import { useDraft } from '../../api/draft.ts';
 import { useMayEdit, usePlace } from '../../api/place.tsx';
 import { useChange, useKeyOf, useSave, type SaveOf } from '../../api/queries.ts';
 import { useSession } from '../../api/session.ts';
-import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { WithAudit } from '../../ui/audit.tsx';
 import { Badge } from '../../ui/badge.tsx';
@@ -15,12 +14,11 @@ import { SaveFailure } from '../../ui/conflict.tsx';
 import { Form, Row } from '../../ui/form.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Input, issueAt, optionsOf, Select } from '../../ui/record-field.tsx';
-import { Table } from '../../ui/table.tsx';
 import { UnsavedGuard } from '../../ui/unsaved.tsx';
+import { Notices } from './notices.tsx';
 import { useDashboards } from './queries.ts';
 import { Receivers } from './receivers.tsx';
 import { bodyOf, draftOf, fieldOf, newReport, type ReportDraft, type ReportRecord } from './report-draft.ts';
-import css from './insights.module.css';
 
 const route = getRouteApi('/insights/reports');
 const m = t.reports;
@@ -180,34 +178,6 @@ function Fields({ draft, issues, disabled, onChange }: FieldsProps) {
         onReceivers={(next) => onChange({ receivers: next })}
       />
     </Form>
-  );
-}
-
-/** What was sent to whom. */
-function Notices({ of: { notices } }: { of: ReportRecord }) {
-  const { title, none, when, receiver, status, statuses, error } = m.notices;
-  return (
-    <section className={css['part']} aria-label={title}>
-      <h2>{title}</h2>
-      {notices.length === 0 ? (
-        <p className={css['soft']}>{none}</p>
-      ) : (
-        <Table
-          label={title}
-          head={[when, receiver, status, error]}
-          wraps
-          rows={notices.map((one) => ({
-            key: one.id,
-            cells: [
-              <Time key="at" at={one.created_at} />,
-              <bdi key="to">{one.receiver.kind === 'email' ? one.receiver.address : one.receiver.url}</bdi>,
-              statuses[one.status],
-              one.error ?? '—',
-            ],
-          }))}
-        />
-      )}
-    </section>
   );
 }
 

@@ -58,6 +58,12 @@ function Questions({ is_unread }: { is_unread: boolean }) {
           </Link>
         </li>
         <li>
+          <Link to="/insights/alerts">
+            <strong>{t.alerts.tile}</strong>
+            <span>{t.alerts.text}</span>
+          </Link>
+        </li>
+        <li>
           <Link to="/insights/reports">
             <strong>{t.reports.tile}</strong>
             <span>{t.reports.text}</span>

@@ -1,4 +1,4 @@
-import { exactJson, JsonText, parseExact } from '../../../platform/exact-json.ts';
+import { exactJson, JsonText, parseExact, type ExactNumber } from '../../../platform/exact-json.ts';
 import { maskPersonal } from '../../../players/masking.ts';
 import type { Cell, Column, Row } from '../kind.ts';
 import type { InsightQuery } from '../schema.ts';
@@ -15,10 +15,15 @@ export interface TileAnswer {
   json: JsonText;
 }
 
+type WrittenNumber = number | ExactNumber;
+type WrittenCell =
+  WrittenNumber | string | boolean | null | { numerator: WrittenNumber; denominator: WrittenNumber };
+type WrittenRows = WrittenCell[][];
+
 type Written = Omit<TileAnswer, 'rows' | 'totals' | 'other' | 'json'> & {
-  rows: unknown[][];
-  totals: unknown[][];
-  other: unknown[][] | null;
+  rows: WrittenRows;
+  totals: WrittenRows;
+  other: WrittenRows | null;
 };
 
 /**
@@ -28,7 +33,7 @@ type Written = Omit<TileAnswer, 'rows' | 'totals' | 'other' | 'json'> & {
 export function readAnswer(query: InsightQuery, text: string): TileAnswer {
   const written = parseExact(text) as Written;
   const { columns, currency, timezone } = written;
-  const masked = (rows: unknown[][]) =>
+  const masked = (rows: WrittenRows): WrittenRows =>
     rows.map((row) =>
       row.map((cell, i) =>
         columns[i]?.type === 'text' && typeof cell === 'string' ? maskedName(query, cell) : cell,
@@ -36,7 +41,7 @@ export function readAnswer(query: InsightQuery, text: string): TileAnswer {
     );
   const [rows, totals] = [masked(written.rows), masked(written.totals)];
   const other = written.other === null ? null : masked(written.other);
-  const read = (of: unknown[][]) => of.map((row) => row.map((cell, i) => cellOf(cell, columns[i]?.type)));
+  const read = (of: WrittenRows) => of.map((row) => row.map((cell, i) => cellOf(cell, columns[i]?.type)));
   return {
     columns,
     currency,
@@ -48,20 +53,22 @@ export function readAnswer(query: InsightQuery, text: string): TileAnswer {
   };
 }
 
-function maskedName(query: InsightQuery, name: string): unknown {
+function maskedName(query: InsightQuery, name: string): string {
   const property = 'breakdown' in query ? query.breakdown?.property : undefined;
-  const masked = JSON.parse(maskPersonal(JSON.stringify({ [property ?? 'name']: name }))) as object;
-  return Object.values(masked)[0];
+  const masked = JSON.parse(maskPersonal(JSON.stringify({ [property ?? 'name']: name }))) as Record<
+    string,
+    string
+  >;
+  return Object.values(masked)[0] ?? '';
 }
 
-/** A cell as the service has it; numbers of JSON may be {@link ExactNumber}s. */
-function cellOf(cell: unknown, type: Column['type'] | undefined): Cell {
-  if (cell === null || cell === undefined || typeof cell === 'boolean') return cell ?? null;
-  if (type === 'money' || type === 'count') return BigInt(String(cell));
-  if (type === 'rate') {
-    const { numerator, denominator } = cell as { numerator: unknown; denominator: unknown };
+/** A cell as the service has it. */
+function cellOf(cell: WrittenCell, type: Column['type'] | undefined): Cell {
+  if (cell === null || typeof cell === 'boolean') return cell;
+  if (typeof cell === 'object' && 'numerator' in cell) {
+    const { numerator, denominator } = cell;
     return { numerator: BigInt(String(numerator)), denominator: BigInt(String(denominator)) };
   }
-  if (typeof cell === 'number' || typeof cell === 'string') return cell;
-  return new JsonText(String(cell));
+  if (type === 'money' || type === 'count') return BigInt(String(cell));
+  return typeof cell === 'object' ? new JsonText(cell.text) : cell;
 }

@@ -129,10 +129,11 @@ function distributionChart(texts: TileTexts): TileChart {
 function pointsOf(rows: readonly Row[], { query, answer: { columns }, zone }: TileTexts) {
   const placeOf = (name: Column['name']) => columns.findIndex((one) => one.name === name);
   const [at, complete] = [placeOf('at'), placeOf('is_complete')];
-  return rows.map((row) => ({
-    label: intervalLabel(String(row[at]), query, zone),
-    is_complete: row[complete] === true,
-  }));
+  return rows.map((row) => {
+    const begin = row[at];
+    const label = typeof begin === 'string' ? intervalLabel(begin, query, zone) : '';
+    return { label, is_complete: row[complete] === true };
+  });
 }
 
 /** How the axis of a unit is made and written. */

@@ -52,7 +52,7 @@ export async function pictureOf(chart: Plotted): Promise<Buffer> {
   }
   for (const { series, is_complete, x, y, width, height } of plot.bars) {
     if (is_complete) {
-      canvas.fill([x, y], [x + width, y + height], colourOf(series));
+      canvas.paint([x, y], [x + width, y + height], colourOf(series));
       continue;
     }
     const corners: Place[] = [
@@ -84,7 +84,7 @@ class Canvas {
   }
 
   /** A rectangle between two corners. */
-  fill(from: Place, to: Place, colour: Rgb): void {
+  paint(from: Place, to: Place, colour: Rgb): void {
     const [left, top] = pixelOf(from);
     const [right, bottom] = pixelOf(to);
     for (let y = Math.floor(top); y < Math.min(HEIGHT, Math.ceil(bottom)); y++) {

@@ -141,7 +141,7 @@ export function intervalLabel(at: string, { interval }: InsightQuery, zone: Time
 
 /** The name of a group, or of another part. */
 export function nameText(cell: Cell): string {
-  const name = cell === null ? '' : String(cell);
+  const name = typeof cell === 'string' ? cell : '';
   if (name === '') return 'not known';
   return name.length > MAX_NAME ? `${name.slice(0, MAX_NAME)}…` : name;
 }

@@ -71,7 +71,7 @@ export async function readBoard(
 /** A query as a dashboard shows it. */
 function onBoard(query: InsightQuery, { range, segment_id }: DashboardContent): InsightQuery {
   const filter = segment_id === null ? query.filter : { ...query.filter, segment_id };
-  return { ...query, range: range ?? query.range, filter } as InsightQuery;
+  return { ...query, range: range ?? query.range, filter };
 }
 
 /** The last days of a query are those before the day of the report: days that are over. */

@@ -229,7 +229,7 @@ describe('what is sent', () => {
     const id = await on.create({ name: 'Figures <b>', receivers, dashboard_id });
     await makeAt(fixture, due_ms);
     const mail = (await on.contentsOf(id)).find((content) => 'html' in content);
-    const [picture] = mail?.['pictures'] as { cid: string; png: string }[];
+    const [picture] = (mail?.['pictures'] ?? []) as { cid: string; png: string }[];
     expect(mail?.['html']).toContain(`src="cid:${picture?.cid}"`);
     expect(
       Buffer.from(picture?.png ?? '', 'base64')
