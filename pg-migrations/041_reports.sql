@@ -26,3 +26,6 @@ create index reports_listed on reports (tenant_id, project_id, created_at desc, 
 create index reports_due on reports (next_at) where deleted_at is null;
 create index reports_by_dashboard on reports (tenant_id, project_id, ((content ->> 'dashboard_id'))) where deleted_at is null;
 call protect_tenant_table('reports');
+
+-- Whether an attempt has begun whose end is not written: mail of which nobody knows whether it went out is not sent again.
+alter table insight_notices add column is_claimed boolean not null default false;

@@ -1617,6 +1617,7 @@ create table public.insight_notices (
   error text,
   created_at timestamp with time zone not null,
   completed_at timestamp with time zone,
+  is_claimed boolean not null default false,
   constraint insight_notices_check CHECK (((status = 'pending'::text) = (completed_at IS NULL))),
   constraint insight_notices_pkey PRIMARY KEY (tenant_id, notice_id),
   constraint insight_notices_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text]))),

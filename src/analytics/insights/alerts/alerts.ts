@@ -4,7 +4,7 @@ import { JsonText } from '../../../platform/exact-json.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { dueJson, requireRoom } from '../due/due.ts';
-import { ALERTS, wake } from '../due/queries.ts';
+import { ALERTS, passOver, wake } from '../due/queries.ts';
 import { requireReceivers } from '../notices/receivers.ts';
 import { savedJson, savedRecords, type SavedKind } from '../saved/saved.ts';
 import type { SavedRow } from '../saved/queries.ts';
@@ -28,10 +28,15 @@ export function alertKind({
     table: 'alerts',
     state: alertState,
     requireRoom: requireRoom(ALERTS, 'alert', MAX_ALERTS),
-    requireSound: (tx, { tenant_id }, { receivers }) => requireReceivers(tx, egress, tenant_id, receivers),
+    requireSound: (tx, { tenant_id }, { receivers }, before) =>
+      requireReceivers(tx, egress, tenant_id, receivers, before?.receivers),
     requireUnused: () => Promise.resolve(),
-    // A changed alert is looked at soon, also one that waits because it has failed.
-    written: (tx, ref) => wake(tx, ALERTS, ref),
+    // A changed alert is looked at soon, also one that waits because it has failed. Hours of a day that is decided as a whole
+    // are not decided again.
+    written: async (tx, ref, { before, content, now }) => {
+      if (before !== null && before.interval !== content.interval) await passOver(tx, ALERTS, ref, now);
+      await wake(tx, ALERTS, ref);
+    },
   };
 }
 

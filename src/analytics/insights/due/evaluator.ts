@@ -6,7 +6,7 @@ import { retryPauseMs } from '../../../platform/retry-pause.ts';
 import { RoundRobin } from '../../../platform/round-robin.ts';
 import type { InsightRunner } from '../runner.ts';
 import type { SavedRef } from '../saved/queries.ts';
-import { claim, fail, selectDue, type Claimed, type DueTable } from './queries.ts';
+import { claim, fail, selectDue, wake, type Claimed, type DueTable } from './queries.ts';
 
 /** An interval is decided, and a report made, so long after its time: clients send some events late. */
 export const SETTLE_MS = 5 * 60_000;
@@ -30,11 +30,17 @@ export interface EvaluatorDeps extends Pick<
   caughtUp?: (stop?: AbortSignal) => Promise<void>;
 }
 
+/** A look at records. What was accepted before `known_ms` is in ClickHouse; `isOver`: it should end soon. */
+export interface Look {
+  known_ms: number;
+  isOver: () => boolean;
+}
+
 /**
  * Decides a claimed record, and writes what follows in one transaction with its new position. What it rejects with is noted
  * with the record, which stays due.
  */
-export type Decide<Id extends string, Content> = (claimed: Claimed<Id, Content>) => Promise<void>;
+export type Decide<Id extends string, Content> = (claimed: Claimed<Id, Content>, look: Look) => Promise<void>;
 
 /**
  * Evaluates alerts or reports that are due: one of each tenant in a turn, two at once, so that a tenant whose records are
@@ -72,7 +78,7 @@ export class DueEvaluator<Id extends string, Content> {
     caught_up.catch(() => undefined);
     let has_evaluated = false;
     await this.#turns.offer(due, async (ref) => {
-      const is_mine = stop?.aborted !== true && (await this.#evaluate(ref, caught_up, stop));
+      const is_mine = stop?.aborted !== true && (await this.#evaluate(ref, now.getTime(), caught_up, stop));
       has_evaluated ||= is_mine;
       return is_mine;
     });
@@ -92,6 +98,7 @@ export class DueEvaluator<Id extends string, Content> {
   /** Decides a due record, or notes why it could not. False: another process has it. */
   async #evaluate(
     ref: SavedRef<Id>,
+    known_ms: number,
     caught_up: Promise<void>,
     stop: AbortSignal | undefined,
   ): Promise<boolean> {
@@ -103,10 +110,12 @@ export class DueEvaluator<Id extends string, Content> {
     if (claimed === undefined) return false;
     try {
       await caught_up;
-      await this.#decide(claimed);
+      await this.#decide(claimed, { known_ms, isOver: () => stop?.aborted === true });
     } catch (error) {
-      // The claim ends by itself.
-      if (stop?.aborted === true) return false;
+      if (stop?.aborted === true) {
+        await wake(postgres.service, this.#of, ref);
+        return false;
+      }
       const { code, message, asked_ms, is_unexpected } = faultOf(error);
       if (is_unexpected) logger.warn({ err: error, [id]: ref[id] }, 'a record could not be evaluated');
       const now_ms = clock.now_ms();

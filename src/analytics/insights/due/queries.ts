@@ -36,6 +36,7 @@ export type Claimed<Id extends string, Content> = SavedRef<Id> & {
   updated_at: Date;
   decided_until: Date | null;
   failures: number;
+  failed_at: Date | null;
 };
 
 /** A name of a table or column: the driver takes no narrower type than text. */
@@ -73,6 +74,30 @@ export async function wake<Id extends string>(tx: Tx, of: DueTable<Id>, ref: Sav
   await tx`update ${named(tx, of.table)} set next_at = '-infinity' where ${itself(tx, of, ref)}`;
 }
 
+/** Passes over what was due until now: the record asks about other times, or it was not enabled. */
+export async function passOver<Id extends string>(
+  tx: Tx,
+  of: DueTable<Id>,
+  ref: SavedRef<Id>,
+  now: Date,
+): Promise<void> {
+  await tx`
+    update ${named(tx, of.table)} set decided_until = ${now}, failures = 0, error_code = null, error_message = null,
+      failed_at = null
+    where ${itself(tx, of, ref)}`;
+}
+
+/** Counts failures anew: those so far were about an earlier time. */
+export async function forgetFailures<Id extends string, Content>(
+  sql: Tx,
+  of: DueTable<Id>,
+  claimed: Claimed<Id, Content>,
+): Promise<void> {
+  await sql`
+    update ${named(sql, of.table)} set failures = 0
+    where ${itself(sql, of, claimed)} and updated_at = ${claimed.updated_at}`;
+}
+
 /** Returns a row while a record is due. */
 export const workOf =
   <Id extends string>({ table }: DueTable<Id>): WorkQuery =>
@@ -106,7 +131,8 @@ export async function claim<Id extends string, Content>(
   const [row] = await sql<Claimed<Id, Content>[]>`
     update ${named(sql, of.table)} set next_at = ${until}
     where ${itself(sql, of, ref)} and deleted_at is null and next_at <= ${now}
-    returning tenant_id, project_id, ${named(sql, of.id)}, name, content, created_at, updated_at, decided_until, failures`;
+    returning tenant_id, project_id, ${named(sql, of.id)}, name, content, created_at, updated_at, decided_until, failures,
+      failed_at`;
   return row;
 }
 

@@ -1,3 +1,4 @@
+import { EVENTS } from '../../../ingest/events/catalogue.ts';
 import { exactJson, JsonText, parseExact, type ExactNumber } from '../../../platform/exact-json.ts';
 import { maskPersonal } from '../../../players/masking.ts';
 import type { Cell, Column, Row } from '../kind.ts';
@@ -26,18 +27,22 @@ type Written = Omit<TileAnswer, 'rows' | 'totals' | 'other' | 'json'> & {
   other: WrittenRows | null;
 };
 
+/** Properties of the catalogue, of which none says who a player is. Others are the operator's own, and may be names or addresses. */
+const IMPERSONAL: ReadonlySet<string> = new Set(
+  Object.values(EVENTS).flatMap(({ properties }) => Object.keys(properties)),
+);
+
 /**
- * Reads an answer of `askAnew`. Names of groups are texts of events, so addresses and telephone numbers in them are masked, and
- * all texts of a property such as `email`: a report has no personal data.
+ * Reads an answer of `askAnew`. Names of groups are texts of events, and a report has no personal data: groups of a property that
+ * is not of the catalogue are numbered, and addresses and telephone numbers in other names are masked. Different names stay different.
  */
 export function readAnswer(query: InsightQuery, text: string): TileAnswer {
   const written = parseExact(text) as Written;
   const { columns, currency, timezone } = written;
+  const nameOf = shownNames(query);
   const masked = (rows: WrittenRows): WrittenRows =>
     rows.map((row) =>
-      row.map((cell, i) =>
-        columns[i]?.type === 'text' && typeof cell === 'string' ? maskedName(query, cell) : cell,
-      ),
+      row.map((cell, i) => (columns[i]?.type === 'text' && typeof cell === 'string' ? nameOf(cell) : cell)),
     );
   const [rows, totals] = [masked(written.rows), masked(written.totals)];
   const other = written.other === null ? null : masked(written.other);
@@ -53,13 +58,25 @@ export function readAnswer(query: InsightQuery, text: string): TileAnswer {
   };
 }
 
-function maskedName(query: InsightQuery, name: string): string {
+/** Gives each name what is shown of it. */
+function shownNames(query: InsightQuery): (name: string) => string {
   const property = 'breakdown' in query ? query.breakdown?.property : undefined;
-  const masked = JSON.parse(maskPersonal(JSON.stringify({ [property ?? 'name']: name }))) as Record<
-    string,
-    string
-  >;
-  return Object.values(masked)[0] ?? '';
+  const shown = new Map<string, string>();
+  const taken = new Set<string>();
+  return (name) => {
+    const known = shown.get(name);
+    if (known !== undefined) return known;
+    const is_numbered = property !== undefined && !IMPERSONAL.has(property) && name !== '';
+    const masked = is_numbered ? `Group ${shown.size + 1}` : maskedText(name);
+    const one = taken.has(masked) ? `${masked} (${shown.size + 1})` : masked;
+    taken.add(one);
+    shown.set(name, one);
+    return one;
+  };
+}
+
+function maskedText(name: string): string {
+  return JSON.parse(maskPersonal(JSON.stringify(name))) as string;
 }
 
 /** A cell as the service has it. */

@@ -58,13 +58,21 @@ export function payloadOf(
 
 const TOO_LARGE = { code: 'ANSWER_TOO_LARGE', message: 'the console has its figures' };
 
+/** Characters of all pictures of a message, before the last one: each receiver's notice has them. Further charts are tables only. */
+const MAX_PICTURES_CHARACTERS = 1_000_000;
+
 /** A report as a message with a picture of each chart, and each tile as a table. */
 export async function mailOf(report: MadeReport): Promise<MailContent & { pictures: readonly Picture[] }> {
   const { name, board, tiles, due_ms, zone } = report;
   const time = `${localTimeText(zone, due_ms)} (${zone.name})`;
   const link = linkOf(report);
   const parts: TilePart[] = [];
-  for (const [place, tile] of tiles.entries()) parts.push(await partOf(tile, place, report));
+  let left = MAX_PICTURES_CHARACTERS;
+  for (const [place, tile] of tiles.entries()) {
+    const part = await partOf(tile, place, report, left);
+    for (const { png } of part.pictures) left -= png.length;
+    parts.push(part);
+  }
   const empty = tiles.length === 0 ? ['The dashboard has no tiles.'] : [];
   const text = [
     name,
@@ -110,7 +118,12 @@ const STYLE = {
   axis: 'padding:0 8px 0 0;font-size:12px;color:#5a616c',
 } as const;
 
-async function partOf(tile: Tile, place: number, { zone, money }: MadeReport): Promise<TilePart> {
+async function partOf(
+  tile: Tile,
+  place: number,
+  { zone, money }: MadeReport,
+  left: number,
+): Promise<TilePart> {
   const heading = `<h2 style="font-size:16px">${escapeHtml(tile.name)}</h2>`;
   if (tile.answer === null) {
     const says = `No figures: ${tile.fault.message} (${tile.fault.code})`;
@@ -124,8 +137,11 @@ async function partOf(tile: Tile, place: number, { zone, money }: MadeReport): P
   const html: string[] = [heading];
   const pictures: Picture[] = [];
   for (const [number, chart] of chartsOf(texts).entries()) {
+    if (left <= 0) break;
     const cid = `tile-${place}-${number}`;
-    pictures.push({ cid, png: (await pictureOf(chart)).toString('base64') });
+    const png = (await pictureOf(chart)).toString('base64');
+    left -= png.length;
+    pictures.push({ cid, png });
     html.push(chartHtml(chart, cid));
   }
   html.push(tableHtml(table), ...more.map((line) => `<p>${line}</p>`));

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { plotOf, PLOT_HEIGHT, PLOT_WIDTH, type Place, type Plotted } from '../chart.ts';
 import { pngOf } from './png.ts';
 
@@ -64,8 +65,11 @@ export async function pictureOf(chart: Plotted): Promise<Buffer> {
     ];
     canvas.stroke([corners], colourOf(series), OPEN_BAR);
   }
-  for (const { series, style, lines } of plot.lines)
+  for (const { series, style, lines } of plot.lines) {
+    // Other work of the process has a turn after each line.
+    await setImmediate();
     canvas.stroke(lines, colourOf(series), STYLES[style], style === 'before' ? PALE : 1);
+  }
   return pngOf(WIDTH, HEIGHT, canvas.pixels);
 }
 
@@ -96,10 +100,11 @@ class Canvas {
 
   /** Lines with round ends, each pixel as dark as the nearest of them makes it. */
   stroke(lines: readonly (readonly Place[])[], colour: Rgb, { width, dash }: Stroke, share = 1): void {
-    const covered = new Map<number, number>();
+    const covered = new Float32Array(WIDTH * HEIGHT);
     for (const line of lines)
       for (const [from, to] of piecesOf(line.map(pixelOf), dash)) cover(covered, from, to, width / 2);
-    for (const [at, part] of covered) this.#blend(at % WIDTH, Math.floor(at / WIDTH), colour, part * share);
+    for (const [at, part] of covered.entries())
+      if (part > 0) this.#blend(at % WIDTH, Math.floor(at / WIDTH), colour, part * share);
   }
 
   #blend(x: number, y: number, colour: Rgb, share: number): void {
@@ -142,7 +147,7 @@ function piecesOf(line: readonly Place[], dash: Stroke['dash']): Piece[] {
 }
 
 /** Notes of each pixel near a piece how much of it is covered, if no other covers more. */
-function cover(covered: Map<number, number>, [ax, ay]: Place, [bx, by]: Place, radius: number): void {
+function cover(covered: Float32Array, [ax, ay]: Place, [bx, by]: Place, radius: number): void {
   const [dx, dy] = [bx - ax, by - ay];
   const square = dx * dx + dy * dy;
   const reach = radius + 1;
@@ -158,7 +163,7 @@ function cover(covered: Map<number, number>, [ax, ay]: Place, [bx, by]: Place, r
       const distance = Math.hypot(px - along * dx, py - along * dy);
       const part = Math.min(1, Math.max(0, radius + 0.5 - distance));
       const at = y * WIDTH + x;
-      if (part > (covered.get(at) ?? 0)) covered.set(at, part);
+      if (part > (covered[at] ?? 0)) covered[at] = part;
     }
   }
 }

@@ -14,14 +14,3 @@ export async function planReport(
     update reports set next_at = ${is_enabled ? '-infinity' : 'infinity'}::text::timestamptz
     where tenant_id = ${tenant_id} and project_id = ${project_id} and report_id = ${report_id}`;
 }
-
-/** Passes over the times of a report until now: its schedule is another one, or it was not enabled. */
-export async function passOver(
-  tx: Tx,
-  { tenant_id, project_id, report_id }: ReportRef,
-  now: Date,
-): Promise<void> {
-  await tx`
-    update reports set decided_until = ${now}, failures = 0, error_code = null, error_message = null, failed_at = null
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and report_id = ${report_id}`;
-}

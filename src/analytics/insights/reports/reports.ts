@@ -1,13 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
 import { validationError } from '../../../errors.ts';
-import { exactJson } from '../../../platform/exact-json.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { dueJson, requireRoom } from '../due/due.ts';
-import { dueState, REPORTS, type DueState } from '../due/queries.ts';
+import { dueState, passOver, REPORTS, type DueState } from '../due/queries.ts';
 import { requireReceivers } from '../notices/receivers.ts';
 import { lockDashboard, type SavedRow } from '../saved/queries.ts';
 import { savedJson, type SavedKind } from '../saved/saved.ts';
-import { passOver, planReport } from './queries.ts';
+import { planReport } from './queries.ts';
 import { MAX_REPORTS, type ReportContent } from './schema.ts';
 
 /** The kind of a report: a saved record that the service sends. */
@@ -22,19 +22,18 @@ export function reportKind({
     table: 'reports',
     state: (tx) => dueState(tx, REPORTS),
     requireRoom: requireRoom(REPORTS, 'report', MAX_REPORTS),
-    requireSound: async (tx, project, { dashboard_id, receivers }) => {
+    requireSound: async (tx, project, { dashboard_id, receivers }, before) => {
       if (!(await lockDashboard(tx, project, dashboard_id)))
         throw validationError([{ path: 'dashboard_id', message: 'must be a dashboard of the project' }]);
-      await requireReceivers(tx, egress, project.tenant_id, receivers);
+      await requireReceivers(tx, egress, project.tenant_id, receivers, before?.receivers);
     },
     requireUnused: () => Promise.resolve(),
     written: async (tx, ref, { before, content, now }) => {
       await planReport(tx, ref, content.is_enabled);
       const is_same =
         before === null ||
-        (before.is_enabled === content.is_enabled &&
-          exactJson(before.schedule) === exactJson(content.schedule));
-      if (!is_same) await passOver(tx, ref, now);
+        (before.is_enabled === content.is_enabled && isDeepStrictEqual(before.schedule, content.schedule));
+      if (!is_same) await passOver(tx, REPORTS, ref, now);
     },
   };
 }

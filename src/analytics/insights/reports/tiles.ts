@@ -74,10 +74,11 @@ function onBoard(query: InsightQuery, { range, segment_id }: DashboardContent): 
   return { ...query, range: range ?? query.range, filter };
 }
 
-/** The last days of a query are those before the day of the report: days that are over. */
+/** The last days of a query are those before the day of the report, or before its week or month: intervals that are over. */
 function onDays(query: InsightQuery, { zone, due_ms }: { zone: TimeZone; due_ms: number }): InsightQuery {
   if (!('last' in query.range)) return query;
-  const to_ms = startOfLocal(zone, 'day', due_ms);
+  const interval = query.interval === 'week' || query.interval === 'month' ? query.interval : 'day';
+  const to_ms = startOfLocal(zone, interval, due_ms);
   const from_ms = startBefore(zone, 'day', to_ms, query.range.last.days);
   const [from, to] = [new Date(from_ms).toISOString(), new Date(to_ms).toISOString()];
   return { ...query, range: { from, to } };

@@ -37,8 +37,11 @@ export interface SavedKind<Id extends string, Content, State extends object = ob
   requireRoom?: ((tx: Tx, project: ProjectRef) => Promise<void>) | undefined;
   /** What follows from a record that was written, in its transaction. Absent: nothing. */
   written?: ((tx: Tx, ref: SavedRef<Id>, change: WrittenChange<Content>) => Promise<void>) | undefined;
-  /** Rejects with VALIDATION_ERROR when the content names what does not exist. In the transaction that stores it. */
-  requireSound: (tx: Tx, project: ProjectRef, content: Content) => Promise<void>;
+  /**
+   * Rejects with VALIDATION_ERROR when the content names what does not exist. In the transaction that stores it. `before`:
+   * what is changed; undefined: the record is new.
+   */
+  requireSound: (tx: Tx, project: ProjectRef, content: Content, before?: Content) => Promise<void>;
   /** Rejects with CONFLICT while something uses the record. In the transaction that deletes it. */
   requireUnused: (tx: Tx, ref: SavedRef<Id>) => Promise<void>;
 }
@@ -141,7 +144,7 @@ export function savedRecords<Id extends string, Content extends object, State ex
         const row = requireLiveRow<Id, Row>(kind, ref, await lockSaved(tx, kind, ref));
         const before = row.content as Content;
         const content = { ...before, ...given(patch) };
-        await kind.requireSound(tx, ref, content);
+        await kind.requireSound(tx, ref, content, before);
         const now = new Date(clock.now_ms());
         await updateSaved(tx, kind, ref, { name: name ?? row.name, content }, now);
         await kind.written?.(tx, ref, { before, content, now });

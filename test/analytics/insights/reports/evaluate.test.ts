@@ -9,7 +9,7 @@ import { answering, startReceiver, type Receiver } from '../../../engage/webhook
 import type { Fixture } from '../../../http/api-fixture.ts';
 import { sharedFixture } from '../../../http/shared-fixture.ts';
 import { HOUR_MS, sendAt } from '../alerts/alert-fixture.ts';
-import { DAY_MS, dueIn, makeAt, reportFixture, TWO_DAYS } from './report-fixture.ts';
+import { DAILY, DAY_MS, dueIn, makeAt, reportFixture, TWO_DAYS } from './report-fixture.ts';
 
 let fixture: Fixture;
 let on: Awaited<ReturnType<typeof reportFixture>>;
@@ -98,7 +98,38 @@ describe('a time of the schedule', () => {
   });
 });
 
+describe('a report that is changed', () => {
+  it('keeps its time when its schedule is the same', async () => {
+    const id = await on.create();
+    await on.change(id, { schedule: DAILY, name: 'Same' });
+    expect((await on.read(id))['decided_until']).toBeNull();
+    await on.change(id, { schedule: { ...DAILY, hour: 7 } });
+    expect((await on.read(id))['decided_until']).not.toBeNull();
+  });
+
+  it('may be switched off though a receiver has left', async () => {
+    const id = await on.create();
+    const path = `/v1/members?user_id=${encodeURIComponent(on.user_id)}`;
+    expect((await on.api(path, { method: 'DELETE' })).status).toBe(200);
+    expect((await on.change(id, { is_enabled: false })).status).toBe(200);
+    expect((await on.change(id, { receivers: [on.member, HOOK] })).status).toBe(422);
+  });
+});
+
 describe('the figures', () => {
+  it('of weeks are of weeks that are over', async () => {
+    const weekly = { ...TWO_DAYS, range: { last: { days: 28 } }, interval: 'week' };
+    const id = await on.create({
+      receivers: [HOOK],
+      dashboard_id: await on.board([await on.insight('Weeks', weekly)]),
+    });
+    // Of seven days, six do not begin a week.
+    await makeAt(fixture, dueIn(new Date().getUTCDay() === 0 ? 1 : 0));
+    const [tile] = (await on.payloadOf(id)).tiles;
+    expect(tile?.answer?.rows).toHaveLength(4);
+    expect(tile?.answer?.rows.map(([, is_complete]) => is_complete)).toEqual([true, true, true, true]);
+  });
+
   it('are of the days before that of the report', async () => {
     const due_ms = dueIn(0);
     const today_ms = Math.floor(due_ms / DAY_MS) * DAY_MS;
@@ -183,6 +214,21 @@ describe('a tile that has no figures', () => {
     await makeAt(fixture, dueIn(0) + MAX_ATTEMPTS * HOUR_MS, { runner });
     const { tiles } = await on.payloadOf(id);
     expect(tiles.map(({ error }) => error?.code)).toEqual([undefined, 'RATE_LIMITED']);
+  });
+
+  it('counts attempts of each time anew', async () => {
+    const insights = [await on.insight('Fine'), await on.insight('Bad', events('login'))];
+    const id = await on.create({ receivers: [HOOK], dashboard_id: await on.board(insights) });
+    const all = failingFor('', () => new ApiError('RATE_LIMITED', 'the seconds are used'));
+    for (let attempt = 0; attempt <= MAX_ATTEMPTS; attempt++)
+      await makeAt(fixture, dueIn(0) + attempt * HOUR_MS, { runner: all });
+    const runner = failingFor('login', () => new ApiError('RATE_LIMITED', 'the seconds are used'));
+    for (let attempt = 1; attempt < MAX_ATTEMPTS; attempt++) {
+      await makeAt(fixture, dueIn(1) + attempt * HOUR_MS, { runner });
+      expect(await on.read(id)).toMatchObject({ notices: [], error: { failures: attempt } });
+    }
+    await makeAt(fixture, dueIn(1) + MAX_ATTEMPTS * HOUR_MS, { runner });
+    expect(await on.noticesOf(id)).toHaveLength(1);
   });
 
   it('makes no report of faults alone, until the next time', async () => {

@@ -159,7 +159,7 @@ describe('a message', () => {
     expect(text).toContain(`${evil} | €0.05\nRest | €0.04\nTotal | €0.09`);
   });
 
-  it('has no address and no telephone number in names of groups', async () => {
+  it('has nothing personal in names of groups', async () => {
     const columns = [AT, OVER, column('group', 'Group', 'text'), column('ggr', 'GGR', 'money', 0)];
     const tileBy = (property: string, group: string) => {
       const query = { ...TREND, breakdown: { by: 'property', property, top: 2 } };
@@ -169,17 +169,42 @@ describe('a message', () => {
       ];
       return tileOf({ query, columns, rows: [[day(-1), true, group, 5n]], totals, other: [] });
     };
-    const secrets = ['jane@example.com', '+356 9912 3456', '99123456'];
+    const secrets = ['jane@example.com', '+356 9912 3456', '99123456', 'John Smith', '85.12.3.4'];
     const report = reportOf(
       tileBy('source', secrets[0] ?? ''),
       tileBy('tag', secrets[1] ?? ''),
       tileBy('phone', secrets[2] ?? ''),
-      tileBy('game', 'book-of-ra'),
+      tileBy('full_name', secrets[3] ?? ''),
+      tileBy('ip', secrets[4] ?? ''),
+      tileBy('game_id', 'book-of-ra'),
+      tileBy('reason', secrets[0] ?? ''),
     );
     const mail = await mailOf(report);
     const sent = mail.html + mail.text + payloadOf(report, IDS);
     for (const secret of secrets) expect(sent).not.toContain(secret);
     expect(mail.text).toContain('book-of-ra');
+  });
+
+  it('tells masked names apart', () => {
+    const query = { ...TREND, breakdown: { by: 'property', property: 'reason', top: 2 } };
+    const columns = [AT, OVER, column('group', 'Group', 'text'), column('ggr', 'GGR', 'money', 0)];
+    const names = ['jan@gmail.com', 'joe@gmail.com'];
+    const rows: Cell[][] = names.map((name) => [day(-1), true, name, 5n]);
+    const { answer } = tileOf({ query, columns, rows, totals: rows, other: [] });
+    const shown = answer?.rows.map((row) => row[2]) ?? [];
+    expect(new Set(shown).size).toBe(2);
+    expect(answer?.totals.map((row) => row[2])).toEqual(shown);
+  });
+
+  it('has as many pictures as have room, and then tables alone', async () => {
+    const columns = [AT, OVER, column('ggr', 'GGR', 'money', 0)];
+    const rows: Cell[][] = Array.from({ length: 900 }, (_, i) => [day(-i), true, BigInt((i * 7919) % 1_000)]);
+    const tiles = Array.from({ length: 24 }, (_, i) => tileOf({ columns, rows }, `Tile ${i}`));
+    const { pictures, html } = await mailOf(reportOf(...tiles));
+    const all = pictures.map(({ png }) => png.length);
+    expect(all.length).toBeLessThan(24);
+    expect(all.slice(0, -1).reduce((sum, length) => sum + length, 0)).toBeLessThan(1_000_000);
+    expect(html).toContain('Tile 23');
   });
 
   it('of a dashboard without tiles says so', async () => {
