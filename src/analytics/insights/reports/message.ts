@@ -16,6 +16,9 @@ import type { Board, Tile } from './tiles.ts';
 /** Bytes of all answers in the body of a webhook. */
 export const MAX_ANSWER_BYTES = 1_000_000;
 
+/** Bytes of all pictures of a message, in base64; a chart that has no room is left to the console. */
+export const MAX_PICTURE_BYTES = 2_000_000;
+
 /** What a report says: figures of a project, and nothing of a player. */
 export interface MadeReport {
   project: ProjectRef;
@@ -64,7 +67,12 @@ export async function mailOf(report: MadeReport): Promise<MailContent & { pictur
   const time = `${localTimeText(zone, due_ms)} (${zone.name})`;
   const link = linkOf(report);
   const parts: TilePart[] = [];
-  for (const [place, tile] of tiles.entries()) parts.push(await partOf(tile, place, report));
+  let left = MAX_PICTURE_BYTES;
+  for (const [place, tile] of tiles.entries()) {
+    const part = await partOf(tile, place, report, left);
+    left -= part.pictures.reduce((sum, { png }) => sum + png.length, 0);
+    parts.push(part);
+  }
   const empty = tiles.length === 0 ? ['The dashboard has no tiles.'] : [];
   const text = [
     name,
@@ -110,7 +118,13 @@ const STYLE = {
   axis: 'padding:0 8px 0 0;font-size:12px;color:#5a616c',
 } as const;
 
-async function partOf(tile: Tile, place: number, { zone, money }: MadeReport): Promise<TilePart> {
+/** `room`: bytes that its pictures may have. */
+async function partOf(
+  tile: Tile,
+  place: number,
+  { zone, money }: MadeReport,
+  room: number,
+): Promise<TilePart> {
   const heading = `<h2 style="font-size:16px">${escapeHtml(tile.name)}</h2>`;
   if (tile.answer === null) {
     const says = `No figures: ${tile.fault.message} (${tile.fault.code})`;
@@ -123,9 +137,13 @@ async function partOf(tile: Tile, place: number, { zone, money }: MadeReport): P
   const lines = [table.head, ...table.rows].map((cells) => cells.join(' | '));
   const html: string[] = [heading];
   const pictures: Picture[] = [];
+  let left = room;
   for (const [number, chart] of chartsOf(texts).entries()) {
     const cid = `tile-${place}-${number}`;
-    pictures.push({ cid, png: (await pictureOf(chart)).toString('base64') });
+    const png = (await pictureOf(chart)).toString('base64');
+    left -= png.length;
+    if (left < 0) break;
+    pictures.push({ cid, png });
     html.push(chartHtml(chart, cid));
   }
   html.push(tableHtml(table), ...more.map((line) => `<p>${line}</p>`));
