@@ -16,6 +16,9 @@ import type { Board, Tile } from './tiles.ts';
 /** Bytes of all answers in the body of a webhook. */
 export const MAX_ANSWER_BYTES = 1_000_000;
 
+/** Bytes of all pictures of a message, in base64; a chart that has no room is left to the console. */
+export const MAX_PICTURE_BYTES = 1_000_000;
+
 /** What a report says: figures of a project, and nothing of a player. */
 export interface MadeReport {
   project: ProjectRef;
@@ -58,19 +61,16 @@ export function payloadOf(
 
 const TOO_LARGE = { code: 'ANSWER_TOO_LARGE', message: 'the console has its figures' };
 
-/** Characters of all pictures of a message, before the last one: each receiver's notice has them. Further charts are tables only. */
-const MAX_PICTURES_CHARACTERS = 1_000_000;
-
 /** A report as a message with a picture of each chart, and each tile as a table. */
 export async function mailOf(report: MadeReport): Promise<MailContent & { pictures: readonly Picture[] }> {
   const { name, board, tiles, due_ms, zone } = report;
   const time = `${localTimeText(zone, due_ms)} (${zone.name})`;
   const link = linkOf(report);
   const parts: TilePart[] = [];
-  let left = MAX_PICTURES_CHARACTERS;
+  let left = MAX_PICTURE_BYTES;
   for (const [place, tile] of tiles.entries()) {
     const part = await partOf(tile, place, report, left);
-    for (const { png } of part.pictures) left -= png.length;
+    left -= part.pictures.reduce((sum, { png }) => sum + png.length, 0);
     parts.push(part);
   }
   const empty = tiles.length === 0 ? ['The dashboard has no tiles.'] : [];
@@ -118,11 +118,12 @@ const STYLE = {
   axis: 'padding:0 8px 0 0;font-size:12px;color:#5a616c',
 } as const;
 
+/** `room`: bytes that its pictures may have. */
 async function partOf(
   tile: Tile,
   place: number,
   { zone, money }: MadeReport,
-  left: number,
+  room: number,
 ): Promise<TilePart> {
   const heading = `<h2 style="font-size:16px">${escapeHtml(tile.name)}</h2>`;
   if (tile.answer === null) {
@@ -136,11 +137,12 @@ async function partOf(
   const lines = [table.head, ...table.rows].map((cells) => cells.join(' | '));
   const html: string[] = [heading];
   const pictures: Picture[] = [];
+  let left = room;
   for (const [number, chart] of chartsOf(texts).entries()) {
-    if (left <= 0) break;
     const cid = `tile-${place}-${number}`;
     const png = (await pictureOf(chart)).toString('base64');
     left -= png.length;
+    if (left < 0) break;
     pictures.push({ cid, png });
     html.push(chartHtml(chart, cid));
   }

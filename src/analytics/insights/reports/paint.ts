@@ -19,11 +19,12 @@ export const SERIES: readonly Rgb[] = [
   [0x8a, 0x61, 0x00],
   [0xa1, 0x24, 0x6b],
 ];
-const GROUND: Rgb = [0xff, 0xff, 0xff];
 const RULE: Rgb = [0xd5, 0xd9, 0xe0];
 const ZERO_RULE: Rgb = [0x76, 0x7d, 0x89];
 /** The share of its colour that a compared figure has. */
 const PALE = 0.45;
+/** Steps of a smooth edge: with few, pictures are small. */
+const STEPS = 8;
 
 /** Strokes in pixels: width, and the lengths of dashes and gaps. */
 const THIN = { width: 2 };
@@ -66,7 +67,7 @@ export async function pictureOf(chart: Plotted): Promise<Buffer> {
     canvas.stroke([corners], colourOf(series), OPEN_BAR);
   }
   for (const { series, style, lines } of plot.lines) {
-    // Other work of the process has a turn after each line.
+    // Thousands of figures take milliseconds.
     await setImmediate();
     canvas.stroke(lines, colourOf(series), STYLES[style], style === 'before' ? PALE : 1);
   }
@@ -80,41 +81,42 @@ interface Stroke {
 
 /** Pixels, onto which shapes in units of a plot are painted with smooth edges. */
 class Canvas {
-  /** Red, green and blue of each pixel, line by line. */
-  readonly pixels = new Uint8Array(WIDTH * HEIGHT * 3);
-
-  constructor() {
-    for (let i = 0; i < this.pixels.length; i++) this.pixels[i] = GROUND[i % 3] ?? 0;
-  }
+  /** Red, green and blue of each pixel, line by line; all are white first. */
+  readonly pixels = new Uint8Array(WIDTH * HEIGHT * 3).fill(0xff);
+  /** How much of each pixel a stroke covers, in steps. */
+  readonly #covered = new Uint8Array(WIDTH * HEIGHT);
 
   /** A rectangle between two corners. */
   paint(from: Place, to: Place, colour: Rgb): void {
     const [left, top] = pixelOf(from);
     const [right, bottom] = pixelOf(to);
-    for (let y = Math.floor(top); y < Math.min(HEIGHT, Math.ceil(bottom)); y++) {
+    for (let y = Math.max(0, Math.floor(top)); y < Math.min(HEIGHT, Math.ceil(bottom)); y++) {
       const high = Math.min(y + 1, bottom) - Math.max(y, top);
-      for (let x = Math.floor(left); x < Math.min(WIDTH, Math.ceil(right)); x++)
-        this.#blend(x, y, colour, high * (Math.min(x + 1, right) - Math.max(x, left)));
+      for (let x = Math.max(0, Math.floor(left)); x < Math.min(WIDTH, Math.ceil(right)); x++)
+        this.#blend(y * WIDTH + x, colour, stepsOf(high * (Math.min(x + 1, right) - Math.max(x, left))));
     }
   }
 
   /** Lines with round ends, each pixel as dark as the nearest of them makes it. */
   stroke(lines: readonly (readonly Place[])[], colour: Rgb, { width, dash }: Stroke, share = 1): void {
-    const covered = new Float32Array(WIDTH * HEIGHT);
+    this.#covered.fill(0);
     for (const line of lines)
-      for (const [from, to] of piecesOf(line.map(pixelOf), dash)) cover(covered, from, to, width / 2);
-    for (const [at, part] of covered.entries())
-      if (part > 0) this.#blend(at % WIDTH, Math.floor(at / WIDTH), colour, part * share);
+      for (const [from, to] of piecesOf(line.map(pixelOf), dash)) cover(this.#covered, from, to, width / 2);
+    for (const [at, steps] of this.#covered.entries()) if (steps > 0) this.#blend(at, colour, steps, share);
   }
 
-  #blend(x: number, y: number, colour: Rgb, share: number): void {
-    if (x < 0 || y < 0 || x >= WIDTH || y >= HEIGHT) return;
-    const at = (y * WIDTH + x) * 3;
-    for (const [i, part] of colour.entries()) {
-      const before = this.pixels[at + i] ?? 0;
-      this.pixels[at + i] = Math.round(before + (part - before) * Math.min(1, Math.max(0, share)));
+  #blend(pixel: number, colour: Rgb, steps: number, share = 1): void {
+    const part = (steps / STEPS) * share;
+    for (let i = 0; i < 3; i++) {
+      const before = this.pixels[pixel * 3 + i] ?? 0;
+      this.pixels[pixel * 3 + i] = Math.round(before + ((colour[i] ?? 0) - before) * part);
     }
   }
+}
+
+/** A part of a pixel in steps. */
+function stepsOf(part: number): number {
+  return Math.round(Math.min(1, Math.max(0, part)) * STEPS);
 }
 
 /** A place of the plot in pixels; lines at its edges stay visible. */
@@ -146,11 +148,12 @@ function piecesOf(line: readonly Place[], dash: Stroke['dash']): Piece[] {
   return pieces;
 }
 
-/** Notes of each pixel near a piece how much of it is covered, if no other covers more. */
-function cover(covered: Float32Array, [ax, ay]: Place, [bx, by]: Place, radius: number): void {
+/** Notes of each pixel near a piece how much of it is covered, in steps, if no other covers more. */
+function cover(covered: Uint8Array, [ax, ay]: Place, [bx, by]: Place, radius: number): void {
   const [dx, dy] = [bx - ax, by - ay];
   const square = dx * dx + dy * dy;
   const reach = radius + 1;
+  const [inner, outer] = [Math.max(0, radius - 0.5) ** 2, (radius + 0.5) ** 2];
   const [left, right] = [Math.floor(Math.min(ax, bx) - reach), Math.ceil(Math.max(ax, bx) + reach)];
   for (let x = Math.max(0, left); x <= Math.min(WIDTH - 1, right); x++) {
     // Of a steep line only the part near this column.
@@ -160,10 +163,12 @@ function cover(covered: Float32Array, [ax, ay]: Place, [bx, by]: Place, radius: 
     for (let y = Math.max(0, Math.floor(Math.min(...ends) - reach)); y <= bottom; y++) {
       const [px, py] = [x + 0.5 - ax, y + 0.5 - ay];
       const along = square === 0 ? 0 : Math.min(1, Math.max(0, (px * dx + py * dy) / square));
-      const distance = Math.hypot(px - along * dx, py - along * dy);
-      const part = Math.min(1, Math.max(0, radius + 0.5 - distance));
+      const [ox, oy] = [px - along * dx, py - along * dy];
+      const apart = ox * ox + oy * oy;
+      if (apart >= outer) continue;
+      const steps = apart <= inner ? STEPS : stepsOf(radius + 0.5 - Math.sqrt(apart));
       const at = y * WIDTH + x;
-      if (part > (covered[at] ?? 0)) covered[at] = part;
+      if (steps > (covered[at] ?? 0)) covered[at] = steps;
     }
   }
 }
