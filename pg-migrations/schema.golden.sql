@@ -1617,6 +1617,7 @@ create table public.insight_notices (
   error text,
   created_at timestamp with time zone not null,
   completed_at timestamp with time zone,
+  is_claimed boolean not null default false,
   constraint insight_notices_check CHECK (((status = 'pending'::text) = (completed_at IS NULL))),
   constraint insight_notices_pkey PRIMARY KEY (tenant_id, notice_id),
   constraint insight_notices_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text, 'failed'::text]))),
@@ -2557,6 +2558,33 @@ create policy every_tenant on rejected_events for all to engagement_service usin
 create policy own_tenant on rejected_events for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.rejected_events to engagement_api;
 grant delete, insert, select, update on public.rejected_events to engagement_service;
+
+create table public.reports (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  report_id uuid not null,
+  name text not null,
+  content jsonb not null,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  decided_until timestamp with time zone,
+  next_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  failures integer not null default 0,
+  error_code text,
+  error_message text,
+  failed_at timestamp with time zone,
+  constraint reports_pkey PRIMARY KEY (tenant_id, project_id, report_id),
+  constraint reports_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+CREATE INDEX reports_by_dashboard ON public.reports USING btree (tenant_id, project_id, ((content ->> 'dashboard_id'::text))) WHERE (deleted_at IS NULL);
+CREATE INDEX reports_due ON public.reports USING btree (next_at) WHERE (deleted_at IS NULL);
+CREATE INDEX reports_listed ON public.reports USING btree (tenant_id, project_id, created_at DESC, report_id DESC) WHERE ((created_at > '-infinity'::timestamp with time zone) AND (deleted_at IS NULL));
+-- row-level security of public.reports: enabled, forced
+create policy every_tenant on reports for all to engagement_service using (true);
+create policy own_tenant on reports for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.reports to engagement_api;
+grant delete, insert, select, update on public.reports to engagement_service;
 
 create table public.sandbox_bonuses (
   tenant_id uuid not null,

@@ -3,7 +3,7 @@ import { formatMasked } from '../console/src/format/value.ts';
 import { mayBePersonal } from '../console/src/format/mask.ts';
 import { numberOf } from '../console/src/screens/segments/values.ts';
 import { parseExactly } from '../clients/js/src/json.ts';
-import { maskPersonal, maskText } from '../src/console/events/masking.ts';
+import { maskPersonal, maskText } from '../src/players/masking.ts';
 import { emailHtml, isAddress, oneLine, parseSender } from '../src/engage/messaging/transports/email.ts';
 import { jsonMomentMs } from '../src/segments/language/json-moment.ts';
 import { readJourney } from '../src/engage/journeys/graph/read-journey.ts';

@@ -8,6 +8,7 @@ import {
   retainSearchParams,
 } from '@tanstack/react-router';
 import { importPart } from './api/online.ts';
+import { objects, texts } from './format/search-params.ts';
 import { t } from './messages/t.ts';
 import { Crashed } from './shell/crashed.tsx';
 import { Shell } from './shell/shell.tsx';
@@ -32,26 +33,6 @@ const root = createRootRouteWithContext<{ client: QueryClient }>()({
 
 /** A screen that is loaded when it is opened. */
 const screen: typeof lazyRouteComponent = (load, name) => lazyRouteComponent(() => importPart(load), name);
-
-/** Reads text parameters of a URL; anything else in it is ignored. */
-function texts<const Name extends string>(...names: readonly Name[]) {
-  return (search: Record<string, unknown>): { [N in Name]?: string | undefined } => {
-    const found = names.filter((name) => typeof search[name] === 'string' && search[name] !== '');
-    return Object.fromEntries(found.map((name) => [name, search[name]])) as {
-      [N in Name]?: string | undefined;
-    };
-  };
-}
-
-/** Reads parameters of a URL that are written as JSON; anything else in it is ignored. */
-function objects<const Name extends string>(...names: readonly Name[]) {
-  return (search: Record<string, unknown>): { [N in Name]?: object | undefined } => {
-    const found = names.filter((name) => typeof search[name] === 'object' && search[name] !== null);
-    return Object.fromEntries(found.map((name) => [name, search[name]])) as {
-      [N in Name]?: object | undefined;
-    };
-  };
-}
 
 const home = createRoute({
   getParentRoute: () => root,
@@ -89,6 +70,20 @@ const holdout = createRoute({
   getParentRoute: () => root,
   path: '/insights/holdout',
   component: screen(() => import('./screens/insights/holdout.tsx'), 'Holdout'),
+});
+
+const alerts = createRoute({
+  getParentRoute: () => root,
+  path: '/insights/alerts',
+  validateSearch: texts('alert', 'tab'),
+  component: screen(() => import('./screens/insights/alerts.tsx'), 'Alerts'),
+});
+
+const reports = createRoute({
+  getParentRoute: () => root,
+  path: '/insights/reports',
+  validateSearch: texts('report', 'tab'),
+  component: screen(() => import('./screens/insights/reports.tsx'), 'Reports'),
 });
 
 const players = createRoute({
@@ -266,6 +261,8 @@ export function makeRouter(client: QueryClient) {
       home,
       overview,
       insights,
+      alerts,
+      reports,
       holdout,
       events,
       players,

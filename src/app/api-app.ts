@@ -42,6 +42,7 @@ import { overviewEndpoints } from '../console/overview/routes.ts';
 import { searchEndpoints } from '../console/search/routes.ts';
 import { insightExportEndpoints } from '../analytics/insights/exports/routes.ts';
 import { alertEndpoints } from '../analytics/insights/alerts/routes.ts';
+import { reportEndpoints } from '../analytics/insights/reports/routes.ts';
 import { savedInsightEndpoints } from '../analytics/insights/saved/routes.ts';
 import { insightEndpoints } from '../analytics/insights/routes.ts';
 import { InsightRunner } from '../analytics/insights/runner.ts';
@@ -218,7 +219,7 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
     ...reconcileEndpoints(platform),
     ...tableExportEndpoints({ ...platform, auth }),
     ...bonusReconcileEndpoints({ ...platform, platforms: deps.platforms }),
-    ...consoleEndpoints({ ...of_effects, service_env: config.service_env }, auth),
+    ...consoleEndpoints(of_effects, config, auth),
   ];
   const ingest_url = `http://localhost:${config.ingest_port}`;
   const document = documentEndpoint(() => [...endpoints, document, ...INGESTION_DOCS], ingest_url);
@@ -227,9 +228,11 @@ export function apiEndpoints(platform: Platform, config: Config, deps: ApiDeps):
 
 /** What was made for the console, and serves others as well. */
 function consoleEndpoints(
-  platform: Platform & Pick<Config, 'service_env'> & { turns: EngineTurns },
+  effects: Platform & { turns: EngineTurns },
+  { service_env, public_url }: Pick<Config, 'service_env' | 'public_url'>,
   { access_changes }: Authenticators,
 ): AnyEndpoint[] {
+  const platform = { ...effects, service_env, public_url };
   const of_insights = { ...platform, runner: new InsightRunner(platform, platform.turns) };
   return [
     ...deadLetterEndpoints(platform),
@@ -240,6 +243,7 @@ function consoleEndpoints(
     ...savingEndpoints(of_insights),
     ...savedInsightEndpoints(platform),
     ...alertEndpoints(of_insights),
+    ...reportEndpoints(of_insights),
     ...complianceEndpoints(platform),
     ...searchEndpoints(platform),
   ];

@@ -38,6 +38,7 @@ export const AUDITED_RESOURCES = [
   'insight',
   'dashboard',
   'alert',
+  'report',
   'global_holdout',
 ] as const;
 export type AuditedResource = (typeof AUDITED_RESOURCES)[number];

@@ -1,6 +1,6 @@
 import { array, assert, boolean, double, integer, oneof, property } from 'fast-check';
 import { expect, test } from 'vitest';
-import { ticksOf } from '../../console/src/format/axis.ts';
+import { ticksOf } from '../../src/analytics/insights/chart.ts';
 
 const value = oneof(
   integer({ min: -1_000, max: 1_000 }),

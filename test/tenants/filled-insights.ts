@@ -18,12 +18,18 @@ export const ANY_ALERT = {
   receivers: [{ kind: 'webhook', url: 'https://operator.example/alerts' }],
 };
 
-/** Creates a saved insight, a dashboard that shows another, and an alert. */
+/** A report that every project with a dashboard can have. */
+export const ANY_REPORT = {
+  schedule: { every: 'month', day: 1, hour: 6 },
+  receivers: [{ kind: 'webhook', url: 'https://operator.example/reports' }],
+};
+
+/** Creates a saved insight, a dashboard that shows another, an alert, and a report of a further dashboard. */
 export async function fillInsights(
   { base_url, platform }: TestService,
   { session_token, project_id }: { session_token: string; project_id: string },
   label: string,
-): Promise<{ insight_id: string; dashboard_id: string; alert_id: string }> {
+): Promise<{ insight_id: string; dashboard_id: string; alert_id: string; report_id: string }> {
   const make = async (path: string, body: object) => {
     const headers = { 'x-project-id': project_id };
     const { status, text, data } = await call(base_url + path, session_token, {
@@ -39,14 +45,18 @@ export async function fillInsights(
   const tiles = [{ insight_id: shown }];
   const dashboard_id = await make('/v1/dashboards', { name: `dashboard-${label}`, tiles });
   const alert_id = await make('/v1/alerts', { ...ANY_ALERT, name: `alert-${label}` });
-  // Until it was looked at for the first time, its row changes by itself.
+  const sent = await make('/v1/dashboards', { name: `sent-${label}`, tiles });
+  const report_id = await make('/v1/reports', { ...ANY_REPORT, name: `report-${label}`, dashboard_id: sent });
+  // Until they were looked at for the first time, their rows change by themselves.
   await until(async () => {
     const [{ is_planned } = { is_planned: false }] = await platform.postgres.service<
       { is_planned: boolean }[]
     >`
-      select next_at > '-infinity' and extract(minute from next_at) = 5 and extract(second from next_at) = 0 as is_planned
-      from alerts where alert_id = ${alert_id}`;
+      select bool_and(next_at > '-infinity' and extract(minute from next_at) = 5 and extract(second from next_at) = 0) as is_planned
+      from (
+        select next_at from alerts where alert_id = ${alert_id}
+        union all select next_at from reports where report_id = ${report_id}) d`;
     return is_planned;
   });
-  return { insight_id, dashboard_id, alert_id };
+  return { insight_id, dashboard_id, alert_id, report_id };
 }

@@ -53,6 +53,7 @@ export interface FilledProject {
   insight_id: string;
   dashboard_id: string;
   alert_id: string;
+  report_id: string;
   /** A journey whose webhook of this event has failed. */
   webhook_journey_id: string;
   webhook_event_id: string;

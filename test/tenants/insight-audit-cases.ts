@@ -1,15 +1,24 @@
 import type { Answer } from '../engines/http-client.ts';
 import type { Expected } from './audit-cases.ts';
-import { ANY_ALERT, ANY_QUERY } from './filled-insights.ts';
+import { ANY_ALERT, ANY_QUERY, ANY_REPORT } from './filled-insights.ts';
 
 type Send = (method: string, path: string, body?: unknown) => Promise<Answer>;
 
-/** Changes of saved insights, dashboards and alerts, and what their calls have to leave in the audit log. */
+/** Changes of saved insights, dashboards, alerts and reports, and what their calls have to leave in the audit log. */
 export function insightAuditCases(send: Send): Record<string, () => Promise<Expected>> {
   return {
     ...casesOf(send, '/v1/insights', { name: 'audited', query: ANY_QUERY }),
     ...casesOf(send, '/v1/dashboards', { name: 'audited' }),
     ...casesOf(send, '/v1/alerts', { ...ANY_ALERT, name: 'audited' }, ['name', 'query', 'receivers']),
+    ...casesOf(
+      send,
+      '/v1/reports',
+      async () => {
+        const { body } = await send('POST', '/v1/dashboards', { name: 'sent' });
+        return { ...ANY_REPORT, name: 'audited', dashboard_id: body.data['id'] };
+      },
+      ['name', 'dashboard_id', 'schedule', 'receivers', 'is_enabled'],
+    ),
   };
 }
 
@@ -17,10 +26,10 @@ export function insightAuditCases(send: Send): Record<string, () => Promise<Expe
 function casesOf(
   send: Send,
   path: string,
-  body: object,
+  body: object | (() => Promise<object>),
   written?: readonly string[],
 ): Record<string, () => Promise<Expected>> {
-  const create = () => send('POST', path, body);
+  const create = async () => send('POST', path, typeof body === 'function' ? await body() : body);
   const idOf = ({ data }: Answer) => String(data['id']);
   return {
     [`POST ${path}`]: async () => {

@@ -1,4 +1,4 @@
-import { ANY_ALERT, ANY_QUERY } from './filled-insights.ts';
+import { ANY_ALERT, ANY_QUERY, ANY_REPORT } from './filled-insights.ts';
 import { referring, type FilledProject } from './filled-project.ts';
 
 /** The ids of a project that an attack may use. */
@@ -40,6 +40,7 @@ const subscription = { path: { id: 'event_subscription_id' } } as const;
 const insight = { path: { id: 'insight_id' } } as const;
 const dashboard = { path: { id: 'dashboard_id' } } as const;
 const alert = { path: { id: 'alert_id' } } as const;
+const report = { path: { id: 'report_id' } } as const;
 const key = { path: { projectId: 'project_id', id: 'key_id' } } as const;
 /** A query of insights about the members of a segment. */
 const figures = ({ segment_id }: FilledProject) => ({
@@ -126,6 +127,15 @@ export const CASES: Record<string, Case> = {
   'GET /v1/alerts/:id': alert,
   'PATCH /v1/alerts/:id': { ...alert, body: () => ({ name: 'stolen' }) },
   'DELETE /v1/alerts/:id': alert,
+  'GET /v1/reports': {},
+  'POST /v1/reports': { body: ({ dashboard_id }) => ({ ...ANY_REPORT, name: 'stolen', dashboard_id }) },
+  'POST /v1/reports/preview': {
+    body: ({ dashboard_id }) => ({ name: 'stolen', dashboard_id, schedule: ANY_REPORT.schedule }),
+    reads: true,
+  },
+  'GET /v1/reports/:id': report,
+  'PATCH /v1/reports/:id': { ...report, body: () => ({ name: 'stolen' }) },
+  'DELETE /v1/reports/:id': report,
   'GET /v1/event-search': {},
   // Events have no ids among those of a project: test/console/events has the real ones.
   'GET /v1/event-trace/:ingestion_id/:index': {

@@ -1,4 +1,4 @@
-import { maskText } from '../../../src/console/events/masking.ts';
+import { maskText } from '../../../src/players/masking.ts';
 
 /** Whether a text that somebody searches for may be an e-mail address, a phone number or an account of a messenger. */
 export function mayBePersonal(text: string): boolean {

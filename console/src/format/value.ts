@@ -1,4 +1,4 @@
-import { maskPersonal } from '../../../src/console/events/masking.ts';
+import { maskPersonal } from '../../../src/players/masking.ts';
 import { parseExactly, writeExactly } from '../api/json.ts';
 
 const LONGEST = 400;

@@ -1,3 +1,4 @@
+import { alerts } from './en/alerts.ts';
 import { bonuses } from './en/bonuses.ts';
 import { campaigns } from './en/campaigns.ts';
 import { codes, stepCodes } from './en/codes.ts';
@@ -8,6 +9,7 @@ import { examples } from './en/examples.ts';
 import { forms } from './en/forms.ts';
 import { effect } from './en/effect.ts';
 import { insights } from './en/insights.ts';
+import { reports } from './en/reports.ts';
 import { journeys } from './en/journeys.ts';
 import { names } from './en/names.ts';
 import { overview } from './en/overview.ts';
@@ -34,6 +36,8 @@ export const en = {
   campaigns,
   effect,
   insights,
+  alerts,
+  reports,
   journeys,
   templates,
   bonuses,

@@ -1,62 +1,29 @@
 import { useState, type KeyboardEvent, type PointerEvent } from 'react';
-import { ticksOf } from '../format/axis.ts';
+import {
+  BARS,
+  hasLabel,
+  PLOT_HEIGHT,
+  PLOT_WIDTH,
+  plotOf,
+  type Place,
+} from '../../../src/analytics/insights/chart.ts';
 import { t } from '../messages/t.ts';
-import type { ChartProps, ChartSeries, Figure } from './chart.tsx';
+import type { ChartProps, ChartSeries } from './chart.tsx';
 import css from './chart.module.css';
 
-/** Units of the picture, which is stretched to its place. */
-const WIDTH = 1_000;
-const HEIGHT = 100;
-const MOST_LABELS = 4;
-/** The part of a place that its bars take. */
-const BARS = 0.8;
+const STYLES = { line: 'line', open: 'open-line', before: 'before' } as const;
 
 interface Cursor {
   point: number;
   series: number;
 }
 
-/** The part of a bar: where it begins, and where it ends. */
-interface Bar {
-  from: number;
-  to: number;
-}
-
-/** Where the bars of a point begin and end; in a stack each begins where the one before of its sign has ended. */
-function barsOf(series: readonly ChartSeries[], point: number, is_stacked: boolean): Bar[] {
-  let [above, below] = [0, 0];
-  return series.map(({ figures }) => {
-    const value = figures[point]?.value ?? 0;
-    if (!is_stacked) return { from: 0, to: value };
-    const from = value < 0 ? below : above;
-    const to = from + value;
-    if (value < 0) below = to;
-    else above = to;
-    return { from, to };
-  });
-}
-
 /** The picture of a chart, with one place at a time that is pointed at or has the keyboard. */
 export function Plot({ title, as, points, series, tick, is_whole = true, onOpen }: ChartProps) {
   const [cursor, setCursor] = useState<Cursor>();
   const count = points.length;
-  const bars = points.map((_, i) => barsOf(series, i, as === 'stack'));
-  const values = [
-    ...bars.flat().map(({ to }) => to),
-    ...series.flatMap(({ compared = [] }) => compared.map((one) => one?.value ?? 0)),
-  ];
-  const ticks = ticksOf(values, is_whole);
+  const { ticks, step, y, bars, lines, ends } = plotOf({ as, points, series, is_whole });
   const [top, , bottom] = ticks;
-  const y = (value: number) => ((top - value) / (top - bottom)) * HEIGHT;
-  const step = WIDTH / Math.max(1, count);
-  const x = (point: number) => (point + 0.5) * step;
-
-  /** Where the bar of a series at a point is. */
-  const barAt = (point: number, number: number) => {
-    const width = (step * BARS) / (as === 'stack' ? 1 : series.length);
-    return { left: (point + (1 - BARS) / 2) * step + (as === 'stack' ? 0 : number * width), width };
-  };
-  const markOf = (number: number) => (point: number) => barAt(point, number);
 
   const seriesAt = (point: number, across: number, value: number): number => {
     if (as === 'lines') {
@@ -68,7 +35,7 @@ export function Plot({ title, as, points, series, tick, is_whole = true, onOpen 
       const place = Math.floor(((across - (1 - BARS) / 2) / BARS) * series.length);
       return Math.max(0, Math.min(series.length - 1, place));
     }
-    const hit = bars[point]?.findIndex(({ from, to }) => (value - from) * (value - to) <= 0) ?? 0;
+    const hit = ends[point]?.findIndex(({ from, to }) => (value - from) * (value - to) <= 0) ?? 0;
     return Math.max(0, hit);
   };
   const placeOf = (event: PointerEvent<HTMLElement>): Cursor => {
@@ -100,7 +67,6 @@ export function Plot({ title, as, points, series, tick, is_whole = true, onOpen 
     event.stopPropagation();
   };
   const shown = cursor ?? { point: 0, series: 0 };
-  const every = Math.max(1, Math.ceil(count / MOST_LABELS));
   return (
     <div className={css['plot']}>
       <div className={css['ticks']} aria-hidden="true">
@@ -131,49 +97,31 @@ export function Plot({ title, as, points, series, tick, is_whole = true, onOpen 
         }}
         onKeyDown={onKeyDown}
       >
-        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+        <svg viewBox={`0 0 ${PLOT_WIDTH} ${PLOT_HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
           {ticks.map((value) => (
             <line
               key={value}
               className={value === 0 ? css['zero'] : css['rule']}
               x1="0"
-              x2={WIDTH}
+              x2={PLOT_WIDTH}
               y1={y(value)}
               y2={y(value)}
             />
           ))}
           {cursor === undefined ? null : (
-            <rect className={css['cursor']} x={cursor.point * step} y="0" width={step} height={HEIGHT} />
+            <rect className={css['cursor']} x={cursor.point * step} y="0" width={step} height={PLOT_HEIGHT} />
           )}
-          {as === 'lines'
-            ? null
-            : points.map(({ key, is_complete = true }, i) =>
-                bars[i]?.map(({ from, to }, number) => {
-                  const { left, width } = barAt(i, number);
-                  const ends = [y(from), y(to)];
-                  return from === to ? null : (
-                    <rect
-                      key={`${key} ${number}`}
-                      className={is_complete ? css['bar'] : css['open-bar']}
-                      data-series={number}
-                      x={left}
-                      y={Math.min(...ends)}
-                      width={width}
-                      height={Math.max(1, Math.abs(y(from) - y(to)))}
-                    />
-                  );
-                }),
-              )}
-          {series.map(({ figures, compared }, number) => (
-            <g key={number} data-series={number}>
-              {compared === undefined ? null : (
-                <path
-                  className={css['before']}
-                  d={as === 'lines' ? lineOf(compared, x, y) : marksOf(compared, markOf(number), y)}
-                  vectorEffect="non-scaling-stroke"
-                />
-              )}
-              {as === 'lines' ? <Lines figures={figures} points={points} x={x} y={y} /> : null}
+          {bars.map(({ series: number, point, is_complete, ...place }) => (
+            <rect
+              key={`${point} ${number}`}
+              className={is_complete ? css['bar'] : css['open-bar']}
+              data-series={number}
+              {...place}
+            />
+          ))}
+          {lines.map(({ series: number, style, lines: of }) => (
+            <g key={`${number} ${style}`} data-series={number}>
+              <path className={css[STYLES[style]]} d={pathOf(of)} vectorEffect="non-scaling-stroke" />
             </g>
           ))}
         </svg>
@@ -183,7 +131,7 @@ export function Plot({ title, as, points, series, tick, is_whole = true, onOpen 
       </div>
       <div className={css['dates']} aria-hidden="true">
         {points.map(({ key, label, short = label }, i) =>
-          i % every === 0 ? (
+          hasLabel(i, count) ? (
             <span key={key} style={{ left: `${((i + 0.5) / count) * 100}%` }}>
               {short}
             </span>
@@ -194,54 +142,11 @@ export function Plot({ title, as, points, series, tick, is_whole = true, onOpen 
   );
 }
 
-type Scale = (value: number) => number;
-
-/** A line above each bar: what it is compared with. */
-function marksOf(
-  figures: readonly (Figure | null)[],
-  barAt: (point: number) => { left: number; width: number },
-  y: Scale,
-): string {
-  return figures
-    .map((one, i) => {
-      const { left, width } = barAt(i);
-      return one === null ? '' : `M${left.toFixed(1)} ${y(one.value).toFixed(2)}h${width.toFixed(1)}`;
-    })
+/** Lines as the path of a picture. */
+function pathOf(lines: readonly (readonly Place[])[]): string {
+  return lines
+    .flatMap((line) => line.map(([x, y], i) => `${i === 0 ? 'M' : 'L'}${x.toFixed(2)} ${y.toFixed(2)}`))
     .join(' ');
-}
-
-/** A line over places; it is broken where there is no figure. */
-function lineOf(figures: readonly (Figure | null | undefined)[], x: Scale, y: Scale): string {
-  return figures
-    .map((one, i) => {
-      if (one === null || one === undefined) return '';
-      const before = figures[i - 1];
-      const begins = before === null || before === undefined;
-      const ends = figures[i + 1] === null || figures[i + 1] === undefined;
-      // A single figure would be no line at all.
-      const dot = begins && ends ? ` h0.01` : '';
-      return `${begins ? 'M' : 'L'}${x(i).toFixed(1)} ${y(one.value).toFixed(2)}${dot}`;
-    })
-    .join(' ');
-}
-
-function Lines({
-  figures,
-  points,
-  x,
-  y,
-}: Pick<ChartSeries, 'figures'> & Pick<ChartProps, 'points'> & { x: Scale; y: Scale }) {
-  const isOver = (i: number) => points[i]?.is_complete ?? true;
-  const over = figures.map((one, i) => (isOver(i) ? one : null));
-  const open = figures.map((one, i) =>
-    !isOver(i) || (i + 1 < points.length && !isOver(i + 1)) ? one : null,
-  );
-  return (
-    <>
-      <path className={css['line']} d={lineOf(over, x, y)} vectorEffect="non-scaling-stroke" />
-      <path className={css['open-line']} d={lineOf(open, x, y)} vectorEffect="non-scaling-stroke" />
-    </>
-  );
 }
 
 /** What the place of the cursor says, for screen readers. */

@@ -1,3 +1,4 @@
+import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import type { RecentAnswers } from '../recent-answers.ts';
 import { exactJson } from '../../platform/exact-json.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -61,14 +62,36 @@ export function withFixedRange({ query, scope: { steps } }: Asked): InsightQuery
   return { ...query, range: { from: from ?? '', to: to ?? '' } };
 }
 
-/** The answer of a query as JSON text. Rejects as {@link readAsked} and `InsightRunner.run`. */
+/** The answer of a query as JSON text, at most 10 s old. Rejects as {@link readAsked} and `InsightRunner.run`. */
 export async function askInsights(deps: AskDeps, project: ProjectRef, query: InsightQuery): Promise<string> {
   const asked = await readAsked(deps, project, query);
-  const { scope } = asked;
-  const plan = kindOf(query).plan(query, scope);
-  const { steps, zone, reporting } = scope;
-  // With the beginning and end of the range: an answer from before midnight is not about today.
-  const question = [
+  const { steps, zone } = asked.scope;
+  const [{ text, is_stale }, restating_days] = await Promise.all([
+    deps.answers.of(project, questionOf(asked), (clickhouse) => compute(deps, asked, clickhouse)),
+    restatingDays(deps, project, steps, zone),
+  ]);
+  return withState(text, is_stale, restating_days);
+}
+
+/** The same, computed now. Rejects as {@link askInsights}. */
+export async function askAnew(
+  deps: Omit<AskDeps, 'answers'> & { clickhouse: ClickHouseQueries },
+  project: ProjectRef,
+  query: InsightQuery,
+): Promise<string> {
+  const asked = await readAsked(deps, project, query);
+  const { steps, zone } = asked.scope;
+  const text = await compute(deps, asked, deps.clickhouse);
+  return withState(text, false, await restatingDays(deps, project, steps, zone));
+}
+
+function withState(text: string, is_stale: boolean, restating_days: number): string {
+  return `{"is_stale":${is_stale},"restating_days":${restating_days},${text.slice(1)}`;
+}
+
+/** With the beginning and end of the range: an answer from before midnight is not about today. */
+function questionOf({ query, scope: { steps, zone, reporting } }: Asked): unknown[] {
+  return [
     'insight',
     query,
     steps.from_ms,
@@ -77,22 +100,26 @@ export async function askInsights(deps: AskDeps, project: ProjectRef, query: Ins
     reporting.bonus_cost,
     reporting.deductions,
   ];
-  const [{ text, is_stale }, restating_days] = await Promise.all([
-    deps.answers.of(project, question, async (clickhouse) => {
-      const as_of = new Date(deps.clock.now_ms()).toISOString();
-      const key = `${project.tenant_id} ${project.project_id} ${JSON.stringify(question)}`;
-      const text = await deps.closed_days.of(
-        key,
-        plan,
-        scope,
-        (statements) => deps.runner.run(clickhouse, project, statements),
-        (rows) => answerText(asked, plan.read(rows)),
-      );
-      return `{"as_of":"${as_of}",${text.slice(1)}`;
-    }),
-    restatingDays(deps, project, steps, zone),
-  ]);
-  return `{"is_stale":${is_stale},"restating_days":${restating_days},${text.slice(1)}`;
+}
+
+async function compute(
+  { clock, runner, closed_days }: Omit<AskDeps, 'answers'>,
+  asked: Asked,
+  clickhouse: ClickHouseQueries,
+): Promise<string> {
+  const { query, scope } = asked;
+  const { project } = scope;
+  const plan = kindOf(query).plan(query, scope);
+  const as_of = new Date(clock.now_ms()).toISOString();
+  const key = `${project.tenant_id} ${project.project_id} ${JSON.stringify(questionOf(asked))}`;
+  const text = await closed_days.of(
+    key,
+    plan,
+    scope,
+    (statements) => runner.run(clickhouse, project, statements),
+    (rows) => answerText(asked, plan.read(rows)),
+  );
+  return `{"as_of":"${as_of}",${text.slice(1)}`;
 }
 
 /** The part of an answer that stays the same until an event or a setting changes. */

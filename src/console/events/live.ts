@@ -3,7 +3,7 @@ import type { AcceptedEvent } from '../../ingest/events/envelope.ts';
 import { ApiError } from '../../errors.ts';
 import type { EventStream, StreamOut } from '../../http/event-stream.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { maskPersonal } from './masking.ts';
+import { maskPersonal } from '../../players/masking.ts';
 import type { EventTail, TailEvent, Viewer } from './tail.ts';
 import { exactJson, JsonText, parseExact } from '../../platform/exact-json.ts';
 

@@ -6,7 +6,7 @@ import type { ClickHouse } from '../../platform/clickhouse/port.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import { POSITION_SHAPE, positionOf, type TimelinePosition } from '../../players/history/queries.ts';
 import { selectPlayerIds } from '../../players/profile/queries.ts';
-import { maskPersonal } from './masking.ts';
+import { maskPersonal } from '../../players/masking.ts';
 import { searchEvents, type EventFilter, type EventRow, type FoundRow } from './queries.ts';
 import type { SearchQuery } from './schema.ts';
 import { jsonDigits, JsonText, exactJson } from '../../platform/exact-json.ts';

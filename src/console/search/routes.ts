@@ -4,7 +4,7 @@ import { envelope } from '../../http/envelope.ts';
 import { isUuid } from '../../platform/ids.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
-import { maskText } from '../events/masking.ts';
+import { maskText } from '../../players/masking.ts';
 import { selectPlayerNames } from './name-queries.ts';
 import { searchRecords } from './queries.ts';
 import { foundRecord, playerName, playerNamesQuery, searchQuery } from './schema.ts';

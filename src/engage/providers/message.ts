@@ -1,5 +1,12 @@
 import type { Channel } from '../../tenants/config/channels.ts';
 
+/** A picture in the HTML of an email, which names it as `cid:`. */
+export interface Picture {
+  cid: string;
+  /** PNG in base64. */
+  png: string;
+}
+
 /** A rendered message to one recipient, as a transport gets it. */
 export interface Message {
   channel: Channel;
@@ -16,6 +23,8 @@ export interface Message {
   data: Readonly<Record<string, string>>;
   /** Further email headers, such as List-Unsubscribe. */
   headers: Readonly<Record<string, string>>;
+  /** For email: the pictures that its HTML names; absent: none. */
+  pictures?: readonly Picture[];
   /**
    * The send row; null for a test. A transport passes it to the provider where possible, so that callbacks contain it.
    */

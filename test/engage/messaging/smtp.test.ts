@@ -132,6 +132,18 @@ describe('SMTP', () => {
     });
   });
 
+  it('receives pictures with the ids that the HTML names', async () => {
+    const { port, mails } = await smtp();
+    const png = Buffer.from('a picture').toString('base64');
+    const body = '<p>Look</p><img src="cid:tile-0-0">';
+    await open(port).send({ ...MESSAGE, body, pictures: [{ cid: 'tile-0-0', png }] });
+    expect(mails[0]?.text).toMatch(/^Content-Type: multipart\/related/m);
+    const [, part] = mails[0]?.text.split(/^Content-Type: image\/png/m) ?? [];
+    expect(part).toContain('Content-ID: <tile-0-0>');
+    expect(part).toMatch(/^Content-Disposition: inline; filename=tile-0-0\.png/m);
+    expect(part).toContain(png);
+  });
+
   it('receives a text part beside the HTML', async () => {
     const { port, mails } = await smtp();
     await open(port).send({ ...MESSAGE, text: 'Hello (https://x.example)' });

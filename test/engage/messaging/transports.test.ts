@@ -56,6 +56,21 @@ describe('SendGrid', () => {
     );
   });
 
+  it('receives pictures with the ids that the HTML names', async () => {
+    const { url, seen } = await serve(reply(202, '', {}));
+    await open(url).send({ ...MESSAGE, pictures: [{ cid: 'tile-0-0', png: 'AAAA' }] });
+    const body = JSON.parse(seen[0]?.body ?? '') as { attachments: unknown };
+    expect(body.attachments).toEqual([
+      {
+        content: 'AAAA',
+        content_id: 'tile-0-0',
+        disposition: 'inline',
+        filename: 'tile-0-0.png',
+        type: 'image/png',
+      },
+    ]);
+  });
+
   it('puts the preheader into any body', () => {
     const html = (body: string) => emailHtml({ body, preheader: 'p' });
     expect(html('<BODY class="x">Hello')).toMatch(/^<BODY class="x"><div [^>]*>p<\/div>Hello$/);

@@ -121,6 +121,7 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   push_receipts: CODES,
   recounts: 'a reference, as in the ledger, until the history is counted',
   rejected_events: 'names of events and fields, types, and messages without contacts; a row lives for 7 days',
+  reports: OPERATOR,
   sandbox_bonuses: CODES,
   sandbox_messages: CODES,
   schema_migrations: KEYS,

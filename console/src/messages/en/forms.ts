@@ -78,6 +78,7 @@ export const forms = {
       insight: 'Insight',
       dashboard: 'Dashboard',
       alert: 'Alert',
+      report: 'Report',
       webhook_delivery: 'Webhook',
       bonus_template: 'Bonus template',
       bonus_grant: 'Bonus',

@@ -106,7 +106,7 @@ export const names = {
     'message-events': 'Events about messages to publish',
     'subscription-facts': 'Events to queue for subscriptions',
     webhooks: 'Webhooks to call',
-    'insight-notices': 'Notices of alerts to send',
+    'insight-notices': 'Notices of alerts and reports to send',
     'kyc-calls': 'KYC calls',
     'kyc-calls-late': 'KYC calls that are late',
     'kyc-events': 'KYC events to publish',

@@ -1,10 +1,13 @@
+import type { Unit } from '../../../../src/analytics/insights/chart.ts';
 import type { MoneyFormat } from '../../api/currencies.ts';
 import { decimalOf, type Currency } from '../../format/money.ts';
 import { formatInt, formatPercent, formatShort } from '../../format/number.ts';
 import { formatDay, formatTime } from '../../format/time.ts';
 import { t } from '../../messages/t.ts';
 import type { ChartPoint, Figure } from '../../ui/chart.tsx';
-import type { Answer, Cell, Column, Interval, Row, TrendQuery } from './query.ts';
+import type { Answer, Cell, Interval, Row } from './query.ts';
+
+export { formOf, MOST_LINES, unitOf, type Unit } from '../../../../src/analytics/insights/chart.ts';
 
 /** How figures of the project are written. */
 export interface Writer {
@@ -13,29 +16,12 @@ export interface Writer {
   base: Currency | undefined;
 }
 
-/** What the values of a column are. */
-export type Unit = 'money' | 'count' | 'number' | 'share';
-
 interface Rate {
   numerator: bigint;
   denominator: bigint;
 }
 
 const isRate = (cell: Cell | undefined): cell is Rate => typeof cell === 'object' && cell !== null;
-
-/** Of a trend: what the values of a column are. A rate may be a share, or money of each player or event. */
-export function unitOf({ name, type, series }: Column, query: TrendQuery, columns: readonly Column[]): Unit {
-  if (type === 'money' || type === 'count' || type === 'number') return type;
-  if (series === null) {
-    const [over, under] = (query.ratio ?? []).map(
-      (number) => columns.find((one) => one.series === number && !one.is_compared)?.type,
-    );
-    if (over === under) return 'share';
-    return over === 'money' ? 'money' : 'number';
-  }
-  const one = query.series[series];
-  return name.startsWith('arpu') || (one !== undefined && 'event' in one) ? 'money' : 'share';
-}
 
 /** A cell as a figure; null: it has none, or a rate of nothing. */
 export function figureOf(cell: Cell | undefined, unit: Unit, writer: Writer): Figure | null {

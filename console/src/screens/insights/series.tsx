@@ -69,7 +69,8 @@ export function SeriesList({ query, onQuery }: SeriesListProps) {
   );
 }
 
-function OneSeries({ series, onSeries }: { series: Series; onSeries: (series: Series) => void }) {
+/** A figure of the dictionary, or of an event. */
+export function OneSeries({ series, onSeries }: { series: Series; onSeries: (series: Series) => void }) {
   const metrics = useMetrics().data?.data ?? [];
   const metric = 'metric' in series ? series.metric : undefined;
   const entry = metrics.find(({ name }) => name === metric);

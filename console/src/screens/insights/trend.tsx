@@ -8,7 +8,9 @@ import { Filter } from '../../ui/filter.tsx';
 import { Table } from '../../ui/table.tsx';
 import {
   figureOf,
+  formOf,
   groupName,
+  MOST_LINES,
   placeOf,
   pointsOf,
   textOf,
@@ -22,8 +24,6 @@ import type { Answer, Row, TrendCell, TrendQuery } from './query.ts';
 
 const m = t.insights;
 const route = getRouteApi('/insights');
-/** Lines of a chart; the table has all groups. */
-const MOST_LINES = 6;
 
 export interface TrendProps {
   query: TrendQuery;
@@ -145,7 +145,7 @@ function Over({ answer, query, writer, shown, onOpen }: PartProps) {
       <Chart
         key={unit}
         title={of_unit.map(({ label }) => label).join(', ')}
-        as={of_unit.length === 1 && points.length <= 40 && unit !== 'share' ? 'bars' : 'lines'}
+        as={formOf(of_unit.length, points.length, unit)}
         points={points}
         series={of_unit.map((one) => seriesOf(one, one.label, rows, writer))}
         tick={tickOf(unit, writer)}

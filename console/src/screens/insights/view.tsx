@@ -57,6 +57,18 @@ function Questions({ is_unread }: { is_unread: boolean }) {
             <span>{m.holdout.text}</span>
           </Link>
         </li>
+        <li>
+          <Link to="/insights/alerts">
+            <strong>{t.alerts.tile}</strong>
+            <span>{t.alerts.text}</span>
+          </Link>
+        </li>
+        <li>
+          <Link to="/insights/reports">
+            <strong>{t.reports.tile}</strong>
+            <span>{t.reports.text}</span>
+          </Link>
+        </li>
       </ul>
       <Dashboards />
       <SavedInsights />

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { writeExactly } from '../../api/json.ts';
 import { useMayEdit } from '../../api/place.tsx';
-import { maskPersonal } from '../../../../src/console/events/masking.ts';
+import { maskPersonal } from '../../../../src/players/masking.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
 import { Badge, type Tone } from '../../ui/badge.tsx';

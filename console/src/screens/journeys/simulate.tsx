@@ -4,7 +4,7 @@ import { ask } from '../../api/client.ts';
 import { asWritten } from '../../api/json.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useMutation } from '@tanstack/react-query';
-import { maskText } from '../../../../src/console/events/masking.ts';
+import { maskText } from '../../../../src/players/masking.ts';
 import { Time } from '../../format/zone.tsx';
 import { wordIn } from '../../format/code-words.ts';
 import { t } from '../../messages/t.ts';

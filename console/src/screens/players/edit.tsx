@@ -4,7 +4,7 @@ import { useDraft } from '../../api/draft.ts';
 import { usePlace } from '../../api/place.tsx';
 import { useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
-import { maskText } from '../../../../src/console/events/masking.ts';
+import { maskText } from '../../../../src/players/masking.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Conflict, isConflict } from '../../ui/conflict.tsx';

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { usePlace } from '../../api/place.tsx';
 import { newActionKey, useChange } from '../../api/queries.ts';
 import { roleAllows } from '../../api/session.ts';
-import { maskText } from '../../../../src/console/events/masking.ts';
+import { maskText } from '../../../../src/players/masking.ts';
 import { t } from '../../messages/t.ts';
 import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';

@@ -1,13 +1,15 @@
-import { ApiError, validationError } from '../../../errors.ts';
+import { validationError } from '../../../errors.ts';
 import type { Auditing } from '../../../http/audit.ts';
 import { JsonText } from '../../../platform/exact-json.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import { dueJson, requireRoom } from '../due/due.ts';
+import { ALERTS, passOver, wake } from '../due/queries.ts';
 import { requireReceivers } from '../notices/receivers.ts';
 import { savedJson, savedRecords, type SavedKind } from '../saved/saved.ts';
 import type { SavedRow } from '../saved/queries.ts';
 import { readMeasure } from './measure.ts';
-import { alertState, countAlerts, wakeAlert, type AlertRef, type AlertState } from './queries.ts';
+import { alertState, type AlertRef, type AlertState } from './queries.ts';
 import { MAX_ALERTS, type AlertContent, type createAlertBody, type patchAlertBody } from './schema.ts';
 import type { z } from 'zod';
 
@@ -25,31 +27,27 @@ export function alertKind({
     not_found: 'ALERT_NOT_FOUND',
     table: 'alerts',
     state: alertState,
-    requireRoom: async (tx, project) => {
-      if ((await countAlerts(tx, project)) < MAX_ALERTS) return;
-      throw new ApiError('CONFLICT', `the project has ${MAX_ALERTS} alerts: delete one that is not used`);
-    },
-    requireSound: (tx, { tenant_id }, { receivers }) => requireReceivers(tx, egress, tenant_id, receivers),
+    requireRoom: requireRoom(ALERTS, 'alert', MAX_ALERTS),
+    requireSound: (tx, { tenant_id }, { receivers }, before) =>
+      requireReceivers(tx, egress, tenant_id, receivers, before?.receivers),
     requireUnused: () => Promise.resolve(),
-    // A changed alert is looked at soon, also one that waits because it has failed.
-    written: wakeAlert,
+    // A changed alert is looked at soon, also one that waits because it has failed. Hours of a day that is decided as a whole
+    // are not decided again.
+    written: async (tx, ref, { before, content, now }) => {
+      if (before !== null && before.interval !== content.interval) await passOver(tx, ALERTS, ref, now);
+      await wake(tx, ALERTS, ref);
+    },
   };
 }
 
 /** The alert as the API shows it. */
 export function alertJson(kind: ReturnType<typeof alertKind>) {
   const written = savedJson(kind);
-  return (row: Row, project: ProjectRef): Record<string, unknown> => {
-    const { error_code: code, error_message: message, failed_at: at, failures } = row;
-    return {
-      ...written(row, project),
-      state: code === null ? 'waiting' : 'failing',
-      decided_until: row.decided_until,
-      error: code === null ? null : { code, message, at, failures },
-      firings: new JsonText(row.firings),
-      notices: new JsonText(row.notices),
-    };
-  };
+  return (row: Row, project: ProjectRef): Record<string, unknown> => ({
+    ...written(row, project),
+    ...dueJson(row),
+    firings: new JsonText(row.firings),
+  });
 }
 
 /** Creates an alert. Rejects with VALIDATION_ERROR, CONFLICT when the project has 100, and as `readMeasure`. */

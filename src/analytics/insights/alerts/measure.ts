@@ -96,6 +96,12 @@ function rangesOf(starts_ms: readonly number[], step: Step, zone: InsightScope['
   return ranges;
 }
 
+/** When the first whole interval begins at a time or after it. */
+export function wholeFrom(zone: InsightScope['zone'], step: Step, from_ms: number): number {
+  const at_ms = startOfLocal(zone, step, from_ms);
+  return at_ms < from_ms ? nextLocal(zone, step, at_ms) : at_ms;
+}
+
 /**
  * The beginnings of the intervals from the first that begins at `from_ms` or later to the last that is over at `until_ms`, at
  * most `most` of them, the last ones.
@@ -107,8 +113,7 @@ export function startsBetween(
   until_ms: number,
   most = Infinity,
 ): number[] {
-  let at_ms = startOfLocal(zone, step, from_ms);
-  if (at_ms < from_ms) at_ms = nextLocal(zone, step, at_ms);
+  let at_ms = wholeFrom(zone, step, from_ms);
   const starts_ms: number[] = [];
   for (;;) {
     const end_ms = nextLocal(zone, step, at_ms);

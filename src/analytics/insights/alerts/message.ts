@@ -1,11 +1,12 @@
+import { oneLine } from '../../../engage/messaging/transports/email.ts';
 import { escapeHtml } from '../../../engage/templates/liquid.ts';
-import { moneyText, type MoneyCatalogue } from '../../../engage/templates/money.ts';
-import { exactJson, JsonText } from '../../../platform/exact-json.ts';
+import type { MoneyCatalogue } from '../../../engage/templates/money.ts';
+import { exactJson, type JsonText } from '../../../platform/exact-json.ts';
 import { localTimeText } from '../../../platform/local-intervals.ts';
-import type { Cell, Column } from '../kind.ts';
+import { figureText } from '../figure-text.ts';
+import type { Cell } from '../kind.ts';
 import type { Measure } from './measure.ts';
 import type { ClaimedAlert, Firing } from './queries.ts';
-import { decimalOf, fraction } from './rational.ts';
 import type { Condition } from './schema.ts';
 
 /** What a notice of an alert is made of: figures of the project, and nothing of a player. */
@@ -45,7 +46,7 @@ export function noticeContents(fired: FiredAlert): {
     ...firing.facts,
   });
   const lines = linesOf(fired);
-  const subject = `Alert: ${name}`.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ');
+  const subject = oneLine(`Alert: ${name}`);
   const html = lines.map((line) => `<p>${escapeHtml(line)}</p>`).join('\n');
   return { payload, subject, text: lines.join('\n\n'), html: `<!doctype html>\n${html}` };
 }
@@ -54,7 +55,8 @@ function linesOf({ claimed, measure, firing, money }: FiredAlert): string[] {
   const { asked, column } = measure;
   const { zone } = asked.scope;
   const { value, before, low, high } = firing.facts;
-  const text = (cell: Cell) => cellText(cell, column.type, money, asked.currency);
+  const unit = column.type === 'money' || column.type === 'rate' ? column.type : 'number';
+  const text = (cell: Cell) => figureText(cell, unit, { catalogue: money, currency: asked.currency });
   const compared = [
     ...(before === null ? [] : [`Before: ${text(before)}`]),
     ...(low === null || high === null ? [] : [`Usual: from ${limitText(low)} to ${limitText(high)}`]),
@@ -72,17 +74,6 @@ function linesOf({ claimed, measure, firing, money }: FiredAlert): string[] {
     if (column.type !== 'money') return number.text;
     return text(BigInt(number.text.split('.', 1)[0] ?? '0'));
   }
-}
-
-function cellText(cell: Cell, type: Column['type'], catalogue: MoneyCatalogue, currency: string): string {
-  if (cell === null) return 'none';
-  if (typeof cell === 'object' && 'numerator' in cell) {
-    const ratio = fraction(cell.numerator, cell.denominator);
-    return ratio === null ? 'none' : `${decimalOf(ratio, 4)} (${cell.numerator} ÷ ${cell.denominator})`;
-  }
-  if (cell instanceof JsonText) return cell.text;
-  if (type === 'money') return moneyText({ catalogue, locale: 'en' }, String(cell), currency);
-  return String(cell);
 }
 
 const SIGNS = { gt: 'above', gte: 'at least', lt: 'below', lte: 'at most' } as const;

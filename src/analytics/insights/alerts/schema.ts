@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { int64, nameSchemas, trimmedText } from '../../../http/field-schemas.ts';
+import { COMPUTED_OF_DUE, dueFields } from '../due/schema.ts';
 import { receiversSchema, shownReceiver } from '../notices/schema.ts';
 import { trendQuery } from '../schema.ts';
 
@@ -79,15 +80,6 @@ export type AlertQuery = z.infer<typeof alertQuery>;
 const interval = z.enum(['hour', 'day']).describe('By local time in the reporting time zone');
 const name = trimmedText(1, 200);
 
-const computed = {
-  id: z.uuid(),
-  tenant_id: z.uuid(),
-  project_id: z.uuid(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-  deleted_at: z.iso.datetime().nullable(),
-};
-
 const amount = z
   .union([int64, z.number(), z.object({ numerator: int64, denominator: int64 })])
   .nullable()
@@ -101,38 +93,10 @@ const firing = z.object({
   high: z.number().nullable(),
 });
 
-const state = {
-  state: z
-    .enum(['waiting', 'failing'])
-    .describe('failing: the last evaluation has failed, and is tried again'),
-  decided_until: z.iso
-    .datetime()
-    .nullable()
-    .describe('Intervals that end until then are decided; null: none yet'),
-  error: z
-    .object({ code: z.string(), message: z.string(), at: z.iso.datetime(), failures: z.int() })
-    .nullable()
-    .describe('Of the last evaluation; `failures`: how many in a row'),
-  firings: z.array(firing).describe('The newest first'),
-  notices: z
-    .array(
-      z.object({
-        id: z.uuid(),
-        receiver: shownReceiver,
-        status: z.enum(['pending', 'sent', 'failed']),
-        attempts: z.int(),
-        error: z.string().nullable(),
-        created_at: z.iso.datetime(),
-      }),
-    )
-    .describe('What was sent, the newest first'),
-};
+const firings = z.array(firing).describe('The newest first');
 
 /** Fields that no body sets. */
-export const COMPUTED_FIELDS: ReadonlySet<string> = new Set([
-  ...Object.keys(computed),
-  ...Object.keys(state),
-]);
+export const COMPUTED_FIELDS: ReadonlySet<string> = new Set([...COMPUTED_OF_DUE, 'firings']);
 
 /** `POST /v1/alerts`. */
 export const createAlertBody = z.strictObject({
@@ -155,13 +119,13 @@ export const patchAlertBody = z.strictObject({
 });
 
 export const alertResource = z.object({
-  ...computed,
   name: z.string(),
   query: z.record(z.string(), z.unknown()).describe('A trend without range, interval and breakdown'),
   interval: z.enum(['hour', 'day']),
   condition: z.record(z.string(), z.unknown()),
   receivers: z.array(shownReceiver),
-  ...state,
+  ...dueFields('Intervals that end until then are decided; null: none yet'),
+  firings,
 });
 
 /** `POST /v1/alerts/preview`. */

@@ -11,6 +11,7 @@ import type { Tx } from '../../../platform/postgres/port.ts';
 import { rowsOf } from '../../../platform/postgres/rows.ts';
 import type { WorkQuery } from '../../../platform/postgres/work-watch.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import type { Picture } from '../../../engage/providers/message.ts';
 import type { Receiver } from './schema.ts';
 
 /** Notices of one tenant to one host, or all of its mail, take turns: a lane. */
@@ -28,24 +29,32 @@ export interface MailContent {
   subject: string;
   text: string;
   html: string;
+  /** Absent: none. */
+  pictures?: readonly Picture[];
 }
 
 /** What a webhook or a message says. `payload`: JSON text, the bytes that are signed. */
 export type NoticeContent = { payload: string } | MailContent;
 
 /** A notice to one receiver. */
-export interface NewNotice extends ProjectRef {
+export interface Notice extends ProjectRef {
   notice_id: string;
   /** The alert or report. */
   owner_id: string;
   receiver: Receiver;
-  content: NoticeContent;
 }
 
-/** A notice that this process sends now. */
-export interface ClaimedNotice extends NewNotice, NoticeLane {
+/** A notice to be sent. `content`: a {@link NoticeContent} as JSON text. */
+export interface NewNotice extends Notice {
+  content: string;
+}
+
+/** A notice that this process sends now. Its content is read when it has a place: it may be large. */
+export interface ClaimedNotice extends Notice, NoticeLane {
   /** The number of this attempt. */
   attempts: number;
+  /** The attempt before was never concluded: nobody knows whether it was made. */
+  was_lost: boolean;
 }
 
 const NOTICES: QueueTable<keyof NoticeLane> = {
@@ -68,10 +77,9 @@ export const readDueNotices = (tx: Tx, most: number): Promise<Backlog> => dueBac
 /** Queues notices; they are due at once. */
 export async function insertNotices(tx: Tx, notices: readonly NewNotice[], now: Date): Promise<void> {
   if (notices.length === 0) return;
-  const rows = notices.map(({ receiver, content, ...one }) => ({
+  const rows = notices.map(({ receiver, ...one }) => ({
     ...one,
     receiver: exactJson(receiver),
-    content: exactJson(content),
     lane: receiver.kind === 'email' ? MAIL_LANE : new URL(receiver.url).host,
   }));
   await tx`
@@ -97,16 +105,28 @@ export async function claimNotices(
 ): Promise<ClaimedNotice[]> {
   return sql<ClaimedNotice[]>`
     with due as materialized (
-      select n.ctid from ${rowsOf(sql, 'l', lanes, { tenant_id: 'uuid', lane: 'text', places: 'integer' })}
+      select n.ctid, n.is_claimed from ${rowsOf(sql, 'l', lanes, { tenant_id: 'uuid', lane: 'text', places: 'integer' })}
       cross join lateral (
-        select n.ctid from insight_notices n
+        select n.ctid, n.is_claimed from insight_notices n
         where n.tenant_id = l.tenant_id and n.lane = l.lane and n.status = 'pending' and n.next_at <= ${now}
         order by n.next_at limit l.places for update skip locked) n
     )
     update insight_notices n
-    set attempts = n.attempts + 1, next_at = ${now}::timestamptz + ${lost_after_ms}::integer * interval '1 millisecond'
+    set attempts = n.attempts + 1, is_claimed = true, next_at = ${now}::timestamptz + ${lost_after_ms}::integer * interval '1 millisecond'
     from due where n.ctid = due.ctid
-    returning n.tenant_id, n.project_id, n.notice_id, n.owner_id, n.lane, n.receiver, n.content, n.attempts`;
+    returning n.tenant_id, n.project_id, n.notice_id, n.owner_id, n.lane, n.receiver, n.attempts,
+      due.is_claimed as was_lost`;
+}
+
+/** What a notice says; undefined: it is over. */
+export async function readContent(
+  sql: Tx,
+  { tenant_id, notice_id }: ClaimedNotice,
+): Promise<NoticeContent | undefined> {
+  const [row] = await sql<{ content: NoticeContent }[]>`
+    select content from insight_notices
+    where tenant_id = ${tenant_id} and notice_id = ${notice_id} and status = 'pending'`;
+  return row?.content;
 }
 
 /** What an attempt has led to; `pending`: it is made again at `next_at`, and counts unless `was_not_made`. */
@@ -117,7 +137,7 @@ export interface NoticeResult {
   was_not_made: boolean;
 }
 
-/** Writes a result, if no other attempt was claimed since. */
+/** Writes a result, if no other attempt was claimed since. What is not sent again needs no content. */
 export async function writeNotice(
   sql: Tx,
   { tenant_id, notice_id, attempts }: ClaimedNotice,
@@ -125,9 +145,10 @@ export async function writeNotice(
   now: Date,
 ): Promise<void> {
   await sql`
-    update insight_notices set status = ${status}, error = ${error}, next_at = ${next_at},
+    update insight_notices set status = ${status}, error = ${error}, next_at = ${next_at}, is_claimed = false,
       attempts = attempts - ${was_not_made ? 1 : 0}::integer,
-      completed_at = ${status === 'pending' ? null : now}
+      completed_at = ${status === 'pending' ? null : now},
+      content = case when ${status === 'pending'}::boolean then content else '{}' end
     where tenant_id = ${tenant_id} and notice_id = ${notice_id} and status = 'pending' and attempts = ${attempts}`;
 }
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { validationError } from '../../../errors.ts';
 import { isAddress } from '../../../engage/messaging/transports/email.ts';
 import type { Egress } from '../../../platform/egress/egress.ts';
@@ -7,14 +8,17 @@ import type { Receiver } from './schema.ts';
 
 /**
  * Rejects with VALIDATION_ERROR unless each receiver by email is a member with a plain address, webhooks may go to each URL, and
- * no receiver is there twice.
+ * no receiver is there twice. Receivers that stay as they were, `before`, are not judged again: one who has left does not keep
+ * an alert from being switched off.
  */
 export async function requireReceivers(
   tx: Tx,
   egress: Pick<Egress, 'problemOf'>,
   tenant_id: string,
   receivers: readonly Receiver[],
+  before?: readonly Receiver[],
 ): Promise<void> {
+  if (isDeepStrictEqual(receivers, before)) return;
   const users = receivers.flatMap((one) => (one.kind === 'email' ? [one.user_id] : []));
   const members = users.length === 0 ? new Set() : await selectMembers(tx, tenant_id, users);
   const seen = new Set<string>();

@@ -14,11 +14,11 @@ import type { Turned } from '../../../platform/poll-loop.ts';
 import { jitterOf } from '../../../platform/retry-pause.ts';
 import {
   claimNotices,
+  readContent,
   selectMembers,
   selectNoticeLanes,
   writeNotice,
   type ClaimedNotice,
-  type MailContent,
   type NoticeLane,
 } from './queries.ts';
 import type { Receiver } from './schema.ts';
@@ -106,13 +106,13 @@ export class NoticeSender {
   }
 
   async #outcomeOf(notice: ClaimedNotice): Promise<Outcome> {
-    const { receiver, content } = notice;
+    const { receiver } = notice;
+    // Also attempts that were lost count, so none is made for ever.
+    if (notice.attempts > LONG_ATTEMPTS) return { kind: 'failed', error: 'OUTCOME_UNKNOWN' };
     try {
-      if (receiver.kind === 'webhook' && 'payload' in content)
-        return await this.#call(notice, receiver, content.payload);
-      if (receiver.kind === 'email' && 'subject' in content)
-        return await this.#mail(notice, receiver, content);
-      return { kind: 'failed', error: 'RECEIVER_UNKNOWN' };
+      return await (receiver.kind === 'webhook'
+        ? this.#call(notice, receiver)
+        : this.#mail(notice, receiver));
     } catch (error) {
       if (!(error instanceof DecryptionFailed)) throw error;
       this.#deps.logger.error({ err: error }, 'notices cannot be sent: no key reads their secrets');
@@ -120,12 +120,12 @@ export class NoticeSender {
     }
   }
 
-  async #call(
-    { project_id, tenant_id, notice_id: event_id, attempts: attempt }: ClaimedNotice,
-    { url }: Receiver & { kind: 'webhook' },
-    payload: string,
-  ): Promise<Outcome> {
+  async #call(notice: ClaimedNotice, { url }: Receiver & { kind: 'webhook' }): Promise<Outcome> {
+    const { project_id, tenant_id, notice_id: event_id, attempts: attempt } = notice;
     const { postgres, egress, clock } = this.#deps;
+    const content = await readContent(postgres.service, notice);
+    if (content === undefined || !('payload' in content)) return NO_CONTENT;
+    const { payload } = content;
     const secrets = await signingSecrets(postgres.service, this.#keys, [{ tenant_id, project_id }]);
     const secret = secrets.get(project_id)?.();
     if (secret === undefined) return { kind: 'retry', error: 'WEBHOOK_SECRET_MISSING', retry_after_ms: null };
@@ -138,11 +138,9 @@ export class NoticeSender {
     return ofCall(await outcome);
   }
 
-  async #mail(
-    { tenant_id, notice_id }: ClaimedNotice,
-    { user_id, address }: Receiver & { kind: 'email' },
-    { subject, text, html }: MailContent,
-  ): Promise<Outcome> {
+  async #mail(notice: ClaimedNotice, { user_id, address }: Receiver & { kind: 'email' }): Promise<Outcome> {
+    if (notice.was_lost) return ofMail();
+    const { tenant_id, notice_id } = notice;
     const { service } = this.#deps.postgres;
     if (!(await selectMembers(service, tenant_id, [user_id])).has(user_id))
       return { kind: 'failed', error: 'NO_MEMBER' };
@@ -152,6 +150,9 @@ export class NoticeSender {
     const transport = this.#transports.open(provider);
     const places = await transport.reserve(1, () => Promise.resolve(1));
     if (places.count === 0) return { kind: 'behind' };
+    const content = await readContent(service, notice);
+    if (content === undefined || !('subject' in content)) return NO_CONTENT;
+    const { subject, text, html, pictures = [] } = content;
     const message: Message = {
       channel: 'email',
       recipient: address,
@@ -161,12 +162,15 @@ export class NoticeSender {
       text,
       data: {},
       headers: { 'X-Service-Event-Id': notice_id },
+      pictures,
       send_id: null,
     };
     const [outcome] = await transport.deliver([message], places);
     return ofMail(outcome);
   }
 }
+
+const NO_CONTENT: Outcome = { kind: 'failed', error: 'NO_CONTENT' };
 
 function ofCall({ kind, error, reason, retry_after_ms }: AttemptOutcome): Outcome {
   if (kind === 'delivered') return { kind: 'sent' };

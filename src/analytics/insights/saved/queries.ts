@@ -129,6 +129,45 @@ export function dashboardsWith(
     order by dashboard_id limit 5`;
 }
 
+/** The names of reports, not deleted, that send the dashboard; a few. */
+export function reportsOf(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  dashboard_id: string,
+): PendingQuery<{ name: string }[]> {
+  return tx<{ name: string }[]>`
+    select name from reports
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and deleted_at is null
+      and content ->> 'dashboard_id' = ${dashboard_id}
+    order by report_id limit 5`;
+}
+
+/** Whether a dashboard exists and is not deleted; it is locked against deletion until the transaction ends. */
+export async function lockDashboard(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  dashboard_id: string,
+): Promise<boolean> {
+  const { count } = await tx`
+    select from dashboards
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and dashboard_id = ${dashboard_id}
+      and deleted_at is null
+    for share`;
+  return count > 0;
+}
+
+/** These insights, as far as they exist and are not deleted. */
+export function selectInsights(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  ids: readonly string[],
+): PendingQuery<{ insight_id: string; name: string; content: unknown }[]> {
+  return tx<{ insight_id: string; name: string; content: unknown }[]>`
+    select insight_id, name, content from insights
+    where tenant_id = ${tenant_id} and project_id = ${project_id}
+      and insight_id = any(${textArray(ids)}::text::uuid[]) and deleted_at is null`;
+}
+
 /** Which of these insights exist and are not deleted; they are locked against deletion until the transaction ends. */
 export async function lockInsights(
   tx: Tx,

@@ -71,6 +71,10 @@ function dashboardResources(platform: Platform): AnyEndpoint[] {
       read_only: COMPUTED_FIELDS,
       run: change,
     },
-    remove: { summary: 'Soft delete; its insights stay', run: remove },
+    remove: {
+      summary: 'Soft delete; its insights stay. Refused while a report sends it',
+      errors: ['CONFLICT'],
+      run: remove,
+    },
   });
 }

@@ -11,6 +11,7 @@ import {
   insertSaved,
   lockInsights,
   lockSaved,
+  reportsOf,
   selectSaved,
   softDeleteSaved,
   updateSaved,
@@ -22,15 +23,25 @@ import type { DashboardContent, InsightContent } from './schema.ts';
 
 type Deps = Pick<Platform, 'postgres' | 'clock'>;
 
+/** `before`: the content that it had; null: it was created. */
+export interface WrittenChange<Content> {
+  before: Content | null;
+  content: Content;
+  now: Date;
+}
+
 /** A kind of saved records. */
 export interface SavedKind<Id extends string, Content, State extends object = object>
   extends RecordKind<'project', Id>, SavedTable<Id, State> {
   /** Rejects with CONFLICT when the project has as many as it may have. Absent: any number. */
   requireRoom?: ((tx: Tx, project: ProjectRef) => Promise<void>) | undefined;
   /** What follows from a record that was written, in its transaction. Absent: nothing. */
-  written?: ((tx: Tx, ref: SavedRef<Id>) => Promise<void>) | undefined;
-  /** Rejects with VALIDATION_ERROR when the content names what does not exist. In the transaction that stores it. */
-  requireSound: (tx: Tx, project: ProjectRef, content: Content) => Promise<void>;
+  written?: ((tx: Tx, ref: SavedRef<Id>, change: WrittenChange<Content>) => Promise<void>) | undefined;
+  /**
+   * Rejects with VALIDATION_ERROR when the content names what does not exist. In the transaction that stores it. `before`:
+   * what is changed; undefined: the record is new.
+   */
+  requireSound: (tx: Tx, project: ProjectRef, content: Content, before?: Content) => Promise<void>;
   /** Rejects with CONFLICT while something uses the record. In the transaction that deletes it. */
   requireUnused: (tx: Tx, ref: SavedRef<Id>) => Promise<void>;
 }
@@ -68,7 +79,12 @@ export const DASHBOARD: SavedKind<'dashboard_id', DashboardContent> = {
       issues.push({ path: 'segment_id', message: 'must be a segment of the project' });
     if (issues.length > 0) throw validationError(issues);
   },
-  requireUnused: async () => undefined,
+  requireUnused: async (tx, ref) => {
+    const users = await reportsOf(tx, ref, ref.dashboard_id);
+    if (users.length === 0) return;
+    const names = users.map(({ name }) => name).join(', ');
+    throw new ApiError('CONFLICT', `reports send it: delete ${names} first`);
+  },
 };
 
 /** A record as the API returns it, and as the audit log shows it. */
@@ -109,8 +125,9 @@ export function savedRecords<Id extends string, Content extends object, State ex
         const ref = { tenant_id, project_id, [kind.id]: newId() } as SavedRef<Id>;
         await kind.requireRoom?.(tx, ref);
         await kind.requireSound(tx, ref, content as unknown as Content);
-        await insertSaved(tx, kind, ref, { name, content }, new Date(clock.now_ms()));
-        await kind.written?.(tx, ref);
+        const now = new Date(clock.now_ms());
+        await insertSaved(tx, kind, ref, { name, content }, now);
+        await kind.written?.(tx, ref, { before: null, content: content as unknown as Content, now });
         return audited(audit, tx, ref, null, await reread(tx, ref));
       }),
     change: async (
@@ -125,10 +142,12 @@ export function savedRecords<Id extends string, Content extends object, State ex
     ): Promise<Row> =>
       postgres.asTenant(ref.tenant_id, async (tx) => {
         const row = requireLiveRow<Id, Row>(kind, ref, await lockSaved(tx, kind, ref));
-        const content = { ...(row.content as Content), ...given(patch) };
-        await kind.requireSound(tx, ref, content);
-        await updateSaved(tx, kind, ref, { name: name ?? row.name, content }, new Date(clock.now_ms()));
-        await kind.written?.(tx, ref);
+        const before = row.content as Content;
+        const content = { ...before, ...given(patch) };
+        await kind.requireSound(tx, ref, content, before);
+        const now = new Date(clock.now_ms());
+        await updateSaved(tx, kind, ref, { name: name ?? row.name, content }, now);
+        await kind.written?.(tx, ref, { before, content, now });
         return audited(audit, tx, ref, row, await reread(tx, ref));
       }),
     remove: async ({ postgres, clock, audit }: Deps & Auditing, ref: SavedRef<Id>): Promise<Row> =>

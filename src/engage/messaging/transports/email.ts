@@ -25,6 +25,14 @@ export function parseSender(from: string): { email: string; name?: string } {
   return plain === '' ? { email } : { email, name: plain };
 }
 
+/** The type of pictures. */
+export const PNG = 'image/png';
+
+/** The pictures of a message, each with the name of its file and the id that its HTML names. */
+export function picturesOf({ pictures = [] }: Pick<Message, 'pictures'>) {
+  return pictures.map(({ cid, png }) => ({ filename: `${cid}.png`, content_id: cid, png }));
+}
+
 const HIDDEN = 'display:none;max-height:0;max-width:0;overflow:hidden;opacity:0;mso-hide:all';
 
 /** Characters in which the element `body` is looked for: a head with its styles comes before it. */

@@ -3,7 +3,7 @@ import type { Egress } from '../../../platform/egress/egress.ts';
 import type { SendgridConfig } from '../../providers/kinds.ts';
 import type { Message, SendOutcome, Transport } from '../../providers/message.ts';
 import { ANSWERS } from './answers.ts';
-import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
+import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender, picturesOf, PNG } from './email.ts';
 import { outcomeOf, postToProvider } from './http-call.ts';
 
 const BASE_URL = 'https://api.sendgrid.com';
@@ -29,6 +29,12 @@ export function openSendgrid(
 
 function requestOf(message: Message, from: string, tenant_id: string) {
   const headers = Object.entries(message.headers).map(([name, value]) => [oneLine(name), oneLine(value)]);
+  const pictures = picturesOf(message).map(({ png, ...rest }) => ({
+    ...rest,
+    content: png,
+    type: PNG,
+    disposition: 'inline',
+  }));
   const custom_args = message.send_id === null ? { tenant_id } : { send_id: message.send_id, tenant_id };
   return {
     personalizations: [{ to: [{ email: message.recipient }], custom_args }],
@@ -39,6 +45,7 @@ function requestOf(message: Message, from: string, tenant_id: string) {
       ...(message.text === null || message.text === '' ? [] : [{ type: 'text/plain', value: message.text }]),
       { type: 'text/html', value: emailHtml(message) },
     ],
+    ...(pictures.length === 0 ? {} : { attachments: pictures }),
     ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) as Record<string, string> }),
   };
 }

@@ -4,7 +4,7 @@ import { IMPLICIT_TLS_PORT, smtpDestination } from '../../providers/destinations
 import type { SmtpConfig } from '../../providers/kinds.ts';
 import type { Message, SendOutcome, Transport } from '../../providers/message.ts';
 import { enhancedCodeOf, faultFrom } from './answers.ts';
-import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender } from './email.ts';
+import { emailHtml, isAddress, NO_ADDRESS, oneLine, parseSender, picturesOf, PNG } from './email.ts';
 
 const CONNECTIONS = 5;
 const MESSAGES_PER_CONNECTION = 100;
@@ -132,6 +132,13 @@ function mailOf(message: Message, sender: { email: string; name?: string }, prog
     html: emailHtml(message),
     ...(message.text === null || message.text === '' ? {} : { text: message.text }),
     headers: Object.fromEntries(headers) as Record<string, string>,
+    attachments: picturesOf(message).map(({ png, content_id: cid, ...rest }) => ({
+      ...rest,
+      cid,
+      content: Buffer.from(png, 'base64'),
+      contentType: PNG,
+      contentDisposition: 'inline' as const,
+    })),
     ...(messageId === undefined ? {} : { messageId }),
     signal: AbortSignal.timeout(MESSAGE_TIMEOUT_MS),
     progress,

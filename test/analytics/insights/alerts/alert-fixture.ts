@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { AlertEvaluator, SETTLE_MS } from '../../../../src/analytics/insights/alerts/evaluate.ts';
+import { alertEvaluator } from '../../../../src/analytics/insights/alerts/evaluate.ts';
+import { SETTLE_MS } from '../../../../src/analytics/insights/due/evaluator.ts';
 import { NoticeSender } from '../../../../src/analytics/insights/notices/sender.ts';
 import { InsightRunner } from '../../../../src/analytics/insights/runner.ts';
 import type { Platform } from '../../../../src/platform/platform.ts';
@@ -93,7 +94,7 @@ export async function evaluateAt(
 ): Promise<void> {
   const deps = { ...platform, clock: { now_ms: () => now_ms } };
   const runner = more.runner ?? new InsightRunner(platform);
-  const evaluator = new AlertEvaluator({
+  const evaluator = alertEvaluator({
     ...deps,
     runner,
     caughtUp: more.caughtUp ?? (() => Promise.resolve()),

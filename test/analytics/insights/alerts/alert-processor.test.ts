@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { SETTLE_MS } from '../../../../src/analytics/insights/alerts/evaluate.ts';
+import { SETTLE_MS } from '../../../../src/analytics/insights/due/evaluator.ts';
 import { accept, newPlayer } from '../../../console/events/event-client.ts';
 import { answering, startReceiver, type Receiver } from '../../../engage/webhooks/receiver.ts';
 import { call } from '../../../engines/http-client.ts';

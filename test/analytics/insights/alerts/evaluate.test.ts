@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { MAX_DECIDED, SETTLE_MS } from '../../../../src/analytics/insights/alerts/evaluate.ts';
+import { MAX_DECIDED } from '../../../../src/analytics/insights/alerts/evaluate.ts';
+import { SETTLE_MS } from '../../../../src/analytics/insights/due/evaluator.ts';
 import { cleanUpNotices } from '../../../../src/analytics/insights/notices/clean-up.ts';
+import { claimNotices, MAIL_LANE } from '../../../../src/analytics/insights/notices/queries.ts';
 import { NotCaughtUp } from '../../../../src/analytics/caught-up.ts';
 import { InsightRunner } from '../../../../src/analytics/insights/runner.ts';
 import { ApiError } from '../../../../src/errors.ts';
@@ -93,7 +95,52 @@ describe('an interval', () => {
   });
 });
 
+describe('a position within an interval', () => {
+  const nextOf = async (id: string) => {
+    const [row] = await fixture.platform.postgres.service<{ next_at: Date }[]>`
+      select next_at from alerts where alert_id = ${id}`;
+    return row?.next_at.getTime();
+  };
+
+  it('of an alert with another interval goes on with the next whole one, and rests until then', async () => {
+    const id = await on.create();
+    await on.api(`/v1/alerts/${id}`, { method: 'PATCH', body: { interval: 'day' } });
+    const now_ms = Date.now();
+    await evaluateAt(fixture.platform, now_ms);
+    const days = Math.ceil(now_ms / (24 * HOUR_MS)) + 1;
+    expect(await nextOf(id)).toBe(days * 24 * HOUR_MS + SETTLE_MS);
+    expect(await firingsOf(id)).toEqual([]);
+  });
+
+  it('goes on with the next whole one when the time zone is another', async () => {
+    const id = await on.create();
+    const over_ms = on.overIn(0);
+    await evaluateAt(fixture.platform, over_ms);
+    const config = { reporting: { timezone: 'Asia/Kolkata' } };
+    await on.api('/v1/tenant/config', { method: 'PATCH', body: { config } });
+    await on.api(`/v1/alerts/${id}`, { method: 'PATCH', body: { name: 'Elsewhere' } });
+    await evaluateAt(fixture.platform, over_ms + 1);
+    expect(await nextOf(id)).toBe(over_ms + 1.5 * HOUR_MS);
+    expect(await firingsOf(id)).toHaveLength(1);
+  });
+});
+
 describe('an alert that cannot be evaluated', () => {
+  it('for so many intervals at once is evaluated for fewer, and passes over none', async () => {
+    const id = await on.create();
+    const real = new InsightRunner(fixture.platform);
+    let refusals = 2;
+    const runner: Pick<InsightRunner, 'run'> = {
+      run: (...asked) =>
+        refusals-- > 0
+          ? Promise.reject(new ApiError('INSIGHT_TOO_EXPENSIVE', 'too many rows'))
+          : real.run(...asked),
+    };
+    await evaluateAt(fixture.platform, on.overIn(3), { runner: runner as InsightRunner });
+    expect(refusals).toBeLessThan(0);
+    expect(await firingsOf(id)).toHaveLength(4);
+  });
+
   const failing = async (runner: Partial<InsightRunner>, at_ms: number) =>
     evaluateAt(fixture.platform, at_ms, { runner: runner as InsightRunner });
 
@@ -230,6 +277,24 @@ describe('after a crash', () => {
     await evaluateAt(fixture.platform, over_ms + 15 * 60_000);
     expect(await firingsOf(id)).toHaveLength(1);
     expect(await noticesOf(id)).toHaveLength(1);
+  });
+
+  it('after which nobody knows whether mail went out, it is not sent again', async () => {
+    await on.api('/v1/messaging-providers', {
+      method: 'POST',
+      body: { name: 'mail', kind: 'sandbox', channel: 'email', config: {} },
+    });
+    const id = await on.create();
+    const over_ms = on.overIn(0);
+    await evaluateAt(fixture.platform, over_ms);
+    // This process never says what became of it.
+    const lanes = [{ tenant_id: on.tenant.tenant_id, lane: MAIL_LANE, places: 1 }];
+    const { service } = fixture.platform.postgres;
+    expect(await claimNotices(service, lanes, new Date(over_ms), 120_000)).toHaveLength(1);
+    await sendAt(fixture, over_ms + 119_000);
+    expect(await noticesOf(id)).toMatchObject([{ status: 'pending' }]);
+    await sendAt(fixture, over_ms + 120_000);
+    expect(await noticesOf(id)).toMatchObject([{ status: 'failed', error: 'OUTCOME_UNKNOWN', attempts: 2 }]);
   });
 
   it('between decision and delivery the same notice is sent again', async () => {

@@ -1,8 +1,8 @@
 import { assert, constantFrom, json, oneof, property, record, string, tuple } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { maskPersonal, maskText } from '../../../src/console/events/masking.ts';
-import { formatMasked } from '../../../console/src/format/value.ts';
-import { runs } from '../../engines/effort.ts';
+import { maskPersonal, maskText } from '../../src/players/masking.ts';
+import { formatMasked } from '../../console/src/format/value.ts';
+import { runs } from '../engines/effort.ts';
 
 const masked = (value: unknown) => JSON.parse(maskPersonal(JSON.stringify(value))) as unknown;
 

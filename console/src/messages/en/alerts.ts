@@ -1,0 +1,57 @@
+import { counted } from './shell.ts';
+
+export const alerts = {
+  title: 'Alerts',
+  tile: 'What is not as it should be?',
+  text: 'Alerts: a figure that is watched by hour or day, and sent when it leaves its limits',
+  one: 'the alert',
+  new: 'New alert',
+  create: 'Create the alert',
+  none: 'No alert yet',
+  noneHelp: 'An alert watches a figure, and says when it is above or below a limit, changes, or is unusual.',
+  fields: { name: 'Name', interval: 'Interval', condition: 'Fires', op: 'When it is', against: 'Against' },
+  figure: 'Figure',
+  fixed: 'This figure was set over the API, with a filter or as a ratio. It stays as it is.',
+  intervals: { hour: 'Each hour', day: 'Each day' },
+  conditions: { threshold: 'At a limit', change: 'At a change', unusual: 'When it is unusual' },
+  ops: { gt: 'above', gte: 'at least', lt: 'below', lte: 'at most' },
+  against: { previous: 'The interval right before', week: 'The same interval a week before' },
+  value: 'Limit',
+  valueHints: {
+    money: (currency: string) => `An amount in ${currency}`,
+    count: 'A number',
+    rate: 'A part of one: 0.05 is 5 %',
+    event: 'A number, as the API has it; amounts in the smallest unit',
+  },
+  change: 'Change in percent',
+  changeHint: 'Of the value before: -20 is a fifth less',
+  minimum: 'Smallest value',
+  minimumHint:
+    'The value, or what is usual, must be this large. Amounts in the smallest unit; of a rate its denominator.',
+  number: 'must be a number',
+  decided: 'Decided until',
+  state: 'State',
+  waiting: 'Watches',
+  failing: 'Failing',
+  failed: (message: string, failures: number) =>
+    `It could not be computed: ${message}. It is tried again (failed ${failures === 1 ? 'once' : `${failures} times`}).`,
+  firings: {
+    title: 'When it has fired',
+    none: 'It has not fired yet.',
+    from: 'From',
+    value: 'Value',
+    before: 'Before',
+    usual: 'Usual',
+    between: (low: string, high: string) => `${low} to ${high}`,
+  },
+  preview: 'When would it have fired?',
+  previewTitle: 'In the last 90 days',
+  previewLoading: 'the last 90 days',
+  wouldFire: (fired: number, of: number) =>
+    `It would have fired in ${counted(fired, 'interval', 'intervals')} of ${of}.`,
+  undecided: (count: number) =>
+    count === 0 ? '' : `${counted(count, 'interval', 'intervals')} had nothing to compare with.`,
+  delete: 'Delete the alert',
+  deleteTitle: (name: string) => `Delete ${name}?`,
+  deleteHelp: 'What waits to be sent is still sent.',
+} as const;

@@ -1,0 +1,48 @@
+import { isDeepStrictEqual } from 'node:util';
+import { validationError } from '../../../errors.ts';
+import type { Platform } from '../../../platform/platform.ts';
+import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import { dueJson, requireRoom } from '../due/due.ts';
+import { dueState, passOver, REPORTS, type DueState } from '../due/queries.ts';
+import { requireReceivers } from '../notices/receivers.ts';
+import { lockDashboard, type SavedRow } from '../saved/queries.ts';
+import { savedJson, type SavedKind } from '../saved/saved.ts';
+import { planReport } from './queries.ts';
+import { MAX_REPORTS, type ReportContent } from './schema.ts';
+
+/** The kind of a report: a saved record that the service sends. */
+export function reportKind({
+  egress,
+}: Pick<Platform, 'egress'>): SavedKind<'report_id', ReportContent, DueState> {
+  return {
+    scope: 'project',
+    noun: 'report',
+    id: 'report_id',
+    not_found: 'REPORT_NOT_FOUND',
+    table: 'reports',
+    state: (tx) => dueState(tx, REPORTS),
+    requireRoom: requireRoom(REPORTS, 'report', MAX_REPORTS),
+    requireSound: async (tx, project, { dashboard_id, receivers }, before) => {
+      if (!(await lockDashboard(tx, project, dashboard_id)))
+        throw validationError([{ path: 'dashboard_id', message: 'must be a dashboard of the project' }]);
+      await requireReceivers(tx, egress, project.tenant_id, receivers, before?.receivers);
+    },
+    requireUnused: () => Promise.resolve(),
+    written: async (tx, ref, { before, content, now }) => {
+      await planReport(tx, ref, content.is_enabled);
+      const is_same =
+        before === null ||
+        (before.is_enabled === content.is_enabled && isDeepStrictEqual(before.schedule, content.schedule));
+      if (!is_same) await passOver(tx, REPORTS, ref, now);
+    },
+  };
+}
+
+/** The report as the API shows it. */
+export function reportJson(kind: ReturnType<typeof reportKind>) {
+  const written = savedJson(kind);
+  return (row: SavedRow<'report_id'> & DueState, project: ProjectRef): Record<string, unknown> => ({
+    ...written(row, project),
+    ...dueJson(row),
+  });
+}
