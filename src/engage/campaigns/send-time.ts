@@ -81,7 +81,9 @@ export function slotsOf(
 }
 
 /** The own hour of each member, in milliseconds since the epoch; undefined: the member has none. */
-export function ownHours(rules: SendTimeRules): (member: Omit<TimedMember, 'player_id'>) => number | undefined {
+export function ownHours(
+  rules: SendTimeRules,
+): (member: Omit<TimedMember, 'player_id'>) => number | undefined {
   const { parameters, quiet_hours, started_ms, now_ms } = rules;
   const from_ms = Math.max(started_ms, now_ms);
   // Members of a range share few zones.

@@ -83,7 +83,7 @@ export async function startCampaign(
   await markSending(tx, ref, provider_id, now);
   await notifyMessengers(tx, ref.campaign_id);
   if (audit !== undefined) await auditCampaign(audit, tx, ref, campaign);
-  const sending: CampaignRow = { ...campaign, status: 'sending', provider_id };
+  const sending: CampaignRow = { ...campaign, status: 'sending', provider_id, started_at: now };
   if (campaign.type !== 'triggered') await beginFanOut(tx, ref, sending, now);
 }
 

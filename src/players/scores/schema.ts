@@ -129,4 +129,52 @@ export const model = z.object({
   ...modelFit.shape,
 });
 
-nameSchemas({ ScoresBody: scoresBody, ScoreResult: scoreResult, Model: model });
+const log_loss = z.number();
+
+/** What a nightly fit of send times has found. */
+export const sendTimeFit = z.object({
+  players: z.int().describe('Players with a session in the last 90 days'),
+  timed_players: z.int().describe('Those of them with five, who have an hour of their own'),
+  sampled: z.int().describe('How many of the players, drawn by their ids, the fit is from'),
+  parameters: z
+    .object({
+      weight: z.number().describe('So many sessions of their own count as much as the profile'),
+      profile: z
+        .array(z.number())
+        .describe('The share of sessions by hour of the week, from Monday 00:00 on the clock of the player'),
+    })
+    .nullable(),
+  held_out: z
+    .object({
+      from: timestamp,
+      to: timestamp,
+      players: z.int(),
+      sessions: z.int(),
+      log_loss: log_loss.describe('The mean of -ln of the chances of their hours; less is better'),
+      log_loss_profile: log_loss.describe('The same by the profile alone'),
+    })
+    .nullable()
+    .describe('The sessions of the last 14 days, predicted from what was known before'),
+});
+export type SendTimeFit = z.infer<typeof sendTimeFit>;
+
+/** The name of the model of send times in `GET /v1/models`. */
+export const SEND_TIME_MODEL = 'send_time';
+
+/** The model of send times of `GET /v1/models`. */
+export const sendTimeModel = z.object({
+  model: z.literal(SEND_TIME_MODEL),
+  status: model.shape.status.describe(
+    'off: not better than the profile, so all get messages at once. waiting: too few players or days',
+  ),
+  as_of: timestamp.describe('The end of the last day whose sessions were read'),
+  fitted_at: timestamp,
+  ...sendTimeFit.shape,
+});
+
+nameSchemas({
+  ScoresBody: scoresBody,
+  ScoreResult: scoreResult,
+  Model: model,
+  SendTimeModel: sendTimeModel,
+});

@@ -36,7 +36,13 @@ const MOMENTS = fc.oneof(
 );
 const ZONES = fc.oneof(
   fc.constantFrom(...NODE_ZONES),
-  fc.constantFrom('Europe/Malta', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'Asia/Kathmandu'),
+  fc.constantFrom(
+    'Europe/Malta',
+    'America/New_York',
+    'Australia/Lord_Howe',
+    'Asia/Kolkata',
+    'Asia/Kathmandu',
+  ),
 );
 const PROFILE = Array.from({ length: HOURS }, (_, hour) => (1 + (hour % 24)) / (7 * 300));
 
@@ -95,7 +101,12 @@ describe('the own hour', () => {
             now_ms,
           };
           const own_ms = ownHours(rules)({ timezone, session_hours: packHours(countHours(hours)) });
-          const by = { zone: timezone ?? zone, quiet_zone: timezone ?? default_timezone, quiet: window, weight };
+          const by = {
+            zone: timezone ?? zone,
+            quiet_zone: timezone ?? default_timezone,
+            quiet: window,
+            weight,
+          };
           expect(own_ms).toBe(walked(hours, by, now_ms, started_ms + DAY_MS));
         },
       ),
@@ -116,13 +127,20 @@ describe('the own hour', () => {
 
   it('is nobody’s whose sessions are too few, or 24 hours after the start', () => {
     const started_ms = Date.parse('2026-05-04T10:20:00Z');
-    const rules = { parameters: { weight: 5, profile: PROFILE }, zone: UTC_ZONE, quiet_hours: null, started_ms };
+    const rules = {
+      parameters: { weight: 5, profile: PROFILE },
+      zone: UTC_ZONE,
+      quiet_hours: null,
+      started_ms,
+    };
     const session_hours = packHours(countHours([20, 20, 20, 20, 44]));
     const at = (now_ms: number) => ownHours({ ...rules, now_ms })({ timezone: null, session_hours });
     expect(new Date(at(started_ms) ?? 0).toISOString()).toBe('2026-05-04T20:00:00.000Z');
     expect(at(started_ms + DAY_MS)).toBeUndefined();
     expect(at(started_ms + DAY_MS - 1)).toBe(started_ms + DAY_MS - 1);
-    expect(ownHours({ ...rules, now_ms: started_ms })({ timezone: null, session_hours: null })).toBeUndefined();
+    expect(
+      ownHours({ ...rules, now_ms: started_ms })({ timezone: null, session_hours: null }),
+    ).toBeUndefined();
   });
 });
 

@@ -18,7 +18,11 @@ const SHOWN_DIGITS = 8;
  * The hours of the week in which a player's sessions began: up to 28 days before the end, in the 14 days after that, and in the last
  * 14 days.
  */
-export type SessionHours = readonly [first: readonly number[], next: readonly number[], last: readonly number[]];
+export type SessionHours = readonly [
+  first: readonly number[],
+  next: readonly number[],
+  last: readonly number[],
+];
 
 /** A session that was held out: the player's own sessions before it, those of them in its hour, and the profile's share of it. */
 export interface HeldOutSession {
@@ -40,7 +44,7 @@ export interface SendTimeProof {
 /** What the nightly fit of a project has found. */
 export interface FittedSendTime {
   status: ModelStatus;
-  parameters: SendTimeParameters | null;
+  parameters: (SendTimeParameters & { profile: number[] }) | null;
   held_out: SendTimeProof | null;
 }
 
