@@ -37,12 +37,12 @@ export async function readClocks(
   zone: TimeZone,
   until_ms: number,
 ): Promise<Clocks> {
-  const rows = await clickhouse.query<{ timezone: string }>(
-    `select distinct assumeNotNull(timezone) as timezone from players final
+  const rows = await clickhouse.query<{ zone: string }>(
+    `select distinct assumeNotNull(timezone) as zone from players final
     where ${SCOPE} and timezone is not null and deleted_at is null limit ${MAX_ZONES} ${OVER_ALL}`,
     { ...project },
   );
-  const zones = rows.map(({ timezone }) => timezone);
+  const zones = rows.map((row) => row.zone);
   const clocks = [...zones.map((name) => TimeZone.named(name) ?? UTC_ZONE), zone].map((one) =>
     clockOf(one, until_ms - 2 * SESSION_DAYS * DAY_S * 1_000, until_ms),
   );
