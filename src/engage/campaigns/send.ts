@@ -87,8 +87,10 @@ export async function startCampaign(
   if (campaign.type !== 'triggered') await beginFanOut(tx, ref, sending, now);
 }
 
-function isOf({ type, segment_id, channel }: CountedAudience, campaign: CampaignRow): boolean {
-  return type === campaign.type && segment_id === campaign.segment_id && channel === campaign.channel;
+function isOf(counted: CountedAudience, campaign: CampaignRow): boolean {
+  return (['type', 'segment_id', 'channel', 'send_time'] as const).every(
+    (name) => counted[name] === campaign[name],
+  );
 }
 
 function changedMeanwhile(): never {
