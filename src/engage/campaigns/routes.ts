@@ -320,7 +320,7 @@ const audienceResult = z.object({
   send_time: z
     .object({ own_hour: counter, plain: counter })
     .nullable()
-    .describe('The sendable, by whether they get it at an hour of their own; null: all at once'),
+    .describe('The sendable; null: all at once'),
   effect: z
     .object({
       held_out: counter.describe('How many of the sendable are held out, on average'),

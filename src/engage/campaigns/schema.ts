@@ -45,10 +45,7 @@ const fields = {
   goal_attribution_days: z.int().min(1).max(MAX_ATTRIBUTION_DAYS).nullable().optional(),
   goal_value_property: z.string().min(1).max(MAX_PROPERTY).nullable().optional(),
   holdout_percent: holdoutPercent.optional(),
-  send_time: sendTime
-    .nullable()
-    .optional()
-    .describe('`player`: within 24 hours, each member at the own best hour; null: all at once'),
+  send_time: sendTime.nullable().optional().describe('`player`: each at the own best hour of 24'),
 };
 
 /** `POST /v1/campaigns`. */

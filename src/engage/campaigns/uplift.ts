@@ -14,7 +14,7 @@ export const upliftQuery = z.strictObject({
   compare: z
     .enum(['holdout', 'send_time'])
     .default('holdout')
-    .describe('`send_time`: the own hour; `held_out` are then those who got the message at once'),
+    .describe('`send_time`: own hours; `held_out` got it at once'),
 });
 
 /**

@@ -129,19 +129,16 @@ export const model = z.object({
   ...modelFit.shape,
 });
 
-const log_loss = z.number();
-
 /** What a nightly fit of send times has found. */
 export const sendTimeFit = z.object({
-  players: z.int().describe('Players with a session in the last 90 days'),
-  timed_players: z.int().describe('Those of them with five, who have an hour of their own'),
-  sampled: z.int().describe('How many of the players, drawn by their ids, the fit is from'),
+  /** With a session in the last 90 days; those of them with five; those that the fit is from. */
+  players: z.int(),
+  timed_players: z.int().describe('Those with five sessions'),
+  sampled: z.int(),
   parameters: z
     .object({
-      weight: z.number().describe('So many sessions of their own count as much as the profile'),
-      profile: z
-        .array(z.number())
-        .describe('The share of sessions by hour of the week, from Monday 00:00 on the clock of the player'),
+      weight: z.number().describe('Sessions that count as much as the profile'),
+      profile: z.array(z.number()).describe('Shares of sessions by hour of the week'),
     })
     .nullable(),
   held_out: z
@@ -150,11 +147,10 @@ export const sendTimeFit = z.object({
       to: timestamp,
       players: z.int(),
       sessions: z.int(),
-      log_loss: log_loss.describe('The mean of -ln of the chances of their hours; less is better'),
-      log_loss_profile: log_loss.describe('The same by the profile alone'),
+      log_loss: z.number().describe('Less is better'),
+      log_loss_profile: z.number(),
     })
-    .nullable()
-    .describe('The sessions of the last 14 days, predicted from what was known before'),
+    .nullable(),
 });
 export type SendTimeFit = z.infer<typeof sendTimeFit>;
 
@@ -164,10 +160,8 @@ export const SEND_TIME_MODEL = 'send_time';
 /** The model of send times of `GET /v1/models`. */
 export const sendTimeModel = z.object({
   model: z.literal(SEND_TIME_MODEL),
-  status: model.shape.status.describe(
-    'off: not better than the profile, so all get messages at once. waiting: too few players or days',
-  ),
-  as_of: timestamp.describe('The end of the last day whose sessions were read'),
+  status: z.enum(['on', 'off', 'waiting']),
+  as_of: timestamp,
   fitted_at: timestamp,
   ...sendTimeFit.shape,
 });

@@ -1308,7 +1308,7 @@ conversionStats(id: string, options?: CallOptions): Promise<S.ConversionStats>;
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-uplift(id: string, query?: { /** `send_time`: the own hour; `held_out` are then those who got the message at once */ compare?: "holdout" | "send_time" | undefined; }, options?: CallOptions): Promise<S.UpliftReport>;
+uplift(id: string, query?: { /** `send_time`: own hours; `held_out` got it at once */ compare?: "holdout" | "send_time" | undefined; }, options?: CallOptions): Promise<S.UpliftReport>;
 };
 experiments: {
 global: {
