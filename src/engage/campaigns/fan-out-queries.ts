@@ -140,16 +140,16 @@ export async function insertRows(
 
 /**
  * What a row has besides when messages are due later. A row that is skipped or held out has none of it. A message may wait for
- * its provider for 24 hours from when it is due.
+ * its provider for 24 hours from when it is due. One that is late and comes into quiet hours waits for their end.
  */
 function timedSql(tx: Tx, due: NewRows['due']) {
   const none = tx``;
   if (due === undefined)
     return { columns: none, values: none, given: none, passes: (verdict: PendingQuery<Row[]>) => verdict };
   return {
-    columns: tx`, retry_at, give_up_at, is_own_hour`,
+    columns: tx`, retry_at, give_up_at, defers_quiet_hours, is_own_hour`,
     values: tx`, case when j.verdict is null then j.due_at end,
-      case when j.verdict is null then j.due_at + interval '24 hours' end,
+      case when j.verdict is null then j.due_at + interval '24 hours' end, j.verdict is null and j.due_at is not null,
       case when j.verdict is null then j.is_own_hour end`,
     given: tx`, c.due_at, c.is_own_hour`,
     passes: (verdict: PendingQuery<Row[]>) =>

@@ -88,7 +88,7 @@ describe('hours of the week', () => {
         const counts = countHours(hours);
         const packed = packHours(counts);
         expect(packed).toHaveLength(2 * new Set(hours).size);
-        expect(new Map([...unpackHours(packed)].toSorted())).toEqual(new Map([...counts].toSorted()));
+        expect(unpackHours(packed)).toEqual(counts);
       }),
       { numRuns: runs(200), seed: SEED },
     );

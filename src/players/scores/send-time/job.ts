@@ -60,8 +60,8 @@ export function sendTimeJob({ tenant_id, project_id }: ProjectRef, queue: string
 
 /**
  * The task `send-time-fit`: fits the model to a sample of the project's players by their sessions up to the last midnight (UTC),
- * and stores the hours of all whose chances have changed. A model that is worse than the profile stores none: nobody reads
- * those that there are. A repetition writes nothing.
+ * and stores the hours of all whose chances have changed. A model that is not on stores none: nobody reads those that there are.
+ * In each case hours are taken away of players who have too few sessions now. A repetition writes nothing.
  */
 export async function runSendTimeJob(deps: Deps, payload: unknown, stop: AbortSignal): Promise<void> {
   const project = projectPayload.parse(payload);
@@ -71,7 +71,7 @@ export async function runSendTimeJob(deps: Deps, payload: unknown, stop: AbortSi
   const zone = await reportingZone(postgres, project.tenant_id);
   const clocks = await readClocks(clickhouse, project, zone, until_ms);
   const question = { ...project, until_ms, clocks };
-  const { players, timed, sessions } = await countSessions(clickhouse, question);
+  const { players, timed, sessions, known } = await countSessions(clickhouse, question);
   const [before] = await selectSendTimeModel(postgres.service, project);
   // There is nothing to compute, and nothing to change. Or a clock was behind.
   if (before === undefined ? timed < MIN_PLAYERS : before.as_of.getTime() > until_ms) return;
@@ -88,11 +88,8 @@ export async function runSendTimeJob(deps: Deps, payload: unknown, stop: AbortSi
     fitted_at: new Date(clock.now_ms()),
     fit: { players, timed_players: timed, sampled: sample.length, ...fitted },
   });
-  const { parameters } = fitted;
-  const written =
-    status === 'on' && parameters !== null
-      ? await storeAll(deps, { ...question, players, parameters }, stop)
-      : 0;
+  const parameters = status === 'on' ? fitted.parameters : null;
+  const written = await storeAll(deps, { ...question, known, parameters }, stop);
   logger.info(
     { event: 'send-times-summary', ...project, status, players, written },
     'fitted the send times of a project',
@@ -100,18 +97,19 @@ export async function runSendTimeJob(deps: Deps, payload: unknown, stop: AbortSi
 }
 
 interface Night extends SessionQuestion {
-  players: number;
-  parameters: SendTimeParameters;
+  known: number;
+  /** Null: hours are only taken away. */
+  parameters: SendTimeParameters | null;
 }
 
 /** Stores the hours of all players, a share of them at a time; resolves with how many have been written. */
 async function storeAll(
   deps: Deps,
-  { players, parameters, ...question }: Night,
+  { known, parameters, ...question }: Night,
   stop: AbortSignal,
 ): Promise<number> {
   let written = 0;
-  const shares = Math.max(1, Math.ceil(players / PAGE));
+  const shares = Math.max(1, Math.ceil(known / PAGE));
   for (let share = 0; share < shares; share++) {
     const found = await readPlayerHours(deps.clickhouse, { ...question, share, shares });
     for (let i = 0; i < found.length; i += CHUNK) {
@@ -127,7 +125,7 @@ async function storeChunk(
   { postgres }: Deps,
   project: ProjectRef,
   found: readonly PlayerHours[],
-  parameters: SendTimeParameters,
+  parameters: SendTimeParameters | null,
 ): Promise<number> {
   const by_id = new Map(found.map(({ player_id, hours }) => [player_id, hoursOf(hours)]));
   const stored = await readHours(postgres.service, project, [...by_id.keys()]);
@@ -146,8 +144,14 @@ function hoursOf(hours: PlayerHours['hours']): Buffer | null {
   return sessionsOf(counts) < MIN_SESSIONS ? null : packHours(counts);
 }
 
-function isChanged(parameters: SendTimeParameters, stored: Buffer | null, next: Buffer | null): boolean {
-  if (stored === null || next === null) return stored !== next;
+function isChanged(
+  parameters: SendTimeParameters | null,
+  stored: Buffer | null,
+  next: Buffer | null,
+): boolean {
+  if (next === null) return stored !== null;
+  if (parameters === null) return false;
+  if (stored === null) return true;
   return (
     !stored.equals(next) && distanceOf(parameters, unpackHours(stored), unpackHours(next)) >= LEAST_CHANGE
   );

@@ -85,22 +85,38 @@ function paramsOf({ clocks, until_ms, ...project }: SessionQuestion, days: numbe
   return { ...project, ...clocks, until_ms, from_ms: until_ms - days * DAY_S * 1_000 };
 }
 
-/** How many players had a session in the last 90 days, how many of them five, and how many sessions there were. */
+/** How many sessions there were, and whose. */
+export interface SessionTotals {
+  /** Players with a session in the last 90 days; `timed`: with five. */
+  players: number;
+  timed: number;
+  /** Sessions of the last 90 days. */
+  sessions: number;
+  /** Players with a session in the last 180 days: at least as many as {@link readPlayerHours} finds. */
+  known: number;
+}
+
+/** How many sessions there were, and whose. */
 export async function countSessions(
   clickhouse: ClickHouseQueries,
   question: SessionQuestion,
-): Promise<{ players: number; timed: number; sessions: number }> {
-  const [row] = await clickhouse.query<Record<'players' | 'timed' | 'sessions', string>>(
-    `select toString(count()) as players, toString(countIf(n >= ${MIN_SESSIONS})) as timed, toString(sum(n)) as sessions
-    from (select owner, count() as n from (${SESSIONS}) group by owner) ${OVER_ALL}`,
-    paramsOf(question, SESSION_DAYS),
+): Promise<SessionTotals> {
+  const [row] = await clickhouse.query<Record<keyof SessionTotals, string>>(
+    `select toString(countIf(n > 0)) as players, toString(countIf(n >= ${MIN_SESSIONS})) as timed,
+      toString(sum(n)) as sessions, toString(count()) as known
+    from (select owner, countIf(at >= {since_s:Int64}) as n from (${SESSIONS}) group by owner) ${OVER_ALL}`,
+    { ...paramsOf(question, 2 * SESSION_DAYS), since_s: sinceOf(question) },
   );
   return {
     players: Number(row?.players ?? 0),
     timed: Number(row?.timed ?? 0),
     sessions: Number(row?.sessions ?? 0),
+    known: Number(row?.known ?? 0),
   };
 }
+
+/** When the last 90 days begin, in seconds. */
+const sinceOf = ({ until_ms }: SessionQuestion) => until_ms / 1_000 - SESSION_DAYS * DAY_S;
 
 /** The hours of the sessions of the last 90 days of the players of a share, by the periods of the fit. */
 export async function readSessionHours(
@@ -150,7 +166,7 @@ export async function readPlayerHours(
       ...paramsOf(asked, 2 * SESSION_DAYS),
       share,
       shares,
-      since_s: question.until_ms / 1_000 - SESSION_DAYS * DAY_S,
+      since_s: sinceOf(question),
     },
   );
   return rows.map(({ owner, hours }) => ({
