@@ -1204,10 +1204,12 @@ create table public.campaigns (
   retry_failed_until timestamp with time zone,
   is_counted boolean not null default true,
   holdout_percent double precision not null default 0,
+  send_time text,
   constraint campaigns_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint campaigns_goal_attribution_days_check CHECK ((goal_attribution_days > 0)),
   constraint campaigns_holdout_percent CHECK (((holdout_percent >= (0)::double precision) AND (holdout_percent <= (100)::double precision))),
   constraint campaigns_pkey PRIMARY KEY (tenant_id, project_id, campaign_id),
+  constraint campaigns_send_time CHECK ((send_time = 'player'::text)),
   constraint campaigns_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'sending'::text, 'sent'::text, 'cancelled'::text]))),
   constraint campaigns_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id),
   constraint campaigns_type_check CHECK ((type = ANY (ARRAY['broadcast'::text, 'triggered'::text, 'journey'::text])))
@@ -2130,6 +2132,7 @@ create table public.message_sends (
   machine_opened_at timestamp with time zone,
   claimed_until timestamp with time zone,
   assigned_at timestamp with time zone,
+  is_own_hour boolean,
   constraint message_sends_channel_check CHECK ((channel = ANY (ARRAY['email'::text, 'sms'::text, 'push'::text]))),
   constraint message_sends_pkey PRIMARY KEY (send_id, tenant_id, project_id),
   constraint message_sends_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sending'::text, 'sent'::text, 'delivered'::text, 'opened'::text, 'clicked'::text, 'bounced'::text, 'failed'::text, 'capped'::text])))
@@ -2441,6 +2444,7 @@ END),
   churn_as_of timestamp with time zone,
   ltv_model text,
   ltv_as_of timestamp with time zone,
+  session_hours bytea,
   constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text, 'revoked'::text]))) NOT VALID,
   constraint players_pkey PRIMARY KEY (player_id, tenant_id, project_id),
   constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))
@@ -2770,6 +2774,22 @@ create policy every_tenant on segments for all to engagement_service using (true
 create policy own_tenant on segments for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.segments to engagement_api;
 grant delete, insert, select, update on public.segments to engagement_service;
+
+create table public.send_time_models (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  status text not null,
+  as_of timestamp with time zone not null,
+  fitted_at timestamp with time zone not null,
+  fit jsonb not null,
+  constraint send_time_models_pkey PRIMARY KEY (tenant_id, project_id),
+  constraint send_time_models_status_check CHECK ((status = ANY (ARRAY['on'::text, 'off'::text, 'waiting'::text])))
+);
+-- row-level security of public.send_time_models: enabled, forced
+create policy every_tenant on send_time_models for all to engagement_service using (true);
+create policy own_tenant on send_time_models for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.send_time_models to engagement_api;
+grant delete, insert, select, update on public.send_time_models to engagement_service;
 
 create table public.sent_ids (
   sent_id uuid not null,

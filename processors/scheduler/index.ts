@@ -60,6 +60,7 @@ import {
   SCHEDULE_TASK as SCORES_SCHEDULE_TASK,
   SCORES_CRONTAB,
 } from '../../src/players/scores/nightly/job.ts';
+import { runSendTimeJob, SEND_TIME_TASK } from '../../src/players/scores/send-time/job.ts';
 import { runSizesJob, SIZES_CRONTAB, SIZES_TASK } from '../../src/segments/sizes.ts';
 import type { Platform } from '../../src/platform/platform.ts';
 import { FREEZE_TASK, runFreezeJob } from '../../src/analytics/insights/saving/frozen-job.ts';
@@ -90,6 +91,7 @@ export function startScheduler(
     [SIZES_TASK]: (_payload: unknown, stop: AbortSignal) => runSizesJob(platform, stop),
     [SCORES_SCHEDULE_TASK]: (_payload: unknown, stop: AbortSignal) => runScoresScheduleJob(platform, stop),
     [FIT_TASK]: (payload: unknown, stop: AbortSignal) => runFitJob(platform, payload, stop),
+    [SEND_TIME_TASK]: (payload: unknown, stop: AbortSignal) => runSendTimeJob(platform, payload, stop),
     [CANCEL_RUNS_TASK]: (payload: unknown, stop: AbortSignal) => runCancelJob(platform, payload, stop),
     [RESUME_RUNS_TASK]: (payload: unknown, stop: AbortSignal) => runResumeJob(platform, payload, stop),
     [RETRY_TASK]: (payload: unknown) => runRetryJob(platform, payload),

@@ -37,7 +37,8 @@ export async function readChangedSends(
         'campaign_id', campaign_id, 'journey_id', journey_id, 'run_id', journey_run_id,
         'node_id', case when journey_id is not null then dedup_key end,
         'variant_id', variant_id, 'channel', channel, 'status', status,
-        'error_code', error_code, 'enqueued_at', epoch_ms(enqueued_at), 'assigned_at', epoch_ms(assigned_at), 'sent_at', epoch_ms(sent_at),
+        'error_code', error_code, 'enqueued_at', epoch_ms(enqueued_at), 'assigned_at', epoch_ms(assigned_at),
+        'is_own_hour', is_own_hour::integer, 'sent_at', epoch_ms(sent_at),
         'delivered_at', epoch_ms(delivered_at), 'opened_at', epoch_ms(opened_at), 'clicked_at', epoch_ms(clicked_at),
         'bounced_at', epoch_ms(bounced_at),
         'mirrored_at', ${now_ms}::text::bigint, 'revision', ${sql.unsafe(REVISION)})::text as line

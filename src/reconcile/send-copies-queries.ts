@@ -29,6 +29,7 @@ const SEND_COLUMNS: readonly SendColumn[] = [
   { name: 'error_code', kind: 'text' },
   { name: 'enqueued_at', kind: 'time' },
   { name: 'assigned_at', kind: 'time' },
+  { name: 'is_own_hour', kind: 'integer', source: 'is_own_hour::integer' },
   ...STAGES,
 ];
 

@@ -14,7 +14,10 @@ type Harm = keyof Arm['harm'];
 const HARMS = Object.keys(m.harms) as Harm[];
 const P_DIGITS = 2;
 
-const nameOf = ({ name }: Arm) => name ?? m.treated;
+/** With whom the groups are compared: those held out, or those who got a message at once instead of at their own hour. */
+type Compares = keyof typeof m.base;
+
+const nameOf = ({ arm, name }: Arm) => m.arms[arm] ?? name ?? m.treated;
 
 /** An amount that is computed, in whole subunits, with its sign. */
 function signed(amount: number, money: MoneyFormat): string {
@@ -23,7 +26,13 @@ function signed(amount: number, money: MoneyFormat): string {
 }
 
 /** What a campaign, journey or bonus campaign has added: the verdict first, then its figures, and the harm of each group. */
-export function Effect({ asked }: { asked: Asked<{ data: UpliftReport }> }) {
+export function Effect({
+  asked,
+  compares = 'holdout',
+}: {
+  asked: Asked<{ data: UpliftReport }>;
+  compares?: Compares;
+}) {
   const money = useMoney();
   return (
     <Answered asked={asked} what={m.loading}>
@@ -37,12 +46,18 @@ export function Effect({ asked }: { asked: Asked<{ data: UpliftReport }> }) {
             {data.arms.map((arm) => (
               <Verdict key={arm.arm} arm={arm} primary={data.primary} money={money} />
             ))}
-            <Groups report={data} money={money} />
+            <Groups report={data} money={money} base={m.base[compares]} />
             {data.arms.map((arm) => (
-              <Differences key={arm.arm} arm={arm} money={money} is_one={data.arms.length === 1} />
+              <Differences
+                key={arm.arm}
+                arm={arm}
+                money={money}
+                title={m.differences[compares]}
+                is_one={data.arms.length === 1}
+              />
             ))}
-            <HarmOf report={data} />
-            <About report={data} />
+            <HarmOf report={data} base={m.base[compares]} />
+            <About report={data} planned={m.planned[compares]} />
           </>
         )
       }
@@ -84,11 +99,11 @@ function Verdict({
   );
 }
 
-function Groups({ report, money }: { report: UpliftReport; money: MoneyFormat }) {
+function Groups({ report, money, base }: { report: UpliftReport; money: MoneyFormat; base: string }) {
   const { goal_event, held_out, arms } = report;
   const goal = goal_event === null ? [] : [m.columns.conversions(goal_event), m.columns.rate];
   const rows = [
-    { key: 'held_out', name: m.heldOut, figures: held_out },
+    { key: 'held_out', name: base, figures: held_out },
     ...arms.map((arm) => ({ key: arm.arm, name: nameOf(arm), figures: arm })),
   ];
   return (
@@ -120,7 +135,17 @@ interface Difference {
   p_value?: number | null;
 }
 
-function Differences({ arm, money, is_one }: { arm: Arm; money: MoneyFormat; is_one: boolean }) {
+function Differences({
+  arm,
+  money,
+  title: of_all,
+  is_one,
+}: {
+  arm: Arm;
+  money: MoneyFormat;
+  title: string;
+  is_one: boolean;
+}) {
   const { rate_effect, money_effect, return: gained } = arm;
   const asMoney = (amount: number) => signed(amount, money);
   const found: readonly [
@@ -135,7 +160,7 @@ function Differences({ arm, money, is_one }: { arm: Arm; money: MoneyFormat; is_
   ];
   const shown = found.flatMap(([name, of, write]) => (of === null ? [] : [{ name, of, write }]));
   if (shown.length === 0) return null;
-  const title = is_one ? m.differences : `${m.differences}: ${nameOf(arm)}`;
+  const title = is_one ? of_all : `${of_all}: ${nameOf(arm)}`;
   const rests_on = money_effect?.cut?.rests_on ?? null;
   return (
     <section aria-label={title}>
@@ -158,7 +183,7 @@ function Differences({ arm, money, is_one }: { arm: Arm; money: MoneyFormat; is_
   );
 }
 
-function HarmOf({ report: { arms, held_out } }: { report: UpliftReport }) {
+function HarmOf({ report: { arms, held_out }, base }: { report: UpliftReport; base: string }) {
   return (
     <section aria-label={m.harm}>
       <h2>{m.harm}</h2>
@@ -166,7 +191,7 @@ function HarmOf({ report: { arms, held_out } }: { report: UpliftReport }) {
         label={m.harm}
         head={[m.columns.group, ...HARMS.map((harm) => m.harms[harm])]}
         rows={[
-          { key: 'held_out', cells: [m.heldOut, ...HARMS.map((harm) => formatInt(held_out.harmed[harm]))] },
+          { key: 'held_out', cells: [base, ...HARMS.map((harm) => formatInt(held_out.harmed[harm]))] },
           ...arms.map((arm) => ({
             key: arm.arm,
             cells: [
@@ -185,7 +210,7 @@ function HarmOf({ report: { arms, held_out } }: { report: UpliftReport }) {
   );
 }
 
-function About({ report }: { report: UpliftReport }) {
+function About({ report, planned }: { report: UpliftReport; planned: string }) {
   const { window_days, before_days, as_of, closes_at, is_final, holdout_percent, waiting, in_two_arms } =
     report;
   return (
@@ -194,7 +219,7 @@ function About({ report }: { report: UpliftReport }) {
       <Facts
         label={m.title}
         facts={[
-          [m.holdout, formatPercent(holdout_percent / 100)],
+          [planned, formatPercent(holdout_percent / 100)],
           [m.asOf, is_final ? m.final : <Time key="as_of" at={as_of} />],
           [m.closes, <Time key="closes" at={closes_at} />],
           [m.waiting, formatInt(waiting)],

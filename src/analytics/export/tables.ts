@@ -68,6 +68,7 @@ export const EXPORTS: Readonly<Record<ExportedTable, ExportedColumns>> = {
       error_code: 'text',
       enqueued_at: 'as_is',
       assigned_at: 'as_is',
+      is_own_hour: 'as_is',
       sent_at: 'as_is',
       delivered_at: 'as_is',
       opened_at: 'as_is',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { int64, nameSchemas, timestampWithOffset } from '../../http/field-schemas.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
-import { whereSchema } from '../../segments/language/conditions.ts';
+import { clauseSchema, whereSchema } from '../../segments/language/conditions.ts';
 import { spanSchema } from '../../segments/language/span.ts';
 import { MAX_CUTS, MAX_DAYS, MAX_FUNNEL_STEPS, MAX_SERIES, MAX_TOP, MIN_FUNNEL_STEPS } from './limits.ts';
 import { distributionCell, funnelCell, lifecycleCell, retentionCell } from './kinds/cells.ts';
@@ -134,16 +134,16 @@ export const trendQuery = z
   });
 export type TrendQuery = z.infer<typeof trendQuery>;
 
+const namedEvent = z.strictObject(event);
+
 /** A query of the kind `funnel`. */
 export const funnelQuery = z.strictObject({
   kind: z.literal('funnel'),
   ...grouped,
-  steps: z.array(z.strictObject(event)).min(MIN_FUNNEL_STEPS).max(MAX_FUNNEL_STEPS),
+  steps: z.array(namedEvent).min(MIN_FUNNEL_STEPS).max(MAX_FUNNEL_STEPS),
   within: spanSchema.describe('From the first step; each step is strictly later than the one before'),
 });
 export type FunnelQuery = z.infer<typeof funnelQuery>;
-
-const namedEvent = z.strictObject(event);
 
 /** A query of the kind `retention`. */
 export const retentionQuery = z.strictObject({
@@ -309,6 +309,8 @@ export const insightPlayer = z.object({
 });
 
 nameSchemas({
+  EventClause: clauseSchema,
+  InsightEvent: namedEvent,
   InsightRange: rangeSchema,
   InsightFilter: filter,
   InsightBreakdown: breakdown,

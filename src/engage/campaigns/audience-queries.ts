@@ -24,6 +24,8 @@ export interface Counting {
   as_sets: boolean;
   /** These players, if they are members; absent: all members. */
   player_ids?: readonly string[];
+  /** Whether members with hours of their own are told apart: they get the message at one of them. */
+  with_hours: boolean;
 }
 
 /** One row when the segment has many members; else none. */
@@ -100,11 +102,12 @@ export interface VerdictCount {
   verdict: SkipCode | null;
   /** Null: players without one. */
   timezone: string | null;
+  has_hours: boolean;
   members: bigint;
 }
 
 /**
- * Counts the members by the verdict of the gate and their time zone. `product`: of the bonus that the message is about; null: about none.
+ * Counts the members by the verdict of the gate, their time zone, and whether they have hours of their own. `product`: of the bonus that the message is about; null: about none.
  */
 export function countVerdicts(
   tx: Tx,
@@ -115,12 +118,13 @@ export function countVerdicts(
 ): PendingQuery<VerdictCount[]> {
   const recipient = recipientOf(tx, audience.channel);
   return tx<VerdictCount[]>`
-    select verdict, timezone, count(*) as members
+    select verdict, timezone, has_hours, count(*) as members
     from (
-      select ${verdictSql(tx, gate, recipient, tx`${product}::text`)} as verdict, p.timezone
+      select ${verdictSql(tx, gate, recipient, tx`${product}::text`)} as verdict, p.timezone,
+        ${counting.with_hours ? tx`p.session_hours is not null` : tx`false`} as has_hours
       ${countedSql(tx, audience, counting)} offset 0
     ) j
-    group by verdict, timezone`;
+    group by verdict, timezone, has_hours`;
 }
 
 function countedSql(tx: Tx, audience: Audience, { as_sets, player_ids }: Counting): PendingQuery<Row[]> {

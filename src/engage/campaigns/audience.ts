@@ -19,6 +19,8 @@ import type { RuleProduct } from '../../tenants/licence/rule.ts';
 import { readOwnConfig } from '../../tenants/config/read.ts';
 import type { Gate } from '../messaging/gate-queries.ts';
 import type { SkipCode } from '../messaging/send-row.ts';
+import { sendTimeRules } from './send-time-rules.ts';
+import { PLAIN_PERCENT } from './send-time.ts';
 
 /** Members that are counted when nobody asks for all of them: the gate needs 60 to 170 ms for them. */
 const SAMPLE = 10_000;
@@ -46,13 +48,15 @@ export interface AudienceAnswer extends Verdicts {
 export async function audienceOf(
   engines: Engines,
   ref: CampaignRef,
-  { type, segment_id, channel }: CampaignRow,
+  campaign: CampaignRow,
   { now, exact, leaves }: { now: Date; exact: boolean; leaves: AbortSignal },
 ): Promise<AudienceAnswer> {
+  const { type, segment_id, channel } = campaign;
   // Events find the recipients of a triggered campaign later.
-  if (type === 'triggered') return { members: 0, sendable: 0, by_code: {}, exact: true, counted: 0 };
+  if (type === 'triggered') return { ...NOBODY, exact: true, counted: 0 };
   const { postgres } = engines;
-  const audience: Audience = { ...ref, segment_id, channel };
+  const with_hours = await hasHours(postgres, { ...ref, channel }, campaign, now);
+  const audience: TimedAudience = { ...ref, segment_id, channel, with_hours };
   const [row] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectSize(tx, audience));
   const members = Number(row?.members ?? 0n);
   if (members <= SAMPLE) return allOf(await countByVerdict(postgres, audience, now, { signal: leaves }));
@@ -75,7 +79,7 @@ export async function audienceOf(
  */
 async function copiedSample(
   { postgres, clickhouse, logger }: Engines,
-  audience: Audience,
+  audience: TimedAudience,
   members: number,
   now: Date,
   signal: AbortSignal,
@@ -94,7 +98,7 @@ async function copiedSample(
 /** The verdicts of a sample of the memberships themselves. */
 async function ownSample(
   postgres: Postgres,
-  audience: Audience,
+  audience: TimedAudience,
   members: number,
   now: Date,
   signal: AbortSignal,
@@ -122,7 +126,10 @@ function estimated(members: number, sample: Verdicts): AudienceAnswer {
   const by_code = Object.fromEntries(
     Object.entries(sample.by_code).map(([code, count]) => [code, scaled(count)]),
   );
-  return { members, sendable: scaled(sample.sendable), by_code, exact: false, counted: sample.members };
+  const sendable = scaled(sample.sendable);
+  const own_hour = sample.send_time && scaled(sample.send_time.own_hour);
+  const send_time = own_hour === null ? null : { own_hour, plain: sendable - own_hour };
+  return { members, sendable, by_code, send_time, exact: false, counted: sample.members };
 }
 
 /** The members of a campaign's segment, those that pass the gate, and those without an address on the channel. */
@@ -133,7 +140,7 @@ export interface AudienceCounts {
 }
 
 /** Counts, and the fields of the campaign that they were made for. */
-export interface CountedAudience extends Pick<CampaignRow, 'type' | 'segment_id' | 'channel'> {
+export interface CountedAudience extends Pick<CampaignRow, 'type' | 'segment_id' | 'channel' | 'send_time'> {
   counts: AudienceCounts;
 }
 
@@ -152,10 +159,13 @@ export async function countCampaign(
   const [campaign] = await postgres.readAsTenant(ref.tenant_id, (tx) => selectCampaign(tx, ref));
   if (campaign === undefined || campaign.deleted_at !== null) return undefined;
   if (campaign.status !== 'draft' && campaign.status !== 'scheduled') return undefined;
-  const { type, segment_id, channel } = campaign;
+  const { type, segment_id, channel, send_time } = campaign;
+  const with_hours = await hasHours(postgres, { ...ref, channel }, campaign, now);
   const counts =
-    type === 'triggered' ? NOBODY_YET : await count(postgres, { ...ref, segment_id, channel }, now);
-  return { type, segment_id, channel, counts };
+    type === 'triggered'
+      ? NOBODY_YET
+      : await count(postgres, { ...ref, segment_id, channel, with_hours }, now);
+  return { type, segment_id, channel, send_time, counts };
 }
 
 /**
@@ -173,6 +183,29 @@ export interface Verdicts {
   sendable: number;
   /** Those who cannot be reached, by the first reason that the gate finds. */
   by_code: Partial<Record<SkipCode, number>>;
+  /** How many of the sendable get it at an hour of their own, and how many at once; null: all at once. */
+  send_time: { own_hour: number; plain: number } | null;
+}
+
+const NOBODY: Verdicts = { members: 0, sendable: 0, by_code: {}, send_time: null };
+
+/** Members; `with_hours`: those who have an hour of their own get the message at it. */
+interface TimedAudience extends Audience {
+  with_hours: boolean;
+}
+
+/** Whether members of a campaign get their message at an hour of their own, if they have one. */
+async function hasHours(
+  postgres: Postgres,
+  of: CampaignRef & Pick<CampaignRow, 'channel'>,
+  campaign: CampaignRow,
+  now: Date,
+): Promise<boolean> {
+  if (campaign.send_time === null) return false;
+  return postgres.asTenant(
+    of.tenant_id,
+    async (tx) => (await sendTimeRules(tx, of, campaign, now)) !== undefined,
+  );
 }
 
 interface CountOptions {
@@ -186,18 +219,20 @@ interface CountOptions {
 /** Counts the members of the audience, or some of them, by the verdict that the gate would give now. */
 export async function countByVerdict(
   postgres: Postgres,
-  audience: Audience,
+  audience: TimedAudience,
   now: Date,
   { player_ids, settings: asked = {}, signal }: CountOptions = {},
 ): Promise<Verdicts> {
-  const { tenant_id, channel } = audience;
+  const { tenant_id, channel, with_hours } = audience;
   const rules = gateRulesOf(await readOwnConfig(postgres, tenant_id), channel, now);
   const variants = await postgres.readAsTenant(tenant_id, (tx) => selectLiveVariants(tx, audience));
   const product = strictest(variants.map(({ bonus_product }) => bonus_product));
   const many = async () =>
     (await postgres.readAsTenant(tenant_id, (tx) => selectManyMembers(tx, audience))).length > 0;
   const counting: Counting =
-    player_ids === undefined ? { as_sets: await many() } : { as_sets: false, player_ids };
+    player_ids === undefined
+      ? { as_sets: await many(), with_hours }
+      : { as_sets: false, player_ids, with_hours };
   const settings = counting.as_sets ? { ...AS_SETS, ...asked } : asked;
   // Quiet hours are the last rule of the gate: one read of the members finds who passes the others, and their zones.
   const before_quiet = await gateAt({ ...rules, quiet_hours: null }, now, () => []);
@@ -207,23 +242,36 @@ export async function countByVerdict(
     settings,
     signal,
   );
-  return verdictsOf(rows, await gateAt(rules, now, () => rows.map(({ timezone }) => timezone)));
+  const gate = await gateAt(rules, now, () => rows.map(({ timezone }) => timezone));
+  return verdictsOf(rows, gate, with_hours);
 }
 
-function verdictsOf(rows: readonly VerdictCount[], { quiet_hours, quiet_zones }: Gate): Verdicts {
-  const found: Verdicts = { members: 0, sendable: 0, by_code: {} };
-  for (const { verdict, timezone, members } of rows) {
+function verdictsOf(
+  rows: readonly VerdictCount[],
+  { quiet_hours, quiet_zones }: Gate,
+  with_hours: boolean,
+): Verdicts {
+  const found: Verdicts = { ...NOBODY, by_code: {} };
+  let own_hour = 0;
+  for (const { verdict, timezone, has_hours, members } of rows) {
     const count = Number(members);
     const zone = timezone ?? quiet_hours?.default_timezone ?? '';
-    const code = verdict ?? (quiet_zones.includes(zone) ? 'SKIPPED_QUIET_HOURS' : null);
+    const is_quiet = quiet_zones.includes(zone);
+    // Who has an hour of their own gets it after the quiet hours.
+    const code = verdict ?? (is_quiet && !has_hours ? 'SKIPPED_QUIET_HOURS' : null);
     found.members += count;
+    if (code === null && has_hours) own_hour += is_quiet ? count : count * (1 - PLAIN_PERCENT / 100);
     if (code === null) found.sendable += count;
     else found.by_code[code] = (found.by_code[code] ?? 0) + count;
+  }
+  if (with_hours) {
+    own_hour = Math.round(own_hour);
+    found.send_time = { own_hour, plain: found.sendable - own_hour };
   }
   return found;
 }
 
-async function count(postgres: Postgres, audience: Audience, now: Date): Promise<AudienceCounts> {
+async function count(postgres: Postgres, audience: TimedAudience, now: Date): Promise<AudienceCounts> {
   const { members, sendable, by_code } = await countByVerdict(postgres, audience, now);
   return {
     recipients_total: members,

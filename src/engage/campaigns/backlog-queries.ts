@@ -6,7 +6,7 @@ const NONE: Backlog = { items: 0, oldest_ms: null };
 /** Queues of each kind whose oldest message is looked for. */
 const MAX_QUEUES = 1_000;
 
-/** Messages that wait for a messenger, also those that wait for a retry or the end of quiet hours. */
+/** Messages that wait for a messenger, also those that wait for a retry, the end of quiet hours or the own hour. */
 export async function readQueuedMessages(tx: Tx, most: number): Promise<Backlog> {
   const [row] = await tx<Backlog[]>`
     select (select count(*) from (

@@ -143,12 +143,13 @@ const NOTHING: Omit<CampaignPlan, 'name' | 'channel'> & Partial<CampaignPlan> = 
   goal_attribution_days: null,
   goal_value_property: null,
   holdout_percent: 0,
+  send_time: null,
   status: 'draft',
 };
 
 /**
- * The campaign after the patch. A type other than `triggered` drops the trigger event. Throws VALIDATION_ERROR when the
- * patch names a trigger event for such a type, or a `schedule_at` that is not in the future.
+ * The campaign after the patch. A type other than `triggered` drops the trigger event, and one other than `broadcast` the
+ * send time. Throws VALIDATION_ERROR when the patch names them for such a type, or a `schedule_at` that is not in the future.
  */
 function planOf(row: Partial<CampaignPlan>, patch: PatchCampaignBody, now: Date): CampaignPlan {
   const { schedule_at, ...given } = patch;
@@ -160,6 +161,12 @@ function planOf(row: Partial<CampaignPlan>, patch: PatchCampaignBody, now: Date)
       throw validationError([{ path: 'trigger_event', message: 'belongs to campaigns of type triggered' }]);
     }
     plan.trigger_event = null;
+  }
+  if (plan.type !== 'broadcast') {
+    if (typeof given.send_time === 'string') {
+      throw validationError([{ path: 'send_time', message: 'belongs to campaigns of type broadcast' }]);
+    }
+    plan.send_time = null;
   }
   if (plan.goal_event !== null) plan.goal_attribution_days ??= DEFAULT_ATTRIBUTION_DAYS;
   if (schedule_at === undefined) return plan;

@@ -67,6 +67,7 @@ async function planOf(tx: Tx, source: CampaignRef, row: CampaignRow, name: strin
     goal_attribution_days,
     goal_value_property,
     holdout_percent,
+    send_time,
   } = row;
   const named = await selectNamed(tx, source, row);
   return {
@@ -82,6 +83,7 @@ async function planOf(tx: Tx, source: CampaignRef, row: CampaignRow, name: strin
     goal_attribution_days,
     goal_value_property,
     holdout_percent,
+    send_time,
     status: 'draft',
   };
 }

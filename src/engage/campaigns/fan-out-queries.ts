@@ -16,6 +16,7 @@ import type { PlayerIds } from '../member-ranges/range-queries.ts';
 import type { CampaignRef } from './queries.ts';
 import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
 import { exactJson } from '../../platform/exact-json.ts';
+import type { TimedMember, Timing } from './send-time.ts';
 
 /** The members of a campaign's segment, reached on its channel. */
 export interface Audience extends CampaignRef {
@@ -64,15 +65,19 @@ export function membersSql(
           and s.deleted_at is null)`;
 }
 
-/** A member of a segment; `timezone` null: the player has none. */
-export interface Member {
-  player_id: string;
-  timezone: string | null;
-}
-
-/** The members of a range that are not deleted. */
-export async function selectMembers(tx: Tx, audience: Audience, range: PlayerIds): Promise<Member[]> {
-  return tx<Member[]>`select p.player_id, p.timezone ${membersSql(tx, audience, range, { as_sets: false })}`;
+/**
+ * The members of a range that are not deleted. `with_hours`: with the hours of their sessions; else these are null for all,
+ * and nothing is read for them.
+ */
+export async function selectMembers(
+  tx: Tx,
+  audience: Audience,
+  range: PlayerIds,
+  { with_hours }: { with_hours: boolean },
+): Promise<TimedMember[]> {
+  const hours = with_hours ? tx`p.session_hours` : tx`null::bytea as session_hours`;
+  return tx<TimedMember[]>`
+    select p.player_id, p.timezone, ${hours} ${membersSql(tx, audience, range, { as_sets: false })}`;
 }
 
 /** What the rows of a range have in common, and the variant of each player. */
@@ -82,38 +87,47 @@ export interface NewRows {
   /** By player_id. */
   choices: ReadonlyMap<string, RowVariant>;
   holdoutOf: HoldoutOf;
+  /** When the message to each player is due, by player_id; absent: all at once. */
+  due?: ReadonlyMap<string, Timing> | undefined;
 }
 
 /** The code of a player who is held out, should the gate let a message of the variant pass; null: it goes out. */
 export type HoldoutOf = (player_id: string, variant: RowVariant) => HoldoutCode | null;
 
-/** Inserts send rows for players: queued, or skipped with the reason. Idempotent: an existing row stays as it is. */
+/**
+ * Inserts send rows for players: queued, or skipped with the reason. Idempotent: an existing row stays as it is. Quiet hours
+ * skip no message that is due later.
+ */
 export async function insertRows(
   tx: Tx,
-  { audience, provider_id, choices, holdoutOf }: NewRows,
+  { audience, provider_id, choices, holdoutOf, due }: NewRows,
   gate: Gate,
 ): Promise<void> {
   const { tenant_id, project_id, campaign_id, channel } = audience;
   const recipient = recipientOf(tx, channel);
   const variants = [...new Set(choices.values())];
   const index_of = new Map(variants.map((variant, i) => [variant, i + 1]));
+  const verdict = verdictSql(tx, gate, recipient, tx`c.bonus_product`);
+  const timed = timedSql(tx, due);
   // The lateral join looks each player up by its key, regardless of the plan that the statistics suggest.
   await tx`
     insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, template_id, variant_id,
-      provider_id, recipient, status, error_code, assigned_at, enqueued_at)
+      provider_id, recipient, status, error_code, assigned_at, enqueued_at ${timed.columns})
     select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.player_id, ${channel},
       (${plainArray(variants.map(({ template_id }) => template_id))}::text::uuid[])[j.variant],
       (${plainArray(variants.map(({ variant_id }) => variant_id))}::text::uuid[])[j.variant],
-      ${provider_id}, j.recipient, ${statusSql(tx, 'queued')}, j.verdict, ${assignedSql(tx, gate)}, ${gate.now}
+      ${provider_id}, j.recipient, ${statusSql(tx, 'queued')}, j.verdict, ${assignedSql(tx, gate)}, ${gate.now} ${timed.values}
     from (
-      select p.tenant_id, p.project_id, p.player_id, c.variant, c.is_service, ${recipient.address} as recipient,
-        coalesce(${verdictSql(tx, gate, recipient, tx`c.bonus_product`)}, c.holdout) as verdict
+      select p.tenant_id, p.project_id, p.player_id, c.variant, c.is_service, ${recipient.address} as recipient ${timed.given},
+        coalesce(${timed.passes(verdict)}, c.holdout) as verdict
       from ${rowsOf(tx, 'c', [...choices], {
         player_id: ['uuid', ([player_id]) => player_id],
         variant: ['integer', ([, variant]) => index_of.get(variant) ?? null],
         bonus_product: ['text', ([, { bonus_product }]) => bonus_product],
         holdout: ['text', ([player_id, variant]) => holdoutOf(player_id, variant)],
         is_service: ['boolean', ([, { is_service }]) => is_service],
+        due_at: due && ['timestamptz', ([player_id]) => due.get(player_id)?.due_at ?? null],
+        is_own_hour: due && ['boolean', ([player_id]) => due.get(player_id)?.is_own_hour ?? null],
       })}
       cross join lateral (
         select * from players p
@@ -122,6 +136,25 @@ export async function insertRows(
       offset 0
     ) j
     on conflict (tenant_id, project_id, campaign_id, player_id, dedup_key) do nothing`;
+}
+
+/**
+ * What a row has besides when messages are due later. A row that is skipped or held out has none of it. A message may wait for
+ * its provider for 24 hours from when it is due. One that is late and comes into quiet hours waits for their end.
+ */
+function timedSql(tx: Tx, due: NewRows['due']) {
+  const none = tx``;
+  if (due === undefined)
+    return { columns: none, values: none, given: none, passes: (verdict: PendingQuery<Row[]>) => verdict };
+  return {
+    columns: tx`, retry_at, give_up_at, defers_quiet_hours, is_own_hour`,
+    values: tx`, case when j.verdict is null then j.due_at end,
+      case when j.verdict is null then j.due_at + interval '24 hours' end, j.verdict is null and j.due_at is not null,
+      case when j.verdict is null then j.is_own_hour end`,
+    given: tx`, c.due_at, c.is_own_hour`,
+    passes: (verdict: PendingQuery<Row[]>) =>
+      tx`nullif(${verdict}, case when c.due_at is not null then 'SKIPPED_QUIET_HOURS' end)`,
+  };
 }
 
 /** A triggered campaign that is `sending`, and the event that fires it. */

@@ -16,6 +16,8 @@ import { insertRows, selectMembers, type HoldoutOf } from './fan-out-queries.ts'
 import { notifyMessengers } from '../messaging/wake-queries.ts';
 import { selectLiveCampaign, selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 import { bucketOf } from '../../platform/bucket.ts';
+import { sendTimeRules } from './send-time-rules.ts';
+import { AT_ONCE, timings } from './send-time.ts';
 
 /** Members who become send rows of a campaign. */
 export const CAMPAIGN_RANGES: RangeKind = { work: 'campaign' };
@@ -60,14 +62,25 @@ async function fanOut(tx: Tx, campaign: CampaignRow, taken: MemberRange, now: Da
   const { tenant_id, project_id } = taken;
   const { campaign_id, segment_id, channel, provider_id, holdout_percent } = campaign;
   const audience = { tenant_id, project_id, campaign_id, segment_id, channel };
-  const members = await selectMembers(tx, audience, await cutRange(tx, CAMPAIGN_RANGES, taken, segment_id));
+  const rules = await sendTimeRules(tx, audience, campaign, now);
+  const range = await cutRange(tx, CAMPAIGN_RANGES, taken, segment_id);
+  const members = await selectMembers(tx, audience, range, { with_hours: rules !== undefined });
   if (members.length === 0) return;
   const gate = await tenantGateAt(tx, audience, now, () => members.map(({ timezone }) => timezone));
   const variants = await selectLiveVariants(tx, audience);
   const variantOf = variantChooser(campaign_id, variants);
   const choices = new Map(members.map(({ player_id }) => [player_id, variantOf(player_id)]));
   const holdoutOf = await drawHoldout(tx, { ...audience, holdout_percent }, now);
-  await insertRows(tx, { audience, provider_id, choices, holdoutOf }, gate);
+  const timingOf = rules && timings(campaign_id, rules);
+  const due =
+    timingOf &&
+    new Map(
+      members.map((member) => {
+        const variant = choices.get(member.player_id);
+        return [member.player_id, variant === undefined ? AT_ONCE : timingOf(member, variant)];
+      }),
+    );
+  await insertRows(tx, { audience, provider_id, choices, holdoutOf, due }, gate);
   await notifyMessengers(tx, audience.campaign_id);
 }
 

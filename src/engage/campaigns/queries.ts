@@ -5,7 +5,7 @@ import type { Channel } from '../../tenants/config/channels.ts';
 import { beyond, microseconds, type Listed, type TimePosition } from '../../platform/postgres/keyset.ts';
 import type { Tx, Db } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import type { CampaignFilters, CampaignStatus, CampaignType } from './schema.ts';
+import type { CampaignFilters, CampaignStatus, CampaignType, SendTime } from './schema.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { WorkQuery } from '../../platform/postgres/work-watch.ts';
 import { namingSegment } from '../../segments/reference-queries.ts';
@@ -31,6 +31,8 @@ export interface CampaignPlan {
   goal_value_property: string | null;
   /** The share of those who pass the gate that gets nothing, in percent: 0 … 100. */
   holdout_percent: number;
+  /** Null: to all members at once. */
+  send_time: SendTime | null;
   status: CampaignStatus;
 }
 
@@ -50,8 +52,8 @@ export interface CampaignRow extends CampaignPlan {
 
 function columns(tx: Tx) {
   return tx`campaign_id, name, type, channel, segment_id, template_id, provider_id, schedule_at, trigger_event,
-    goal_event, goal_attribution_days, goal_value_property, holdout_percent, status, started_at, finished_at, last_error,
-    created_at, updated_at, deleted_at, is_counted`;
+    goal_event, goal_attribution_days, goal_value_property, holdout_percent, send_time, status, started_at, finished_at,
+    last_error, created_at, updated_at, deleted_at, is_counted`;
 }
 
 function itself(tx: Tx, { tenant_id, project_id, campaign_id }: CampaignRef) {
@@ -101,12 +103,12 @@ export function listCampaigns(
 export async function insertCampaign(tx: Tx, ref: CampaignRef, plan: CampaignPlan, now: Date): Promise<void> {
   await tx`
     insert into campaigns (tenant_id, project_id, campaign_id, name, type, channel, segment_id, template_id,
-      provider_id, schedule_at, trigger_event, goal_event, goal_attribution_days, goal_value_property, holdout_percent, status,
-      created_at, updated_at)
+      provider_id, schedule_at, trigger_event, goal_event, goal_attribution_days, goal_value_property, holdout_percent, send_time,
+      status, created_at, updated_at)
     values (${ref.tenant_id}, ${ref.project_id}, ${ref.campaign_id}, ${plan.name}, ${plan.type}, ${plan.channel},
       ${plan.segment_id}, ${plan.template_id}, ${plan.provider_id}, ${plan.schedule_at}, ${plan.trigger_event},
-      ${plan.goal_event}, ${plan.goal_attribution_days}, ${plan.goal_value_property}, ${plan.holdout_percent}, ${plan.status}, ${now},
-      ${now})`;
+      ${plan.goal_event}, ${plan.goal_attribution_days}, ${plan.goal_value_property}, ${plan.holdout_percent}, ${plan.send_time},
+      ${plan.status}, ${now}, ${now})`;
 }
 
 /** Writes the fields of a locked campaign. */
@@ -117,7 +119,7 @@ export async function updateCampaign(tx: Tx, ref: CampaignRef, plan: CampaignPla
       template_id = ${plan.template_id}, provider_id = ${plan.provider_id}, schedule_at = ${plan.schedule_at},
       trigger_event = ${plan.trigger_event}, goal_event = ${plan.goal_event},
       goal_attribution_days = ${plan.goal_attribution_days}, goal_value_property = ${plan.goal_value_property},
-      holdout_percent = ${plan.holdout_percent}, status = ${plan.status}, updated_at = ${now}
+      holdout_percent = ${plan.holdout_percent}, send_time = ${plan.send_time}, status = ${plan.status}, updated_at = ${now}
     where ${itself(tx, ref)}`;
 }
 

@@ -50,6 +50,7 @@ export function campaignResourceOf(row: CampaignRow, { tenant_id, project_id }: 
     goal_attribution_days: row.goal_attribution_days,
     goal_value_property: row.goal_value_property,
     holdout_percent: row.holdout_percent,
+    send_time: row.send_time,
     status: row.status,
     started_at: row.started_at,
     finished_at: row.finished_at,

@@ -57,7 +57,7 @@ import {
 } from './stats-schema.ts';
 import { upliftEndpoint } from '../experiments/uplift-endpoint.ts';
 import type { Effects } from '../experiments/uplift.ts';
-import { experimentOfCampaign } from './uplift.ts';
+import { comparisonOfCampaign, upliftQuery } from './uplift.ts';
 import { visibleEffectOf } from './visible-effect.ts';
 import { seriesOf } from './series.ts';
 
@@ -85,9 +85,10 @@ export function campaignEndpoints(deps: Platform & { effects: Effects }): AnyEnd
     upliftEndpoint(deps, {
       collection: 'campaigns',
       not_found: 'CAMPAIGN_NOT_FOUND',
-      of: async (caller, id) => {
+      query: upliftQuery,
+      of: async (caller, id, query) => {
         const ref = refOf(CAMPAIGN, caller, id);
-        return experimentOfCampaign(deps.postgres, ref, await findCampaign(deps.postgres, ref));
+        return comparisonOfCampaign(deps.postgres, ref, await findCampaign(deps.postgres, ref), query);
       },
     }),
   ];
@@ -316,6 +317,10 @@ const audienceResult = z.object({
     .describe('The others, by the first reason that the gate finds'),
   exact: z.boolean().describe('False: estimated from `counted` members'),
   counted: counter,
+  send_time: z
+    .object({ own_hour: counter, plain: counter })
+    .nullable()
+    .describe('The sendable; null: all at once'),
   effect: z
     .object({
       held_out: counter.describe('How many of the sendable are held out, on average'),

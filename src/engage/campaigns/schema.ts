@@ -17,6 +17,10 @@ const MAX_ATTRIBUTION_DAYS = 365;
 export const MAX_WEIGHT = 1_000_000;
 const MAX_SORT_ORDER = 1_000_000;
 
+/** `player`: each member at the member's own hour. */
+const sendTime = z.enum(['player']);
+export type SendTime = z.infer<typeof sendTime>;
+
 const eventName = z
   .string()
   .refine(isEventName, `must be a name of the event catalogue, or begin with ${CUSTOM_PREFIX}`);
@@ -41,6 +45,7 @@ const fields = {
   goal_attribution_days: z.int().min(1).max(MAX_ATTRIBUTION_DAYS).nullable().optional(),
   goal_value_property: z.string().min(1).max(MAX_PROPERTY).nullable().optional(),
   holdout_percent: holdoutPercent.optional(),
+  send_time: sendTime.nullable().optional().describe('`player`: each at the own best hour of 24'),
 };
 
 /** `POST /v1/campaigns`. */
@@ -96,6 +101,7 @@ export const campaignResource = z.object({
   goal_attribution_days: z.int().nullable(),
   goal_value_property: z.string().nullable(),
   holdout_percent: holdoutPercent,
+  send_time: sendTime.nullable(),
   status: z.enum(CAMPAIGN_STATUSES),
   started_at: timestamp.nullable(),
   finished_at: timestamp.nullable(),

@@ -83,12 +83,14 @@ export async function startCampaign(
   await markSending(tx, ref, provider_id, now);
   await notifyMessengers(tx, ref.campaign_id);
   if (audit !== undefined) await auditCampaign(audit, tx, ref, campaign);
-  const sending: CampaignRow = { ...campaign, status: 'sending', provider_id };
+  const sending: CampaignRow = { ...campaign, status: 'sending', provider_id, started_at: now };
   if (campaign.type !== 'triggered') await beginFanOut(tx, ref, sending, now);
 }
 
-function isOf({ type, segment_id, channel }: CountedAudience, campaign: CampaignRow): boolean {
-  return type === campaign.type && segment_id === campaign.segment_id && channel === campaign.channel;
+function isOf(counted: CountedAudience, campaign: CampaignRow): boolean {
+  return (['type', 'segment_id', 'channel', 'send_time'] as const).every(
+    (name) => counted[name] === campaign[name],
+  );
 }
 
 function changedMeanwhile(): never {

@@ -1,10 +1,43 @@
+import { z } from 'zod';
+import { validationError } from '../../errors.ts';
 import type { Experiment } from '../experiments/experiment.ts';
-import { populationOfCampaign } from '../experiments/uplift-queries.ts';
+import { OWN_HOUR, populationOfCampaign, populationOfSendTime } from '../experiments/uplift-queries.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
+import { PLAIN_PERCENT } from './send-time.ts';
 import { selectLiveVariants, type CampaignRef, type CampaignRow } from './queries.ts';
 
 /** How long money is measured where the campaign has no goal. */
 const WINDOW_DAYS = 7;
+
+/** The query of `GET /v1/campaigns/:id/uplift`. */
+export const upliftQuery = z.strictObject({
+  compare: z
+    .enum(['holdout', 'send_time'])
+    .default('holdout')
+    .describe('`send_time`: own hours; `held_out` got it at once'),
+});
+
+/**
+ * What of a campaign is compared. Rejects with VALIDATION_ERROR for the send time of a campaign without one.
+ */
+export async function comparisonOfCampaign(
+  postgres: Postgres,
+  ref: CampaignRef,
+  campaign: CampaignRow,
+  { compare }: z.infer<typeof upliftQuery>,
+): Promise<Experiment> {
+  const experiment = await experimentOfCampaign(postgres, ref, campaign);
+  if (compare === 'holdout') return experiment;
+  if (campaign.send_time === null)
+    throw validationError([{ path: 'compare', message: 'the campaign has no send_time' }]);
+  return {
+    ...experiment,
+    compares: 'send_time',
+    population: populationOfSendTime(ref.campaign_id),
+    holdout_percent: PLAIN_PERCENT,
+    arms: [{ arm: OWN_HOUR, name: OWN_HOUR, weight: 1 }],
+  };
+}
 
 /** A campaign as an experiment: its variants against those whom it holds out. */
 export async function experimentOfCampaign(

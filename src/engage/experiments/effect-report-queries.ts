@@ -2,7 +2,7 @@ import type { PendingQuery } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 
-/** Of what something is said: `round` of a project's holdout, empty of everything else. */
+/** Of what something is said: `round` of a project's holdout, or what else than a holdout is compared, or empty. */
 interface ReportKey {
   experiment_id: string;
   round: string;

@@ -16,6 +16,8 @@ export interface Experiment extends ProjectRef {
   is_running: boolean;
   /** Of a project's holdout: the round, which is said once when it has ended. */
   round?: Round;
+  /** What else of a campaign is compared than its holdout: said apart from it. */
+  compares?: 'send_time';
   holdout_percent: number;
   /** Players who were drawn before are not counted: others were held out then; absent, null: all are counted. */
   drawn_since?: Date | null;

@@ -31,6 +31,19 @@ export function populationOfCampaign(campaign_id: string): Population {
   };
 }
 
+/** The arm of players who get a message at an hour of their own. */
+export const OWN_HOUR = 'own_hour';
+
+/** The players of a campaign whose message was sent at an hour of their own, and, as those held out, at once. */
+export function populationOfSendTime(campaign_id: string): Population {
+  return {
+    sql: `select assumeNotNull(assigned_at) as drawn_at, if(is_own_hour = 1, '${OWN_HOUR}', '${HELD_OUT}') as drawn_arm, ${OWNER}
+      from campaign_sends final
+      where ${SCOPE} and assumeNotNull(campaign_id) = {experiment_id:UUID} and assigned_at is not null and is_own_hour is not null`,
+    params: { experiment_id: campaign_id },
+  };
+}
+
 /** Since when a journey holds out the share that it holds out now: versions before `first_version` held out another one. */
 export interface SharePeriod {
   first_version: number;

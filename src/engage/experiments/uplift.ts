@@ -51,8 +51,8 @@ export class Effects {
 
   /** What an experiment has brought, as JSON text. Rejects as {@link EngineTurns.run}. */
   async of(experiment: Experiment): Promise<string> {
-    const { tenant_id, experiment_id, round } = experiment;
-    const key = { experiment_id, round: round?.name ?? '' };
+    const { tenant_id, experiment_id, round, compares = '' } = experiment;
+    const key = { experiment_id, round: round?.name ?? compares };
     const [stored] = await this.#deps.postgres.readAsTenant(tenant_id, (tx) =>
       selectEffectReport(tx, experiment, key),
     );

@@ -191,6 +191,7 @@ export async function wipeProfile(
         external_id = null, email = null, phone = null, telegram_id = null, anonymous_ids = '{}', timezone = null,
         custom_attributes = '{}', kyc_decided_by = null, kyc_provider_ref = null,
         churn_score = 0, churn_model = null, churn_as_of = null, ltv_predicted = null, ltv_model = null, ltv_as_of = null,
+        session_hours = null,
         erased_at = ${now}, updated_at = ${now}
       where player_id = ${player_id} and tenant_id = ${tenant_id} and project_id = ${project_id}
       returning tenant_id, project_id, player_id

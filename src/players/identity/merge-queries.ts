@@ -121,6 +121,7 @@ async function mergeProfile(
       kyc_provider_ref = coalesce(t.kyc_provider_ref, g.kyc_provider_ref),
       ${mergedScore(tx, 'churn_score', 'churn')},
       ${mergedScore(tx, 'ltv_predicted', 'ltv')},
+      session_hours = coalesce(t.session_hours, g.session_hours),
       custom_attributes = case
         when octet_length((g.custom_attributes || t.custom_attributes)::text) <= ${MAX_ATTRIBUTES_BYTES}
           then g.custom_attributes || t.custom_attributes

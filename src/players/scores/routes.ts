@@ -7,7 +7,8 @@ import { projectRefOf } from '../../tenants/project-ref.ts';
 import { DEFAULT_MODEL } from '../profile/score-models.ts';
 import { selectModel } from './model-queries.ts';
 import { receiveScores } from './receive.ts';
-import { model, scoreResult, scoresBody } from './schema.ts';
+import { model, scoreResult, scoresBody, SEND_TIME_MODEL, sendTimeModel } from './schema.ts';
+import { selectSendTimeModel } from './send-time/model-queries.ts';
 
 /** Scores of players, and the models that they are from (docs/scores.md). */
 export function scoreEndpoints({ postgres, clock }: Pick<Platform, 'postgres' | 'clock'>): AnyEndpoint[] {
@@ -27,20 +28,26 @@ export function scoreEndpoints({ postgres, clock }: Pick<Platform, 'postgres' | 
       method: 'GET',
       path: '/v1/models',
       summary:
-        "The service's own model of the project: parameters, backtest against plain recency, calibration",
+        "The service's own models of the project: parameters, and the proof against plain recency or the profile",
       access: { mode: 'session', role: 'viewer', scope: 'project' },
-      response: z.array(model),
+      response: z.array(z.discriminatedUnion('model', [model, sendTimeModel])),
       handle: async ({ caller }) => {
         const project = projectRefOf(caller);
-        const rows = await postgres.readAsTenant(project.tenant_id, (tx) => selectModel(tx, project));
-        const models = rows.map(({ fit, ngr, total_deposited, ...row }) => ({
-          model: DEFAULT_MODEL,
+        const [scores, send_times] = await Promise.all([
+          postgres.readAsTenant(project.tenant_id, (tx) => selectModel(tx, project)),
+          postgres.readAsTenant(project.tenant_id, (tx) => selectSendTimeModel(tx, project)),
+        ]);
+        const models = scores.map(({ fit, ngr, total_deposited, ...row }) => ({
+          model: DEFAULT_MODEL as typeof DEFAULT_MODEL,
           ...row,
           ngr: BigInt(ngr),
           total_deposited: BigInt(total_deposited),
           ...fit,
         }));
-        return envelope(models);
+        const timed = send_times.map(
+          ({ fit, ...row }) => ({ model: SEND_TIME_MODEL, ...row, ...fit }) as const,
+        );
+        return envelope([...models, ...timed]);
       },
     }),
   ];

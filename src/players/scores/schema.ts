@@ -129,4 +129,46 @@ export const model = z.object({
   ...modelFit.shape,
 });
 
-nameSchemas({ ScoresBody: scoresBody, ScoreResult: scoreResult, Model: model });
+/** What a nightly fit of send times has found. */
+export const sendTimeFit = z.object({
+  /** With a session in the last 90 days; those of them with five; those that the fit is from. */
+  players: z.int(),
+  timed_players: z.int().describe('Those with five sessions'),
+  sampled: z.int(),
+  parameters: z
+    .object({
+      weight: z.number().describe('Sessions that count as much as the profile'),
+      profile: z.array(z.number()).describe('Shares of sessions by hour of the week'),
+    })
+    .nullable(),
+  held_out: z
+    .object({
+      from: timestamp,
+      to: timestamp,
+      players: z.int(),
+      sessions: z.int(),
+      log_loss: z.number().describe('Less is better'),
+      log_loss_profile: z.number(),
+    })
+    .nullable(),
+});
+export type SendTimeFit = z.infer<typeof sendTimeFit>;
+
+/** The name of the model of send times in `GET /v1/models`. */
+export const SEND_TIME_MODEL = 'send_time';
+
+/** The model of send times of `GET /v1/models`. */
+export const sendTimeModel = z.object({
+  model: z.literal(SEND_TIME_MODEL),
+  status: z.enum(['on', 'off', 'waiting']),
+  as_of: timestamp,
+  fitted_at: timestamp,
+  ...sendTimeFit.shape,
+});
+
+nameSchemas({
+  ScoresBody: scoresBody,
+  ScoreResult: scoreResult,
+  Model: model,
+  SendTimeModel: sendTimeModel,
+});

@@ -60,11 +60,10 @@ function safeText(max: number) {
 
 const name = safeText(MAX_NAME).min(1);
 const comparison = { op, value: z.unknown().optional() };
+/** A clause of an event, as callers send it. */
+export const clauseSchema = z.strictObject({ property: name, ...comparison });
 /** The clauses of an event, as callers send them. */
-export const whereSchema = z
-  .array(z.strictObject({ property: name, ...comparison }))
-  .max(MAX_WHERE)
-  .optional();
+export const whereSchema = z.array(clauseSchema).max(MAX_WHERE).optional();
 const percent = z
   .number()
   .min(0)

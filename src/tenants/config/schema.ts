@@ -20,6 +20,7 @@ const MAX_PARAM = 100_000;
 
 /** By schema, so that what is used more than once has one patch schema. */
 const patchSchemas = new WeakMap<z.ZodType, z.ZodType>();
+const nullablePatches = new WeakMap<z.ZodType, z.ZodType>();
 
 const license = z.enum(LICENSE_VALUES);
 const kyc_model = z.enum(KYC_MODEL_VALUES);
@@ -263,6 +264,16 @@ function mergePatchOf<T extends z.ZodType>(schema: T): z.ZodType<MergePatch<z.in
   return patchSchema(schema) as z.ZodType<MergePatch<z.infer<T>>>;
 }
 
+/** The patch of a field that may be null; of one schema always the same, so that it can have a name. */
+function nullablePatch(schema: z.ZodType): z.ZodType {
+  const patch = patchSchema(schema);
+  const known = nullablePatches.get(patch);
+  if (known !== undefined) return known;
+  const made = patch.nullable();
+  nullablePatches.set(patch, made);
+  return made;
+}
+
 function patchSchema(schema: z.ZodType): z.ZodType {
   if (schema instanceof z.ZodOptional) return patchSchema(schema.unwrap() as z.ZodType);
   if (schema instanceof z.ZodRecord) {
@@ -276,7 +287,7 @@ function patchSchema(schema: z.ZodType): z.ZodType {
   if (known !== undefined) return known;
   const fields = Object.entries<z.ZodType>(schema.shape);
   const made = z.strictObject(
-    Object.fromEntries(fields.map(([name, field]) => [name, patchSchema(field).nullable().optional()])),
+    Object.fromEntries(fields.map(([name, field]) => [name, nullablePatch(field).optional()])),
   );
   patchSchemas.set(schema, made);
   return made;
@@ -292,7 +303,7 @@ nameSchemas({
   RuleSeverity: severity,
   RuleReason: reason,
   RuleOverride: plainOverride,
-  PatchRuleOverride: patchSchema(plainOverride),
+  PatchRuleOverride: nullablePatch(plainOverride),
   ChannelCaps: channelCaps,
   PatchChannelCaps: patchSchema(channelCaps),
 });

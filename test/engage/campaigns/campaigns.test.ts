@@ -29,6 +29,7 @@ describe('a campaign', () => {
       goal_attribution_days: null,
       goal_value_property: null,
       holdout_percent: 0,
+      send_time: null,
       status: 'draft',
       last_error: null,
       started_at: null,

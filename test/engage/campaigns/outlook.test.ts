@@ -74,6 +74,7 @@ describe('the audience', () => {
       },
       exact: true,
       effect: null,
+      send_time: null,
       counted: 14,
     });
     expect(await client.recipients(campaign_id)).toEqual([]);
@@ -138,12 +139,21 @@ describe('the audience', () => {
       by_code: { SKIPPED_NO_RECIPIENT: 10_000 },
       exact: true,
       effect: null,
+      send_time: null,
       counted: 40_000,
     });
   });
 
   it('is nobody without a segment, for a deleted one, and for a triggered campaign', async () => {
-    const nobody = { members: 0, sendable: 0, by_code: {}, exact: true, counted: 0, effect: null };
+    const nobody = {
+      members: 0,
+      sendable: 0,
+      by_code: {},
+      exact: true,
+      counted: 0,
+      effect: null,
+      send_time: null,
+    };
     const parts = { provider_id: await client.provider(), template_id: await client.template() };
     expect(await audience(await client.campaign(parts))).toEqual(nobody);
     const segment_id = await client.segment(await client.players(2));

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fitJob, runFitJob, runScheduleJob } from '../../../src/players/scores/nightly/job.ts';
+import { sendTimeJob } from '../../../src/players/scores/send-time/job.ts';
 import type { NewJob } from '../../../src/platform/jobs/port.ts';
 import type { Platform } from '../../../src/platform/platform.ts';
 import type { Fixture, Tenant } from '../../http/api-fixture.ts';
@@ -168,7 +169,7 @@ it('of a project without players stores nothing', async () => {
   expect(body.data).toEqual([]);
 });
 
-it('adds a job for each project, with a key and a queue, so that one that fails stops no other', async () => {
+it('adds two jobs for each project, with a key and a queue, so that one that fails stops no other', async () => {
   const added: NewJob[] = [];
   const jobs = { ...fixture.platform.jobs, add: async (_: unknown, job: NewJob) => void added.push(job) };
   await runScheduleJob({ ...deps(), jobs }, new AbortController().signal);
@@ -176,6 +177,7 @@ it('adds a job for each project, with a key and a queue, so that one that fails 
   expect(added).toContainEqual(fitJob({ tenant_id, project_id }));
   const [row] = await fixture.platform.postgres.service<{ projects: number }[]>`
     select count(*)::integer as projects from projects`;
-  expect(new Set(added.map(({ job_key }) => job_key)).size).toBe(row?.projects);
+  expect(added).toContainEqual(sendTimeJob({ tenant_id, project_id }, 'scores'));
+  expect(new Set(added.map(({ job_key }) => job_key)).size).toBe(2 * (row?.projects ?? 0));
   expect(new Set(added.map(({ queue }) => queue))).toEqual(new Set(['scores']));
 });

@@ -1096,7 +1096,7 @@ create(body: S.ScoresBody, options?: CallOptions): Promise<Array<S.ScoreResult>>
 };
 models: {
 /**
- * The service's own model of the project: parameters, backtest against plain recency, calibration.
+ * The service's own models of the project: parameters, and the proof against plain recency or the profile.
  *
  * Admin session, role viewer or above.
  *
@@ -1104,7 +1104,7 @@ models: {
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-list(options?: CallOptions): Promise<Array<S.Model>>;
+list(options?: CallOptions): Promise<Array<S.Model | S.SendTimeModel>>;
 };
 campaigns: {
 /**
@@ -1308,7 +1308,7 @@ conversionStats(id: string, options?: CallOptions): Promise<S.ConversionStats>;
  *
  * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 CAMPAIGN_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-uplift(id: string, options?: CallOptions): Promise<S.UpliftReport>;
+uplift(id: string, query?: { /** `send_time`: own hours; `held_out` got it at once */ compare?: "holdout" | "send_time" | undefined; }, options?: CallOptions): Promise<S.UpliftReport>;
 };
 experiments: {
 global: {

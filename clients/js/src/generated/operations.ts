@@ -104,7 +104,7 @@ export const OPERATIONS: Readonly<Record<string, string>> = {
   'campaigns.stats': 'GET /v1/campaigns/{id}/stats sp',
   'campaigns.recipients': 'GET /v1/campaigns/{id}/recipients qlsp',
   'campaigns.conversionStats': 'GET /v1/campaigns/{id}/conversion-stats sp',
-  'campaigns.uplift': 'GET /v1/campaigns/{id}/uplift sp',
+  'campaigns.uplift': 'GET /v1/campaigns/{id}/uplift qsp',
   'experiments.global.get': 'GET /v1/experiments/global qsp',
   'experiments.global.set': 'PUT /v1/experiments/global bsp',
   'calendar': 'GET /v1/calendar qsp',

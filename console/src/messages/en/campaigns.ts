@@ -92,11 +92,16 @@ export const campaigns = {
   timing: 'When it is sent',
   at: (zone: string) => `Time in ${zone}`,
   atHint: 'Quiet hours of each player still apply.',
+  sendTime: 'Hour of each member',
+  sendTimes: { all: 'All at once', player: 'At their own hour, within 24 hours' },
+  sendTimeHint:
+    'The hour in which the sessions of a member begin most often. A tenth gets it at once, to be compared. Members with few sessions get it at once, too.',
   save: 'Save',
   saveAndNext: 'Save and go on',
   create: 'Create draft',
   audience: {
     title: 'Reachable now',
+    sendTime: (own: string, plain: string) => `${own} at an hour of their own, ${plain} at once.`,
     members: 'Members of the segment',
     sendable: 'Will get it',
     skipped: 'Cannot be reached',

@@ -10,7 +10,12 @@ export const effect = {
   noneHelp:
     'What is added can be measured only against players who get nothing. Set a holdout before the next start.',
   treated: 'Those who got it',
-  heldOut: 'Held out',
+  /** Names of groups by what the API calls them. */
+  arms: { own_hour: 'At their own hour' } as Names,
+  compare: 'Compare',
+  compared: { holdout: 'With those held out', send_time: 'Own hours with at once' },
+  /** The group that the others are compared with. */
+  base: { holdout: 'Held out', send_time: 'At once' },
   /** `who` is a variant, `by` a difference such as “+2.1 points”. */
   more: (who: string, by: string) => `${who}: ${by}, more than without.`,
   less: (who: string, by: string) => `${who}: ${by}, less than without.`,
@@ -36,7 +41,10 @@ export const effect = {
     ngr: 'NGR',
     perPlayer: 'NGR per player',
   },
-  differences: 'Differences to those held out',
+  differences: {
+    holdout: 'Differences to those held out',
+    send_time: 'Differences to those who got it at once',
+  },
   difference: 'Difference',
   figure: 'Figure',
   interval: '95 % interval',
@@ -62,7 +70,7 @@ export const effect = {
   asOf: 'As of',
   closes: 'Last window ends',
   final: 'Final: this stays.',
-  holdout: 'Held out (planned)',
+  planned: { holdout: 'Held out (planned)', send_time: 'At once (planned)' },
   holdoutPercent: 'Held out (percent)',
   holdoutHint: 'They get nothing, so that the effect can be measured',
   waiting: 'Not counted yet',

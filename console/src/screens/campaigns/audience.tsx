@@ -62,7 +62,7 @@ function visibleText({
 }
 
 function Counted({
-  audience: { members, sendable, by_code, exact, counted, effect },
+  audience: { members, sendable, by_code, exact, counted, effect, send_time },
 }: {
   audience: Audience;
 }) {
@@ -79,6 +79,9 @@ function Counted({
         ]}
       />
       <p className={css['soft']}>{exact ? m.exact : m.estimated(counted)}</p>
+      {send_time === null ? null : (
+        <p>{m.sendTime(formatInt(send_time.own_hour), formatInt(send_time.plain))}</p>
+      )}
       {effect === null ? null : <p>{visibleText(effect)}</p>}
       {sendable === 0 ? (
         <p>

@@ -16,6 +16,7 @@ export type Draft = Pick<
   | 'goal_attribution_days'
   | 'goal_value_property'
   | 'holdout_percent'
+  | 'send_time'
 >;
 
 export const NEW: Draft = {
@@ -31,6 +32,7 @@ export const NEW: Draft = {
   goal_attribution_days: null,
   goal_value_property: null,
   holdout_percent: 0,
+  send_time: null,
 };
 
 const FIELDS = Object.keys(NEW) as (keyof Draft)[];

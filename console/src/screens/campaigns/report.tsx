@@ -108,8 +108,28 @@ export function Report({ campaign }: { campaign: CampaignRecord }) {
   );
 }
 
-function EffectOf({ campaign: { id } }: { campaign: CampaignRecord }) {
-  return <Effect asked={useRead('campaigns.uplift', [id])} />;
+/** What the campaign has added; where its members got it at hours of their own, also what these have. */
+function EffectOf({ campaign: { id, send_time } }: { campaign: CampaignRecord }) {
+  const [compare, setCompare] = useState<'holdout' | 'send_time'>('holdout');
+  const asked = useRead('campaigns.uplift', [id, { compare }]);
+  if (send_time === null) return <Effect asked={asked} />;
+  return (
+    <>
+      <Field label={t.effect.compare}>
+        {(control) => (
+          <select
+            {...control}
+            value={compare}
+            onChange={({ target }) => setCompare(target.value === 'send_time' ? 'send_time' : 'holdout')}
+          >
+            <option value="holdout">{t.effect.compared.holdout}</option>
+            <option value="send_time">{t.effect.compared.send_time}</option>
+          </select>
+        )}
+      </Field>
+      <Effect asked={asked} compares={compare} />
+    </>
+  );
 }
 
 function Overview({ campaign }: { campaign: CampaignRecord }) {

@@ -53,6 +53,9 @@ export function Review({ campaign, missing }: { campaign: CampaignRecord; missin
           [variants.length === 0 ? m.template : m.variants, <bdi key="content">{content ?? '—'}</bdi>],
           [m.goal, campaign.goal_event ?? '—'],
           [m.timing, campaign.schedule_at === null ? m.now : <Time key="at" at={campaign.schedule_at} />],
+          ...(campaign.type === 'broadcast'
+            ? [[m.sendTime, m.sendTimes[campaign.send_time ?? 'all']] as const]
+            : []),
         ]}
       />
       <AudienceCounts campaign={campaign} />

@@ -104,6 +104,7 @@ export function AudienceStep({ disabled, ...step }: StepProps) {
                   type: oneOf(TYPES, target.value) ?? draft.type,
                   trigger_event: null,
                   schedule_at: null,
+                  send_time: null,
                 })
               }
             >
@@ -217,10 +218,10 @@ export function ContentStep({ disabled, ...step }: StepProps) {
 
 const HOUR_MS = 3_600_000;
 
-/** When: at once, or at a time in the chosen zone. */
+/** When: at once, or at a time in the chosen zone; to all at once, or to each member at an hour of the member's own. */
 export function TimeStep({ draft, disabled, error, onChange }: StepProps) {
   const { name: zone } = useZone();
-  const { schedule_at } = draft;
+  const { schedule_at, send_time } = draft;
   return (
     <Form disabled={disabled}>
       <Field label={m.timing}>
@@ -254,6 +255,20 @@ export function TimeStep({ draft, disabled, error, onChange }: StepProps) {
           )}
         </Field>
       )}
+      {draft.type === 'broadcast' ? (
+        <Field label={m.sendTime} hint={m.sendTimeHint} error={issueOf(error, 'send_time')}>
+          {(control) => (
+            <select
+              {...control}
+              value={send_time ?? 'all'}
+              onChange={({ target }) => onChange({ send_time: target.value === 'player' ? 'player' : null })}
+            >
+              <option value="all">{m.sendTimes.all}</option>
+              <option value="player">{m.sendTimes.player}</option>
+            </select>
+          )}
+        </Field>
+      ) : null}
     </Form>
   );
 }

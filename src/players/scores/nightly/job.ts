@@ -5,6 +5,7 @@ import type { Platform } from '../../../platform/platform.ts';
 import { retryConflicts } from '../../../platform/postgres/retry.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { decideDefault } from '../decide.ts';
+import { sendTimeJob } from '../send-time/job.ts';
 import { selectModel, selectProjects, storeModel } from '../model-queries.ts';
 import { lockScores, readScores, writeScores, type ScoredPlayer } from '../player-scores-queries.ts';
 import {
@@ -17,7 +18,7 @@ import {
 import { fitModel, MIN_PLAYERS, type Fitted } from './fit.ts';
 import { ngrPerDeposit, scoreOf, type ScoringModel } from './score.ts';
 
-/** Adds a job for each project. */
+/** Adds jobs for each project. */
 export const SCHEDULE_TASK = 'score-schedule';
 /** Fits the model of a project, and scores its players. */
 export const FIT_TASK = 'score-fit';
@@ -57,14 +58,17 @@ export function fitJob({ tenant_id, project_id }: ProjectRef): NewJob {
   return { task: FIT_TASK, payload, max_attempts: MAX_ATTEMPTS, job_key, queue: QUEUE };
 }
 
-/** The task `score-schedule`: a job per project, so that a project that fails stops no other. */
+/** The task `score-schedule`: a job per project and model, so that one that fails stops no other. */
 export async function runScheduleJob({ postgres, jobs }: Deps, stop: AbortSignal): Promise<void> {
   for (let after: ProjectRef | undefined; ;) {
     stop.throwIfAborted();
     const from = after;
     const projects = await selectProjects(postgres.service, from, PROJECTS);
     await postgres.service.begin(async (tx) => {
-      for (const project of projects) await jobs.add(tx, fitJob(project));
+      for (const project of projects) {
+        await jobs.add(tx, fitJob(project));
+        await jobs.add(tx, sendTimeJob(project, QUEUE));
+      }
     });
     after = projects.at(-1);
     if (projects.length < PROJECTS) return;
