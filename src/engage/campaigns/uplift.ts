@@ -46,7 +46,7 @@ export async function experimentOfCampaign(
   campaign: CampaignRow,
 ): Promise<Experiment> {
   const { tenant_id, project_id, campaign_id } = ref;
-  const { goal_event, goal_attribution_days, started_at, type, status } = campaign;
+  const { goal_event, goal_attribution_days, started_at, type, status, send_time } = campaign;
   const variants = await postgres.readAsTenant(tenant_id, (tx) => selectLiveVariants(tx, ref));
   // A weight that was changed meanwhile holds for some of the players only.
   const is_changed = variants.some(({ updated_at }) => started_at !== null && updated_at > started_at);
@@ -68,6 +68,7 @@ export async function experimentOfCampaign(
         weight: is_changed ? null : weight,
       })),
     goal: goal_event === null ? null : { event: goal_event, where: 'true', params: {} },
-    window_days: goal_attribution_days ?? WINDOW_DAYS,
+    // Messages at own hours go out up to a day after the draw, at which the window of every arm begins.
+    window_days: (goal_attribution_days ?? WINDOW_DAYS) + (send_time === null ? 0 : 1),
   };
 }

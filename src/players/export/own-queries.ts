@@ -83,5 +83,24 @@ const audit: PlayerFile = {
   },
 };
 
+/** In which hours of the local week, 0 to 167 from Monday 00:00 on, the person had how many sessions: what send times are chosen by. */
+const sessionHours: PlayerFile = {
+  name: 'session_hours',
+  page(tx, { tenant_id, project_id, player_ids }, after, limit) {
+    return tx<FileLine[]>`
+      select position, json_build_object('hour_of_week', hour, 'sessions', sessions)::text as line
+      from (
+        select p.player_id::text || ' ' || lpad(h.hour::text, 3, '0') as position, h.hour, h.sessions
+        from players p
+        cross join lateral (
+          select get_byte(p.session_hours, 2 * i) as hour, get_byte(p.session_hours, 2 * i + 1) as sessions
+          from generate_series(0, length(p.session_hours) / 2 - 1) as i) h
+        where p.player_id = any(${plainArray(player_ids)}::text::uuid[]) and p.tenant_id = ${tenant_id}
+          and p.project_id = ${project_id}
+      ) s
+      where position collate "C" > ${after ?? ''} order by position collate "C" limit ${limit}`;
+  },
+};
+
 /** The files that the players' own tables fill. */
-export const OWN_FILES: readonly PlayerFile[] = [ids, exclusions, kyc, tiers, audit];
+export const OWN_FILES: readonly PlayerFile[] = [ids, exclusions, kyc, tiers, audit, sessionHours];

@@ -8,6 +8,8 @@ import { runExportJob } from '../../../src/players/export/job.ts';
 import { PLAYER_EXPORTS } from '../../../src/players/export/queries.ts';
 import { call, sendBatch, type Answer } from '../../engines/http-client.ts';
 import { filesOf } from '../../../src/players/export/files.ts';
+import { OWN_FILES } from '../../../src/players/export/own-queries.ts';
+import { packHours } from '../../../src/players/scores/send-time/hours.ts';
 import { sunk, type TestService } from '../../engines/service.ts';
 import { sharedService } from '../../engines/shared-service.ts';
 import { until } from '../../engines/until.ts';
@@ -119,6 +121,30 @@ describe('the export of a player', () => {
           .map(({ ingestion_id, event_index }) => `${ingestion_id} ${event_index}`),
       ).size,
     ).toBe(EVENTS);
+  });
+
+  it('has the hours of sessions that send times are chosen by', async () => {
+    const { tenant_id, project_id } = service;
+    const { data } = await call(`${service.base_url}/v1/players/identify`, service.api_key, {
+      body: { external_id: 'regular' },
+    });
+    const player_id = String(data['player_id']);
+    const { service: sql } = service.platform.postgres;
+    const packed = packHours(
+      new Map([
+        [0, 3],
+        [167, 2],
+      ]),
+    );
+    await sql`update players set session_hours = ${packed} where tenant_id = ${tenant_id} and player_id = ${player_id}`;
+    const person = { tenant_id, project_id, player_ids: [player_id] };
+    const lines: string[] = [];
+    const file = filesOf(service.platform, person, OWN_FILES).find(({ name }) => name === 'session_hours');
+    for await (const page of file?.pages() ?? []) lines.push(...page);
+    expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+      { hour_of_week: 0, sessions: 3 },
+      { hour_of_week: 167, sessions: 2 },
+    ]);
   });
 
   it('has the properties of events beyond the bytes of a page, with the digits that were sent', async () => {
