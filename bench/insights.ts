@@ -159,6 +159,7 @@ function statementsOf(
     steps: stepsOf(query, now_ms, UTC_ZONE),
     compared: undefined,
     filter: NO_FILTER,
+    are_first_deposits_known: false,
   };
   const kind = kindOf(query);
   if (cell === undefined) return kind.plan(query, scope).statements;

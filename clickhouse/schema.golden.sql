@@ -297,6 +297,7 @@ CREATE TABLE default.players
     `ngr` Int128 DEFAULT ggr,
     `bet_count` Int64,
     `session_count` Int64,
+    `first_deposit_at` Nullable(DateTime64(3, 'UTC')),
     `created_at` DateTime64(3, 'UTC'),
     `deleted_at` Nullable(DateTime64(3, 'UTC')),
     `revision` UInt64,

@@ -549,6 +549,22 @@ create table event_log.topics (
   constraint topics_topic_key UNIQUE (topic)
 );
 
+create table public.activity_profiles (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  timezone text not null,
+  hours bigint[],
+  counted_at timestamp with time zone not null,
+  constraint activity_profiles_hours_check CHECK ((cardinality(hours) = 24)),
+  constraint activity_profiles_pkey PRIMARY KEY (tenant_id, project_id),
+  constraint activity_profiles_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+-- row-level security of public.activity_profiles: enabled, forced
+create policy every_tenant on activity_profiles for all to engagement_service using (true);
+create policy own_tenant on activity_profiles for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.activity_profiles to engagement_api;
+grant delete, insert, select, update on public.activity_profiles to engagement_service;
+
 create table public.adapter_secrets (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -784,6 +800,10 @@ create table public.bonus_campaign_budgets (
   short_cost_base numeric(38,0),
   retry_cost_base numeric(38,0),
   retried_to uuid,
+  day_from timestamp with time zone,
+  day_to timestamp with time zone,
+  day_used_base numeric(38,0) not null default 0,
+  waits_until timestamp with time zone,
   constraint bonus_campaign_budgets_pkey PRIMARY KEY (tenant_id, project_id, campaign_id),
   constraint bonus_campaign_budgets_used_base_check CHECK ((used_base >= (0)::numeric)),
   constraint bonus_campaign_budgets_used_grants_check CHECK ((used_grants >= 0))
@@ -909,9 +929,13 @@ create table public.bonus_campaigns (
   issued_product text,
   release_error text,
   holdout_percent double precision not null default 0,
+  daily_budget_base bigint,
+  pace text not null default 'even'::text,
   constraint bonus_campaigns_advertising_check CHECK ((advertising = ANY (ARRAY['direct'::text, 'own_site'::text, 'public'::text]))),
+  constraint bonus_campaigns_daily_budget_base CHECK ((daily_budget_base > 0)),
   constraint bonus_campaigns_deposit_from_check CHECK ((deposit_from = 'last_deposit'::text)),
   constraint bonus_campaigns_holdout_percent CHECK (((holdout_percent >= (0)::double precision) AND (holdout_percent <= (100)::double precision))),
+  constraint bonus_campaigns_pace CHECK ((pace = ANY (ARRAY['even'::text, 'asap'::text]))),
   constraint bonus_campaigns_pkey PRIMARY KEY (tenant_id, project_id, campaign_id),
   constraint bonus_campaigns_qualifying_product_check CHECK ((qualifying_product = ANY (ARRAY['casino'::text, 'betting'::text, 'bingo'::text, 'lottery'::text, 'any'::text]))),
   constraint bonus_campaigns_status_check CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'issuing'::text, 'issued'::text, 'paused'::text, 'cancelled'::text]))),
@@ -920,6 +944,7 @@ create table public.bonus_campaigns (
 CREATE INDEX bonus_campaigns_by_age ON public.bonus_campaigns USING btree (tenant_id, project_id, created_at DESC, campaign_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE INDEX bonus_campaigns_due ON public.bonus_campaigns USING btree (schedule_at) WHERE (status = 'scheduled'::text);
 CREATE INDEX bonus_campaigns_open ON public.bonus_campaigns USING btree (campaign_id) WHERE ((status = ANY (ARRAY['issuing'::text, 'paused'::text, 'cancelled'::text])) AND (finished_at IS NULL));
+CREATE INDEX bonus_campaigns_paced ON public.bonus_campaigns USING btree (tenant_id, project_id) WHERE ((daily_budget_base IS NOT NULL) AND (finished_at IS NULL));
 -- row-level security of public.bonus_campaigns: enabled, forced
 create policy every_tenant on bonus_campaigns for all to engagement_service using (true);
 create policy own_tenant on bonus_campaigns for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
@@ -1459,6 +1484,21 @@ create policy every_tenant on event_subscriptions for all to engagement_service 
 create policy own_tenant on event_subscriptions for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.event_subscriptions to engagement_api;
 grant delete, insert, select, update on public.event_subscriptions to engagement_service;
+
+create table public.first_deposit_pages (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  reference text not null default ''::text,
+  ordinal integer not null default '-1'::integer,
+  done_xid xid8,
+  constraint first_deposit_pages_pkey PRIMARY KEY (tenant_id, project_id),
+  constraint first_deposit_pages_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+-- row-level security of public.first_deposit_pages: enabled, forced
+create policy every_tenant on first_deposit_pages for all to engagement_service using (true);
+create policy own_tenant on first_deposit_pages for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.first_deposit_pages to engagement_api;
+grant delete, insert, select, update on public.first_deposit_pages to engagement_service;
 
 create table public.fold_positions (
   topic text not null,
@@ -2381,6 +2421,7 @@ create table public.player_totals (
   total_credited bigint not null default 0,
   total_debited bigint not null default 0,
   seen_at timestamp with time zone,
+  first_deposit_at timestamp with time zone,
   constraint player_totals_pkey PRIMARY KEY (player_id, tenant_id, project_id)
 ) with (fillfactor=70);
 CREATE INDEX player_totals_by_last_seen ON public.player_totals USING btree (tenant_id, project_id, listed_at DESC, player_id DESC) WHERE (listed_at > '-infinity'::timestamp with time zone);

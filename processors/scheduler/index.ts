@@ -3,6 +3,7 @@ import {
   BONUS_RECONCILE_TASK,
   runBonusReconcileJob,
 } from '../../src/bonuses/reconcile/reconcile-job.ts';
+import { PROFILES_CRONTAB, PROFILES_TASK, runProfilesJob } from '../../src/bonuses/campaigns/profile-job.ts';
 import { runWarningsJob, WARNINGS_TASK } from '../../src/bonuses/templates/warnings-job.ts';
 import type { Platforms } from '../../src/adapters/platforms.ts';
 import { cleanUpAdapters } from '../../src/adapters/clean-up.ts';
@@ -63,6 +64,11 @@ import {
 import { runSendTimeJob, SEND_TIME_TASK } from '../../src/players/scores/send-time/job.ts';
 import { runSizesJob, SIZES_CRONTAB, SIZES_TASK } from '../../src/segments/sizes.ts';
 import type { Platform } from '../../src/platform/platform.ts';
+import {
+  FIRST_DEPOSITS_CRONTAB,
+  FIRST_DEPOSITS_TASK,
+  runFirstDepositsJob,
+} from '../../src/analytics/first-deposit-job.ts';
 import { FREEZE_TASK, runFreezeJob } from '../../src/analytics/insights/saving/frozen-job.ts';
 import {
   INSIGHT_EXPORT_TASK,
@@ -104,6 +110,8 @@ export function startScheduler(
     [WARNINGS_TASK]: (payload: unknown, stop: AbortSignal) => runWarningsJob(platform, payload, stop),
     [BONUS_RECONCILE_TASK]: async (payload: unknown, stop: AbortSignal) =>
       runBonusReconcileJob({ ...platform, platforms: await openBonusPlatforms() }, payload, stop),
+    [FIRST_DEPOSITS_TASK]: (_payload: unknown, stop: AbortSignal) => runFirstDepositsJob(platform, stop),
+    [PROFILES_TASK]: (_payload: unknown, stop: AbortSignal) => runProfilesJob(platform, stop),
     [ERASE_TASK]: (_payload: unknown, stop: AbortSignal) => runEraseJob({ ...platform, ...privacy }, stop),
     [EXPORT_TASK]: (payload: unknown, stop: AbortSignal) =>
       runExportJob({ ...platform, ...privacy }, payload, stop),
@@ -133,6 +141,8 @@ export function startScheduler(
     ...SCORES_CRONTAB,
     ...TIER_CRONTAB,
     ...BONUS_RECONCILE_CRONTAB,
+    ...PROFILES_CRONTAB,
+    ...FIRST_DEPOSITS_CRONTAB,
     ...ERASE_CRONTAB,
   ];
   return platform.jobs.work(tasks, crontab);

@@ -195,10 +195,12 @@ export function playersToCorrect(
         ${tx.unsafe(JOIN_SURVIVOR)})`;
 }
 
-/** Whether history of a tenant, or of any of them, is still to be queued for counting. */
+/** Whether history of a tenant, or of any of them, is still to be counted. */
 export async function hasRecounts(sql: Tx, tenant_id: string | undefined): Promise<boolean> {
+  const of_tenant = tenant_id === undefined ? sql`true` : sql`tenant_id = ${tenant_id}`;
   const found = await sql`
-    select from recounts where ${tenant_id === undefined ? sql`true` : sql`tenant_id = ${tenant_id}`} limit 1`;
+    select where exists (select from recounts where ${of_tenant})
+      or exists (select from first_deposit_pages where ${of_tenant})`;
   return found.length > 0;
 }
 

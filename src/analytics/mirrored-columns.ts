@@ -57,6 +57,7 @@ export const MIRRORED = [
   { name: 'ngr', source: NGR_SQL, kind: 'integer' },
   { name: 'bet_count', source: 't.bet_count', kind: 'integer' },
   { name: 'session_count', source: 't.session_count', kind: 'integer' },
+  { name: 'first_deposit_at', source: 't.first_deposit_at', kind: 'time' },
   { name: 'created_at', source: 'p.created_at', kind: 'time' },
   { name: 'deleted_at', source: 'p.deleted_at', kind: 'time' },
   { name: 'revision', source: revisionSql('t.changed_xid::text::numeric'), kind: 'integer' },

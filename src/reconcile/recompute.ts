@@ -1,7 +1,7 @@
 import { byKind, effectOf } from '../ledger/money/counting.ts';
 import { SUMS, type TotalsDelta } from '../ledger/money/totals.ts';
 import type { LedgerRow } from '../ledger/money/ledger.ts';
-import type { Sum } from './sums-queries.ts';
+import { FIRST_DEPOSIT, type Sum } from './sums-queries.ts';
 import { UnmatchedEvents } from './unmatched.ts';
 
 /**
@@ -34,6 +34,7 @@ export class LedgerRecomputation {
       first.tenant_id === row.tenant_id;
     if (!isSame) this.finish();
     this.#reference.push(row);
+    if (row.event === 'deposit_confirmed') this.#addDeposit(row);
     this.#add(row, row.player_id, row.event, 'count', 1n);
     this.#add(row, row.player_id, row.event, 'sum_amount', row.base_amount ?? 0n);
     this.#add(row, row.player_id, row.event, 'sum_payout', row.base_payout ?? 0n);
@@ -62,6 +63,24 @@ export class LedgerRecomputation {
     const sums = [...this.#sums.values()].filter(({ value }) => value !== 0n);
     this.#sums.clear();
     return sums;
+  }
+
+  /** Whatever was taken back of it later: the first deposit that was ever confirmed stays the first. */
+  #addDeposit({ tenant_id, project_id, player_id, occurred_at_ms }: LedgerRow): void {
+    const value = BigInt(occurred_at_ms);
+    const key = `${project_id} ${player_id}  ${FIRST_DEPOSIT}`;
+    const first = this.#sums.get(key);
+    if (first === undefined)
+      this.#sums.set(key, {
+        tenant_id,
+        project_id,
+        player_id,
+        event: '',
+        field: FIRST_DEPOSIT,
+        source: 'ledger',
+        value,
+      });
+    else if (value < first.value) first.value = value;
   }
 
   #addDelta(of: LedgerRow, delta: TotalsDelta): void {

@@ -29,6 +29,9 @@ export interface DifferingSum extends ProjectRef, Record<SumSource, string> {
   field: string;
 }
 
+/** The field of when a player first deposited, in milliseconds since the epoch: no sum, the least of its parts. */
+export const FIRST_DEPOSIT = 'first_deposit_at';
+
 /** A position in the ledger, in the order of its key. */
 export type LedgerPosition = Pick<LedgerRow, 'reference' | 'ordinal'> & { project_no: number };
 
@@ -101,8 +104,11 @@ export async function readTotalsPage(
   after: HeldTotals | undefined,
   limit: number,
 ): Promise<HeldTotals[]> {
-  const rows = await sql<(ProjectRef & { player_id: string } & Record<TotalsSum, bigint>)[]>`
-    select tenant_id, project_id, player_id, ${sql(SUMS)} from player_totals
+  const rows = await sql<
+    (ProjectRef & { player_id: string } & Record<TotalsSum | typeof FIRST_DEPOSIT, bigint>)[]
+  >`
+    select tenant_id, project_id, player_id, ${sql(SUMS)},
+      coalesce(epoch_ms(first_deposit_at), 0)::bigint as ${sql(FIRST_DEPOSIT)} from player_totals
     where ${tenant_id === undefined ? sql`true` : sql`tenant_id = ${tenant_id}`} ${
       after === undefined
         ? sql``
@@ -256,7 +262,8 @@ export async function readDifferingSums(
   after: DifferingSum | undefined,
   limit: number,
 ): Promise<DifferingSum[]> {
-  const of = (source: SumSource) => `sumIf(value, source = '${source}')`;
+  const of = (source: SumSource) =>
+    `if(field = '${FIRST_DEPOSIT}', minIf(value, source = '${source}'), sumIf(value, source = '${source}'))`;
   return clickhouse.query<DifferingSum>(
     `select tenant_id, project_id, player_id, event, field, toString(${of('ledger')}) as ledger,
       toString(${of('totals')}) as totals, toString(${of('events')}) as events,

@@ -61,6 +61,8 @@ async function dueCampaign() {
     max_liability: BigInt(ROOM * 1_000 + 500),
     max_grants: null,
     rate_per_second: null,
+    daily_budget_base: null,
+    pace: 'even',
     status: 'scheduled',
   } as const;
   await insertBonusCampaign(sql, { ...project, campaign_id }, plan, now);

@@ -86,7 +86,8 @@ it('reports each difference with its player and cause', async () => {
   const { postgres, clickhouse } = service.platform;
   const [wrong, lost, doubled] = await postgres.service<{ player_id: string }[]>`
     select player_id from players where tenant_id = ${tenant_id} order by player_id`;
-  await postgres.service`update player_totals set total_deposited = total_deposited + 1
+  await postgres.service`update player_totals set total_deposited = total_deposited + 1,
+      first_deposit_at = first_deposit_at + interval '1 hour'
     where tenant_id = ${tenant_id} and player_id = ${wrong?.player_id ?? ''}`;
   await clickhouse.command(
     `delete from events where tenant_id = {tenant_id:UUID} and player_id = {player_id:UUID} and event = 'bet_placed'`,
@@ -98,7 +99,7 @@ it('reports each difference with its player and cause', async () => {
     { tenant_id, project_id, player_id: doubled?.player_id },
   );
   const { listed, differences } = await reconcile({ tenant_id });
-  expect(differences).toBe(5);
+  expect(differences).toBe(7);
   expect(
     new Set(
       listed.map(
@@ -108,6 +109,8 @@ it('reports each difference with its player and cause', async () => {
   ).toEqual(
     new Set([
       `ledger null ${wrong?.player_id} total_deposited: the totals are not what the ledger rows add up to`,
+      `ledger null ${wrong?.player_id} first_deposit_at: the totals are not what the ledger rows add up to`,
+      `mirror players ${wrong?.player_id} first_deposit_at: the copy in ClickHouse has the right revision and another value`,
       `mirror players ${wrong?.player_id} total_deposited: the copy in ClickHouse has the right revision and another value`,
       `events events ${lost?.player_id} bet_placed.count: ClickHouse lacks 1 of its events`,
       `events events ${doubled?.player_id} session_start.count: ClickHouse has 1 events too many`,

@@ -13,9 +13,20 @@ export async function storePopulation(
   players: readonly NaivePlayer[],
 ): Promise<void> {
   const line = (row: Record<string, unknown>) => JSON.stringify({ ...project, ...row });
-  const rows = players.map(({ player_id, traits, custom_attributes }) =>
-    line({ player_id, external_id: null, ...traits, custom_attributes, revision: 1 }),
-  );
+  const rows = players.map(({ player_id, traits, custom_attributes, events: own }) => {
+    const deposits_ms = own
+      .filter(({ event }) => event === 'deposit_confirmed')
+      .map(({ occurred_ms }) => occurred_ms);
+    const first_deposit_at = deposits_ms.length === 0 ? null : Math.min(...deposits_ms);
+    return line({
+      player_id,
+      external_id: null,
+      ...traits,
+      first_deposit_at,
+      custom_attributes,
+      revision: 1,
+    });
+  });
   const events = players.flatMap(({ player_id, events }) =>
     events.map(({ occurred_ms, ...event }) =>
       line({

@@ -284,7 +284,7 @@ function bonusCampaignCases(send: Send): Record<string, () => Promise<Expected>>
   return {
     'POST /v1/bonus-campaigns': async () => {
       const answer = await create();
-      const { stats: _stats, skips: _skips, cost: _cost, ...after } = answer.body.data;
+      const { stats: _stats, skips: _skips, cost: _cost, daily_budget: _daily, ...after } = answer.body.data;
       return { answer, resource_id: idOf(answer), after };
     },
     'PATCH /v1/bonus-campaigns/:id': async () => {

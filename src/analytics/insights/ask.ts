@@ -1,5 +1,6 @@
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import type { RecentAnswers } from '../recent-answers.ts';
+import { readFirstDepositsKnown } from '../first-deposit-queries.ts';
 import { exactJson } from '../../platform/exact-json.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { localDate } from '../../platform/local-intervals.ts';
@@ -39,7 +40,11 @@ export async function readAsked(
   project: ProjectRef,
   query: InsightQuery,
 ): Promise<Asked> {
-  const config = await readOwnConfig(postgres, project.tenant_id);
+  const { tenant_id } = project;
+  const [config, are_first_deposits_known] = await Promise.all([
+    readOwnConfig(postgres, tenant_id),
+    readFirstDepositsKnown(postgres, project),
+  ]);
   const reporting = reportingSettingsOf(config);
   const { zone } = reporting;
   const now_ms = clock.now_ms();
@@ -51,7 +56,7 @@ export async function readAsked(
   const compare = 'compare' in query ? query.compare : undefined;
   const compared = compare === undefined ? undefined : comparedSteps(steps, compare, zone);
   const filter = compileFilter({ segment_id, definition, where });
-  const scope = { project, now_ms, zone, reporting, steps, compared, filter };
+  const scope = { project, now_ms, zone, reporting, steps, compared, filter, are_first_deposits_known };
   return { query, scope, currency: config.base_currency };
 }
 

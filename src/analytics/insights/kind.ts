@@ -18,6 +18,8 @@ export interface InsightScope {
   compared: ComparedSteps | undefined;
   /** Whom and which events the query is about; without a filter both conditions are empty texts. */
   filter: CompiledFilter;
+  /** Whether `players` in ClickHouse says of everybody when they first deposited. */
+  are_first_deposits_known: boolean;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { wireAmount } from '../templates/config.ts';
 import type { BonusCampaignRow } from './queries.ts';
+import type { DayUse } from './daily-budget-queries.ts';
 import type { CountedRows } from './stats-queries.ts';
 
 /** What happened to the members of a campaign; the sum of `stats` is the number of members at issue time. */
@@ -8,6 +9,8 @@ export interface CampaignTotals {
   /** By code. */
   skips: Record<string, number>;
   cost: { granted_base: bigint; released_base: bigint; ended_unreleased_base: bigint; open_base: bigint };
+  /** Members about whom nothing is decided. */
+  undecided: number;
 }
 
 /** The totals of a campaign. While its rows are being made, members without one are pending. */
@@ -17,10 +20,12 @@ export function totalsOf(
 ): CampaignTotals {
   const stats = { pending: 0, granted: 0, skipped: 0, failed: 0 };
   const skips: Record<string, number> = {};
+  let undecided = 0;
   const cost = { granted_base: 0n, released_base: 0n, ended_unreleased_base: 0n, open_base: 0n };
   for (const { status, code, rows, ...sums } of counted) {
     const shown = status === 'granted' || status === 'skipped' || status === 'failed' ? status : 'pending';
     stats[shown] += rows;
+    if (status === 'pending') undecided += rows;
     if (status === 'skipped' && code !== null) skips[code] = (skips[code] ?? 0) + rows;
     // What reserved members are promised is open, too.
     if (status === 'reserved' || status === 'sent') cost.open_base += BigInt(sums.open);
@@ -33,12 +38,28 @@ export function totalsOf(
   if (!is_filled) {
     stats.pending = Math.max(stats.pending, members - stats.granted - stats.skipped - stats.failed);
   }
-  return { stats, skips, cost };
+  return { stats, skips, cost, undecided };
 }
 
 /** The bonus campaign resource (spec part 2). */
-export function bonusCampaignJson(row: BonusCampaignRow, { stats, skips, cost }: CampaignTotals) {
-  return { ...settingsJson(row), stats, skips, cost: shown(cost) };
+export function bonusCampaignJson(
+  row: BonusCampaignRow,
+  { stats, skips, cost, undecided }: CampaignTotals,
+  use: DayUse | undefined,
+) {
+  const daily_budget = use === undefined ? null : dailyBudgetJson(use, undecided);
+  return { ...settingsJson(row), stats, skips, cost: shown(cost), daily_budget };
+}
+
+function dailyBudgetJson({ day_from, day_to, day_used, waits_until }: DayUse, undecided: number) {
+  const waiting = waits_until === null ? 0 : undecided;
+  return {
+    day_from,
+    day_to,
+    used_base: wireAmount(BigInt(day_used)),
+    waiting,
+    waits_until: waiting > 0 ? waits_until : null,
+  };
 }
 
 /** A campaign as the audit log has it: without what happens to its members. */
@@ -57,6 +78,8 @@ export function settingsJson(row: BonusCampaignRow) {
     max_liability: row.max_liability === null ? null : wireAmount(row.max_liability),
     max_grants: row.max_grants,
     rate_per_second: row.rate_per_second,
+    daily_budget_base: row.daily_budget_base === null ? null : wireAmount(row.daily_budget_base),
+    pace: row.pace,
     qualifying_product: row.qualifying_product,
     advertising: row.advertising,
     holdout_percent: row.holdout_percent,

@@ -40,6 +40,8 @@ const NOTHING = {
   max_liability: null,
   max_grants: null,
   rate_per_second: null,
+  daily_budget_base: null,
+  pace: 'even',
   qualifying_product: null,
   advertising: 'direct',
   holdout_percent: 0,

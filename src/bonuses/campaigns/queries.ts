@@ -3,6 +3,7 @@ import { beyond, microseconds, type Listed, type TimePosition } from '../../plat
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Advertising, RuleProduct } from '../../tenants/licence/rule.ts';
+import type { Pace } from './pacing.ts';
 import type { BonusCampaignFilters, BonusCampaignStatus } from './schema.ts';
 
 /** The key of a bonus campaign. */
@@ -24,6 +25,9 @@ export interface BonusCampaignPlan {
   max_liability: bigint | null;
   max_grants: number | null;
   rate_per_second: number | null;
+  /** What grants of one day may cost, in the smallest unit of the base currency; null: no limit of a day. */
+  daily_budget_base: bigint | null;
+  pace: Pace;
   /** What members bet on to get the bonus; null: on nothing that is known. */
   qualifying_product: RuleProduct | null;
   advertising: Advertising;
@@ -53,7 +57,7 @@ export interface BonusCampaignRow extends BonusCampaignRef, BonusCampaignPlan {
 export function campaignColumns(tx: Tx): PendingQuery<Row[]> {
   return tx`c.tenant_id, c.project_id, c.campaign_id, c.name, c.template_id, c.segment_id, c.deposit_amount,
     c.deposit_from, c.currency_override, c.schedule_at, c.max_liability, c.max_grants, c.rate_per_second,
-    c.qualifying_product, c.issued_product, c.advertising, c.holdout_percent, c.status, c.members, c.is_filled, c.filled_to, c.last_error, c.release_error,
+    c.daily_budget_base, c.pace, c.qualifying_product, c.issued_product, c.advertising, c.holdout_percent, c.status, c.members, c.is_filled, c.filled_to, c.last_error, c.release_error,
     c.created_at, c.updated_at, c.issued_at, c.finished_at`;
 }
 
@@ -120,10 +124,10 @@ export async function insertBonusCampaign(
   const [row] = await tx<BonusCampaignRow[]>`
     insert into bonus_campaigns as c (tenant_id, project_id, campaign_id, name, template_id, segment_id, deposit_amount,
       deposit_from, currency_override, schedule_at, max_liability, max_grants, rate_per_second,
-      qualifying_product, advertising, holdout_percent, status, created_at, updated_at)
+      daily_budget_base, pace, qualifying_product, advertising, holdout_percent, status, created_at, updated_at)
     values (${tenant_id}, ${project_id}, ${campaign_id}, ${plan.name}, ${plan.template_id}, ${plan.segment_id},
       ${plan.deposit_amount}::text::numeric, ${plan.deposit_from}, ${plan.currency_override}, ${plan.schedule_at},
-      ${plan.max_liability}, ${plan.max_grants}, ${plan.rate_per_second}, ${plan.qualifying_product},
+      ${plan.max_liability}, ${plan.max_grants}, ${plan.rate_per_second}, ${plan.daily_budget_base}, ${plan.pace}, ${plan.qualifying_product},
       ${plan.advertising}, ${plan.holdout_percent}, ${plan.status}, ${now}, ${now})
     returning ${campaignColumns(tx)}`;
   if (row === undefined) throw new Error('a campaign that was inserted was not returned');
@@ -149,7 +153,7 @@ export async function updateBonusCampaign(
       deposit_amount = ${row.deposit_amount}::text::numeric, deposit_from = ${row.deposit_from},
       currency_override = ${row.currency_override}, schedule_at = ${row.schedule_at},
       max_liability = ${row.max_liability}, max_grants = ${row.max_grants}, rate_per_second = ${row.rate_per_second},
-      qualifying_product = ${row.qualifying_product}, issued_product = ${row.issued_product},
+      daily_budget_base = ${row.daily_budget_base}, pace = ${row.pace}, qualifying_product = ${row.qualifying_product}, issued_product = ${row.issued_product},
       advertising = ${row.advertising}, holdout_percent = ${row.holdout_percent},
       status = ${row.status}, members = ${row.members}, is_filled = ${row.is_filled}, filled_to = ${row.filled_to},
       last_error = ${row.last_error}, updated_at = ${now}, issued_at = ${row.issued_at}, finished_at = ${row.finished_at}

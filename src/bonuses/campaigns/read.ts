@@ -2,6 +2,7 @@ import { requireRow } from '../../http/record.ts';
 import type { Postgres } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { bonusCampaignJson, totalsOf } from './campaign-json.ts';
+import { selectDayUse } from './daily-budget-queries.ts';
 import { selectBonusCampaign, type BonusCampaignRef, type BonusCampaignRow } from './queries.ts';
 import { countRows } from './stats-queries.ts';
 
@@ -29,10 +30,21 @@ export async function showCampaigns(
   campaigns: readonly BonusCampaignRow[],
 ): Promise<ReturnType<typeof bonusCampaignJson>[]> {
   const ids = campaigns.map(({ campaign_id }) => campaign_id);
-  const counted =
-    ids.length === 0
+  if (ids.length === 0) return [];
+  const { tenant_id } = project;
+  const paced = campaigns.filter(({ daily_budget_base }) => daily_budget_base !== null);
+  const [counted, uses] = await Promise.all([
+    postgres.readAsTenant(tenant_id, (tx) => countRows(tx, project, ids)),
+    paced.length === 0
       ? []
-      : await postgres.readAsTenant(project.tenant_id, (tx) => countRows(tx, project, ids));
+      : postgres.readAsTenant(tenant_id, (tx) =>
+          selectDayUse(
+            tx,
+            project,
+            paced.map(({ campaign_id }) => campaign_id),
+          ),
+        ),
+  ]);
   return campaigns.map((row) =>
     bonusCampaignJson(
       row,
@@ -40,6 +52,7 @@ export async function showCampaigns(
         row,
         counted.filter(({ campaign_id }) => campaign_id === row.campaign_id),
       ),
+      uses.find(({ campaign_id }) => campaign_id === row.campaign_id),
     ),
   );
 }

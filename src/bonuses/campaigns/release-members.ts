@@ -19,7 +19,7 @@ import {
   type ReleasedGrant,
   type ReservedMember,
 } from './release-queries.ts';
-import { addUsed, updateRows, type RowsChange } from './reserve-queries.ts';
+import { giveBack, updateRows, type Held, type RowsChange } from './reserve-queries.ts';
 
 /** What was promised, and the gate of those who were. */
 interface Promised {
@@ -62,11 +62,11 @@ export async function releaseMembers(
   onFound?.(found.at(-1)?.member_id);
   const grants = new Map<string, ReleasedGrant[]>();
   const changes: RowsChange[] = [];
-  let [freed_base, skipped, released] = [0n, 0, 0];
-  const skip = ({ member_id, cost_base }: ReservedMember, code: string) => {
+  const freed: Held[] = [];
+  let released = 0;
+  const skip = ({ member_id, cost_base, assigned_at }: ReservedMember, code: string) => {
     changes.push({ player_ids: [member_id], status: 'skipped', code });
-    freed_base += cost_base;
-    skipped += 1;
+    freed.push({ assigned_at, base: cost_base, grants: 1 });
   };
   const present: (ReservedMember & { player: GrantPlayer })[] = [];
   const twins = await selectHeldOutTwins(
@@ -115,8 +115,8 @@ export async function releaseMembers(
   for (const of_group of grants.values()) await insertReleased(tx, of_group);
   if (changes.length > 0) await updateRows(tx, campaign, 'reserved', changes);
   // Last, because these rows are those of every grant of the template.
-  if (skipped > 0) await addUsed(tx, campaign, -freed_base, -skipped);
-  return { released, skipped };
+  if (freed.length > 0) await giveBack(tx, campaign, freed);
+  return { released, skipped: freed.length };
 }
 
 /**

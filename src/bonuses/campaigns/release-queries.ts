@@ -125,6 +125,8 @@ export interface ReservedMember {
   terms_id: string;
   cost_base: bigint;
   deposit_transaction_id: string | null;
+  /** When it was reserved; null: before this was noted. */
+  assigned_at: Date | null;
   /** Null: it was merged into another, or removed. */
   player: GrantPlayer | null;
   is_merged: boolean;
@@ -146,7 +148,7 @@ export async function lockReserved(
 ): Promise<ReservedMember[]> {
   const found = await tx<FoundMember[]>`
     with chosen as materialized (
-      select r.player_id, r.terms_id, r.cost_base, r.deposit_transaction_id from bonus_campaign_rows r
+      select r.player_id, r.terms_id, r.cost_base, r.deposit_transaction_id, r.assigned_at from bonus_campaign_rows r
       where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
         and r.status = 'reserved' ${only === undefined ? tx`` : tx`and r.player_id = ${only}`}
         ${after === undefined ? tx`` : tx`and r.player_id > ${after}`}
@@ -154,7 +156,7 @@ export async function lockReserved(
       for no key update skip locked),
     -- One by one, in their order, and no further than they are wanted.
     tried as (
-      select c.player_id as member_id, c.terms_id, c.cost_base, c.deposit_transaction_id, p.*,
+      select c.player_id as member_id, c.terms_id, c.cost_base, c.deposit_transaction_id, c.assigned_at, p.*,
         case when p.player_id is not null
           then pg_try_advisory_xact_lock(hashtextextended('bonus grants ' || ${project_id}::text || ' ' || c.player_id, 0))
           else not exists (select from players k where k.player_id = c.player_id and k.tenant_id = ${tenant_id}
@@ -170,11 +172,21 @@ export async function lockReserved(
       offset 0)
     select * from tried where is_free limit ${limit}`;
   return found.map(
-    ({ member_id, terms_id, cost_base, deposit_transaction_id, is_merged, player_id, ...of }) => ({
+    ({
       member_id,
       terms_id,
       cost_base,
       deposit_transaction_id,
+      assigned_at,
+      is_merged,
+      player_id,
+      ...of
+    }) => ({
+      member_id,
+      terms_id,
+      cost_base,
+      deposit_transaction_id,
+      assigned_at,
       is_merged,
       player: player_id === null ? null : { player_id, ...of },
     }),

@@ -3,6 +3,7 @@ import type { Tx } from '../../platform/postgres/port.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 import { correctBudget } from '../grants/apply-queries.ts';
 import { lockBudgets } from '../grants/reserve-queries.ts';
+import type { BudgetDay } from './pacing.ts';
 import type { BonusCampaignRef, BonusCampaignRow } from './queries.ts';
 import type { Used } from './room.ts';
 
@@ -23,19 +24,42 @@ export async function selectPending(
   return row === undefined || row.ids === null ? [] : row.ids.split(',');
 }
 
+/** What the limits hold; `day`: the day in which the daily budget was taken from last, null: none. */
+export interface LockedUse extends Used {
+  day: BudgetDay | null;
+}
+
 /** What the limits hold, locked until the transaction ends. */
-export async function lockUsed(tx: Tx, campaign: BonusCampaignRow): Promise<Used> {
+export async function lockUsed(tx: Tx, campaign: BonusCampaignRow): Promise<LockedUse> {
   const { tenant_id, project_id, campaign_id, template_id } = campaign;
   const templates = await lockBudgets(tx, [{ tenant_id, project_id, template_id }]);
-  const [own] = await tx<{ used: string; grants: number }[]>`
-    select used_base::text as used, used_grants as grants from bonus_campaign_budgets
+  const [own] = await tx<OwnUse[]>`
+    select used_base::text as used, used_grants as grants, day_from, day_to, day_used_base::text as day_used
+    from bonus_campaign_budgets
     where campaign_id = ${campaign_id} and tenant_id = ${tenant_id} and project_id = ${project_id}
     for no key update`;
   return {
     template_base: templates.get(template_id) ?? 0n,
     campaign_base: BigInt(own?.used ?? 0),
     campaign_grants: own?.grants ?? 0,
+    day: own === undefined ? null : dayOf(own),
   };
+}
+
+interface StoredDay {
+  day_from: Date | null;
+  day_to: Date | null;
+  day_used: string;
+}
+interface OwnUse extends StoredDay {
+  used: string;
+  grants: number;
+}
+
+/** The day of a row of `bonus_campaign_budgets`. */
+export function dayOf({ day_from, day_to, day_used }: StoredDay): BudgetDay | null {
+  if (day_from === null || day_to === null) return null;
+  return { from_ms: day_from.getTime(), to_ms: day_to.getTime(), used_base: BigInt(day_used) };
 }
 
 /** What the limits hold now. */
@@ -57,18 +81,48 @@ export async function readUsed(
   };
 }
 
-/** Adds to what the limits hold, even beyond them; negative: gives back. */
-export async function addUsed(
+/** Takes from the limits, which {@link lockUsed} has locked; `day`: the day of the daily budget with what is taken, if there is one. */
+export async function takeUsed(
   tx: Tx,
   campaign: BonusCampaignRow,
-  base: bigint,
-  grants: number,
+  { base, grants, day }: { base: bigint; grants: number; day: BudgetDay | null },
 ): Promise<void> {
   const { tenant_id, project_id, campaign_id } = campaign;
   await correctBudget(tx, campaign, base);
   await tx`
     update bonus_campaign_budgets set
       used_base = used_base + ${String(base)}::text::numeric, used_grants = used_grants + ${grants}
+      ${day === null ? tx`` : tx`, ${dayColumns(tx, day)}`}
+    where campaign_id = ${campaign_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
+}
+
+/** Sets the day of a row of `bonus_campaign_budgets`. */
+export function dayColumns(tx: Tx, { from_ms, to_ms, used_base }: BudgetDay) {
+  return tx`day_from = ${new Date(from_ms)}, day_to = ${new Date(to_ms)},
+    day_used_base = ${String(used_base)}::text::numeric`;
+}
+
+/** What was held for members who were drawn at the same time. */
+export interface Held {
+  assigned_at: Date | null;
+  base: bigint;
+  grants: number;
+}
+
+/** Gives back what was held for reserved members: to the day, too, if it is the one in which they were reserved. */
+export async function giveBack(tx: Tx, campaign: BonusCampaignRow, held: readonly Held[]): Promise<void> {
+  const { tenant_id, project_id, campaign_id } = campaign;
+  const base = held.reduce((sum, one) => sum + one.base, 0n);
+  const grants = held.reduce((sum, one) => sum + one.grants, 0);
+  const rows = JSON.stringify(held.map((one) => ({ at: one.assigned_at, base: String(one.base) })));
+  await correctBudget(tx, campaign, -base);
+  // Members who wait are decided about at once: there may be room now.
+  await tx`
+    update bonus_campaign_budgets b set
+      used_base = b.used_base - ${String(base)}::text::numeric, used_grants = b.used_grants - ${grants}, waits_until = null,
+      day_used_base = b.day_used_base - (
+        select coalesce(sum(h.base), 0) from jsonb_to_recordset(${rows}::text::jsonb) as h (at timestamptz, base numeric)
+        where h.at >= b.day_from)
     where campaign_id = ${campaign_id} and tenant_id = ${tenant_id} and project_id = ${project_id}`;
 }
 

@@ -3,6 +3,7 @@ import { holdoutPercent } from '../../engage/experiments/schema.ts';
 import { nameSchemas, timestampWithOffset, trimmedText } from '../../http/field-schemas.ts';
 import { ADVERTISING, RULE_PRODUCTS } from '../../tenants/licence/rule.ts';
 import { positiveAmount, shownAmount } from '../templates/config.ts';
+import { PACES } from './pacing.ts';
 
 /** The statuses of a bonus campaign. */
 export const BONUS_CAMPAIGN_STATUSES = [
@@ -16,6 +17,10 @@ export const BONUS_CAMPAIGN_STATUSES = [
 export type BonusCampaignStatus = (typeof BONUS_CAMPAIGN_STATUSES)[number];
 
 const uuid = z.guid().toLowerCase();
+const product = z.enum(RULE_PRODUCTS);
+const advertising = z.enum(ADVERTISING);
+const pace = z.enum(PACES);
+const status = z.enum(BONUS_CAMPAIGN_STATUSES);
 const MAX_RATE = 100_000;
 const MAX_GRANTS = 100_000_000;
 
@@ -41,14 +46,19 @@ const fields = {
     .describe("What all grants may cost together, in the smallest unit of the tenant's base currency"),
   max_grants: z.int().min(1).max(MAX_GRANTS).nullable().optional(),
   rate_per_second: z.int().min(1).max(MAX_RATE).nullable().optional().describe('Grants sent in a second'),
-  qualifying_product: z
-    .enum(RULE_PRODUCTS)
+  daily_budget_base: positiveAmount
+    .refine((amount) => amount < 2n ** 63n, 'must be below 2^63')
+    .nullable()
+    .optional()
+    .describe('What grants of one day may cost, in the base currency; who finds no room waits'),
+  pace: pace.optional().describe('even (default): as players are active over the day'),
+  qualifying_product: product
     .nullable()
     .optional()
     .describe(
       'What members bet on to get the bonus (any: on several products); null: what the segment asks for, else nothing',
     ),
-  advertising: z.enum(ADVERTISING).optional().describe('Where the offer is shown; default: direct'),
+  advertising: advertising.optional().describe('Where the offer is shown; default: direct'),
   holdout_percent: holdoutPercent.optional(),
 };
 
@@ -75,6 +85,7 @@ export const COMPUTED_FIELDS: ReadonlySet<string> = new Set([
   'stats',
   'skips',
   'cost',
+  'daily_budget',
   'last_error',
   'created_at',
   'updated_at',
@@ -108,10 +119,12 @@ export const bonusCampaignResource = z.object({
   max_liability: shownAmount.nullable(),
   max_grants: z.int().nullable(),
   rate_per_second: z.int().nullable(),
-  qualifying_product: z.enum(RULE_PRODUCTS).nullable(),
-  advertising: z.enum(ADVERTISING),
+  daily_budget_base: shownAmount.nullable(),
+  pace,
+  qualifying_product: product.nullable(),
+  advertising,
   holdout_percent: holdoutPercent,
-  status: z.enum(BONUS_CAMPAIGN_STATUSES),
+  status,
   stats: stats.describe('Their sum is the number of members at issue time'),
   skips,
   cost: z
@@ -122,6 +135,16 @@ export const bonusCampaignResource = z.object({
       open_base: shownAmount,
     })
     .describe("Of the granted, in the tenant's base currency: all, paid out, ended without, still running"),
+  daily_budget: z
+    .object({
+      day_from: timestamp,
+      day_to: timestamp,
+      used_base: shownAmount,
+      waiting: z.int().describe('Pending members who wait for room'),
+      waits_until: timestamp.nullable(),
+    })
+    .nullable()
+    .describe('The day in which members were decided about last'),
   last_error: z
     .string()
     .nullable()
@@ -134,7 +157,7 @@ export const bonusCampaignResource = z.object({
 
 /** The answer to issuing a campaign, or to a dry run. */
 export const issueResult = z.union([
-  z.object({ id: z.uuid(), status: z.enum(BONUS_CAMPAIGN_STATUSES), stats }),
+  z.object({ id: z.uuid(), status, stats }),
   z
     .object({ members: z.int(), would_grant: z.int(), skips, cost_base: shownAmount })
     .describe('Of a dry run'),
@@ -150,6 +173,10 @@ export const internalGrantResult = z.object({
 });
 
 nameSchemas({
+  QualifyingProduct: product,
+  Advertising: advertising,
+  Pace: pace,
+  BonusCampaignStatus: status,
   CreateBonusCampaignBody: createBonusCampaignBody,
   PatchBonusCampaignBody: patchBonusCampaignBody,
   BonusCampaign: bonusCampaignResource,

@@ -9,6 +9,8 @@ import { valuesInCurrencies } from '../templates/licence-check.ts';
 import { readTemplate } from '../templates/read.ts';
 import { termsOf, type BonusTerms } from '../templates/terms.ts';
 import type { CampaignGate } from './admit.ts';
+import { loadDailyBudget } from './daily-budget.ts';
+import type { DailyBudget } from './pacing.ts';
 import type { BonusCampaignRow } from './queries.ts';
 
 /** What all grants of a campaign have in common at one moment. */
@@ -16,6 +18,8 @@ export interface IssueTerms extends CampaignGate {
   campaign: BonusCampaignRow;
   terms: BonusTerms;
   rates: GrantRates;
+  /** Null: the campaign has none. */
+  daily_budget: DailyBudget | null;
   /** Whose holdout a member is in who passes the gate; null: none. */
   heldOutBy: (player_id: string) => HeldOutBy | null;
 }
@@ -40,7 +44,8 @@ export async function loadIssueTerms(tx: Tx, campaign: BonusCampaignRow, now: Da
   const question = { currency: rates.currency, currencies: currenciesOf(rules), now };
   const valueIn = await valuesInCurrencies(tx, tenant_id, question);
   const heldOutBy = await campaignDraw(tx, campaign, now);
-  return { campaign, template, terms, config, rules, rates, valueIn, heldOutBy, now };
+  const daily_budget = await loadDailyBudget(tx, campaign, config);
+  return { campaign, template, terms, config, rules, rates, daily_budget, valueIn, heldOutBy, now };
 }
 
 /** What bonuses are worth; every amount is computed once for all members who have it. */

@@ -6,6 +6,7 @@ import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { GrantRow } from '../grants/grant-row.ts';
 import { grantColumns } from '../grants/queries.ts';
 import { campaignColumns, isCampaign, type BonusCampaignRef, type BonusCampaignRow } from './queries.ts';
+import type { Held } from './reserve-queries.ts';
 
 /** Scheduled campaigns that are due, the earliest first, without those of `resting`. */
 export function selectDueBonusCampaigns(
@@ -26,14 +27,23 @@ export interface OpenCampaign extends BonusCampaignRef {
   has_work: boolean;
 }
 
-/** Campaigns after `after`, in the order of their ids, that were issued and are not finished. */
-export function selectOpenCampaigns(sql: Tx, after: string, limit: number): PendingQuery<OpenCampaign[]> {
+/**
+ * Campaigns after `after`, in the order of their ids, that were issued and are not finished. One whose members wait for a
+ * daily budget has no work until it is time.
+ */
+export function selectOpenCampaigns(
+  sql: Tx,
+  { after, limit, now }: { after: string; limit: number; now: Date },
+): PendingQuery<OpenCampaign[]> {
   const hasRow = (status: string) => sql`exists (select from bonus_campaign_rows r
     where r.campaign_id = c.campaign_id and r.tenant_id = c.tenant_id and r.project_id = c.project_id
       and r.status = ${status} offset 0)`;
   const unsent = sql`select from bonus_grants g
     where g.campaign_id = c.campaign_id and g.tenant_id = c.tenant_id and g.project_id = c.project_id
       and g.status = 'pending' and g.outcome = 'unsent'`;
+  const is_waiting = sql`exists (select from bonus_campaign_budgets b
+    where b.campaign_id = c.campaign_id and b.tenant_id = c.tenant_id and b.project_id = c.project_id
+      and b.waits_until > ${now} offset 0)`;
   const is_over = sql`not ${hasRow('reserved')} and not ${hasRow('sent')}`;
   return sql<OpenCampaign[]>`
     select c.tenant_id, c.project_id, c.campaign_id, w.has_work
@@ -45,7 +55,7 @@ export function selectOpenCampaigns(sql: Tx, after: string, limit: number): Pend
       select case
         when not c.is_filled then true
         when c.status = 'paused' then exists (${unsent} offset 0)
-        when ${hasRow('pending')} then true
+        when ${hasRow('pending')} then c.status = 'cancelled' or not ${is_waiting}
         when c.status = 'cancelled' and (${hasRow('reserved')} or exists (${unsent} offset 0)) then true
         else ${is_over} end as has_work
       offset 0) w
@@ -56,10 +66,10 @@ export function selectOpenCampaigns(sql: Tx, after: string, limit: number): Pend
 const WATCHED_CAMPAIGNS = 100;
 
 /** Returns a row while a campaign has work, or where there are so many open ones that it is not known. */
-export const bonusCampaignWork: WorkQuery = (sql) => sql`
+export const bonusCampaignWork: WorkQuery = (sql, now) => sql`
   select from (
     select count(*) as open, count(*) filter (where has_work) as working
-    from (${selectOpenCampaigns(sql, NIL_ID, WATCHED_CAMPAIGNS)}) o) o
+    from (${selectOpenCampaigns(sql, { after: NIL_ID, limit: WATCHED_CAMPAIGNS, now })}) o) o
   where o.working > 0 or o.open = ${WATCHED_CAMPAIGNS}`;
 
 /** The campaign, locked for one step; undefined when another process holds it. */
@@ -316,17 +326,16 @@ export async function takeBackUnsent(
 }
 
 /**
- * Ends reserved members of a cancelled campaign; returns how many, and what was held for them, which the caller gives
- * back. Each of them is locked first, so that a member who was released meanwhile is not one of them.
+ * Ends reserved members of a cancelled campaign; returns what was held for them, which the caller gives back. Each of them is locked first, so that a member who was released meanwhile is not one of them.
  */
 export async function endReserved(
   tx: Tx,
   { tenant_id, project_id, campaign_id }: BonusCampaignRef,
   limit: number,
-): Promise<{ members: number; cost_base: bigint }> {
-  const [row] = await tx<{ members: number; cost: string }[]>`
+): Promise<Held[]> {
+  const rows = await tx<{ assigned_at: Date | null; members: number; cost: string }[]>`
     with chosen as materialized (
-      select r.ctid, r.cost_base from bonus_campaign_rows r
+      select r.ctid, r.cost_base, r.assigned_at from bonus_campaign_rows r
       where r.campaign_id = ${campaign_id} and r.tenant_id = ${tenant_id} and r.project_id = ${project_id}
         and r.status = 'reserved' limit ${limit} for no key update skip locked),
     ended as (
@@ -334,9 +343,9 @@ export async function endReserved(
         status = 'skipped', code = 'CANCELLED', cost_base = 0, is_open = false, terms_id = null
       from chosen
       where r.ctid = chosen.ctid and r.status = 'reserved'
-      returning chosen.cost_base)
-    select count(*)::integer as members, coalesce(sum(cost_base), 0)::text as cost from ended`;
-  return { members: row?.members ?? 0, cost_base: BigInt(row?.cost ?? 0) };
+      returning chosen.cost_base, chosen.assigned_at)
+    select assigned_at, count(*)::integer as members, sum(cost_base)::text as cost from ended group by assigned_at`;
+  return rows.map(({ assigned_at, members, cost }) => ({ assigned_at, grants: members, base: BigInt(cost) }));
 }
 
 /** Ends a campaign that has no member left to decide, and so stands still for nothing. */

@@ -7,12 +7,13 @@ import { retryConflicts } from '../../platform/postgres/retry.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { endUnsent } from '../grants/conclude.ts';
 import { decideStep, type Cursor, type DecideDeps } from './decide-step.ts';
+import { noteWait } from './daily-budget.ts';
 import { deleteFrozenTerms } from './frozen-terms-queries.ts';
 import { FILL_BATCH } from './issue.ts';
 import { selectBonusCampaign, type BonusCampaignRef, type BonusCampaignRow } from './queries.ts';
 import { noteReleased, selectReleasedTo } from './release-queries.ts';
 import { withoutShares } from './release-rate.ts';
-import { addUsed } from './reserve-queries.ts';
+import { giveBack } from './reserve-queries.ts';
 import { retryShort } from './retry-short.ts';
 import {
   endReserved,
@@ -88,7 +89,8 @@ export class CampaignWork {
   /** Has campaigns with work begin, and does not wait for them; true when there are more to look at. */
   async turn(stop?: AbortSignal): Promise<boolean> {
     const { service } = this.#deps.postgres;
-    const open = await selectOpenCampaigns(service, this.#after, MAX_OPEN);
+    const now = new Date(this.#deps.clock.now_ms());
+    const open = await selectOpenCampaigns(service, { after: this.#after, limit: MAX_OPEN, now });
     this.#after = open.length === MAX_OPEN ? (open.at(-1)?.campaign_id ?? NIL_ID) : NIL_ID;
     void this.#queue.offer(
       open.filter(({ has_work }) => has_work),
@@ -107,14 +109,16 @@ export class CampaignWork {
     const { postgres, clock, logger } = this.#deps;
     const { campaign_id } = ref;
     const until_ms = performance.now() + SLICE_MS;
-    const cursor = { after: NIL_ID };
+    const cursor: Cursor = { after: NIL_ID };
     try {
-      for (let steps = 0; performance.now() < until_ms; steps++) {
+      let steps = 0;
+      for (; performance.now() < until_ms; steps++) {
         stop?.throwIfAborted();
-        if (await this.#step(ref, cursor, stop)) continue;
-        return steps > 0;
+        if (!(await this.#step(ref, cursor, stop))) break;
       }
-      return true;
+      // Otherwise the members who wait would be decided about again and again.
+      if (cursor.waiting !== undefined) await noteWait(this.#deps, ref, cursor.waiting.cost_base);
+      return steps > 0;
     } catch (error) {
       if (stop?.aborted === true) return false;
       if (!(error instanceof ApiError) && !(error instanceof NotCaughtUp)) throw error;
@@ -149,7 +153,7 @@ export class CampaignWork {
     ]);
     if (filled.status === 'rejected') throw filled.reason;
     if (decided.status === 'rejected') throw decided.reason;
-    if (decided.value > 0 && campaign.last_error !== null) {
+    if ((decided.value > 0 || cursor.waiting !== undefined) && campaign.last_error !== null) {
       await noteError(postgres.service, ref, null, new Date(clock.now_ms()));
     }
     return filled.value || decided.value > 0 || this.#finish(campaign);
@@ -195,9 +199,9 @@ export class CampaignWork {
   #end(campaign: BonusCampaignRow): Promise<boolean> {
     return this.#held(campaign, async (tx, locked) => {
       if ((await skipPending(tx, locked, SKIP_BATCH)) > 0) return true;
-      const { members, cost_base } = await endReserved(tx, locked, SKIP_BATCH);
-      if (members > 0) {
-        await addUsed(tx, locked, -cost_base, -members);
+      const held = await endReserved(tx, locked, SKIP_BATCH);
+      if (held.length > 0) {
+        await giveBack(tx, locked, held);
         return true;
       }
       const now = new Date(this.#deps.clock.now_ms());

@@ -56,7 +56,11 @@ export interface CampaignCorrection extends GrantRef {
   grants: number;
 }
 
-/** Changes what the grants of campaigns hold of their limits; a grant that only names a campaign holds nothing of them. */
+/**
+ * Changes what the grants of campaigns hold of their limits; a grant that only names a campaign holds nothing of them. The
+ * daily budget changes when its day is the one in which the member was reserved; members who wait for it are decided about
+ * at once when something is given back.
+ */
 export function correctCampaignBudgets(tx: Tx, corrections: readonly CampaignCorrection[]): Statements {
   const sorted = corrections
     .filter(({ base, grants }) => base !== 0n || grants !== 0)
@@ -76,12 +80,17 @@ export function correctCampaignBudgets(tx: Tx, corrections: readonly CampaignCor
       select from ${asked}
       cross join lateral (select from bonus_campaign_budgets o where ${isAsked} for no key update) o`,
     tx`
-      update bonus_campaign_budgets b set used_base = b.used_base + r.base, used_grants = b.used_grants + r.grants
+      update bonus_campaign_budgets b set
+        used_base = b.used_base + r.base, used_grants = b.used_grants + r.grants,
+        day_used_base = b.day_used_base + r.day_base,
+        waits_until = case when r.day_base < 0 then null else b.waits_until end
       from (
-        select r.tenant_id, r.project_id, r.campaign_id, sum(r.base) as base, sum(r.grants)::integer as grants
+        select r.tenant_id, r.project_id, r.campaign_id, sum(r.base) as base, sum(r.grants)::integer as grants,
+          coalesce(sum(r.base) filter (where m.assigned_at >= d.day_from), 0) as day_base
         from ${asked}
-        where exists (select from bonus_campaign_rows m
-          where m.grant_id = r.grant_id and m.tenant_id = r.tenant_id and m.project_id = r.project_id offset 0)
+        cross join lateral (select m.assigned_at from bonus_campaign_rows m
+          where m.grant_id = r.grant_id and m.tenant_id = r.tenant_id and m.project_id = r.project_id limit 1) m
+        left join lateral (select o.day_from from bonus_campaign_budgets o where ${isAsked} offset 0) d on true
         group by r.tenant_id, r.project_id, r.campaign_id) r
       cross join lateral (select o.ctid from bonus_campaign_budgets o where ${isAsked} offset 0) found
       where b.ctid = found.ctid`,

@@ -143,15 +143,16 @@ export async function playersByStep(
   );
 }
 
-/** Players whose first confirmed deposit is in a step. */
+/** Players whose first confirmed deposit is in a step; see {@link firstDepositsSql}. */
 export async function firstDepositsByStep(
   clickhouse: ClickHouseQueries,
   project: ProjectRef,
   steps: Steps,
+  are_known: boolean,
 ): Promise<StepRow[]> {
   return clickhouse.query<StepRow>(
     `select toString(${stepOf('first_at')} as n) as step, toString(count()) as value
-    from (${firstDepositsSql(within('occurred_at'))}) where ${within('first_at')}
+    from (${firstDepositsSql((column) => within(column), are_known)}) where ${within('first_at')}
     group by n ${LIMITS}`,
     { ...project, ...steps },
   );
@@ -161,13 +162,13 @@ export async function firstDepositsByStep(
 export async function countFirstDeposits(
   clickhouse: ClickHouseQueries,
   project: ProjectRef,
-  { now, before }: { now: Range; before: Range },
+  { now, before, are_known }: { now: Range; before: Range; are_known: boolean },
 ): Promise<{ now: string; before: string }> {
   const of_now = (column: string) => within(column);
   const of_before = (column: string) => within(column, 'before_');
   const [row] = await clickhouse.query<{ now: string; before: string }>(
     `select toString(countIf(${of_now('first_at')})) as now, toString(countIf(${of_before('first_at')})) as before
-    from (${firstDepositsSql(`${of_now('occurred_at')} or ${of_before('occurred_at')}`)}) ${LIMITS}`,
+    from (${firstDepositsSql((column) => `(${of_now(column)} or ${of_before(column)})`, are_known)}) ${LIMITS}`,
     { ...project, ...now, before_from_ms: before.from_ms, before_to_ms: before.to_ms },
   );
   return row ?? { now: '0', before: '0' };

@@ -8,6 +8,7 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { countMessages, type MessageCount } from './message-queries.ts';
 import { countFirstDeposits, MONEY_FIGURES, sumEvents, type EventSums, type Range } from './money-queries.ts';
+import { readFirstDepositsKnown } from '../../analytics/first-deposit-queries.ts';
 import { rangeBefore } from './range.ts';
 import { ACTIVITY } from '../../analytics/insights/metrics/measure-queries.ts';
 import { readState, type ProjectState } from './state-queries.ts';
@@ -37,7 +38,9 @@ export async function overviewJson(
   const [of_now, of_before, first, messages, [state], pipeline] = await Promise.all([
     sumEvents(clickhouse, project, now, ACTIVITY),
     sumEvents(clickhouse, project, before, ACTIVITY),
-    countFirstDeposits(clickhouse, project, { now, before }),
+    readFirstDepositsKnown(postgres, project).then((are_known) =>
+      countFirstDeposits(clickhouse, project, { now, before, are_known }),
+    ),
     countMessages(clickhouse, project, now),
     postgres.countAsTenant(tenant_id, (tx) => readState(tx, project, new Date(now_ms))),
     pipelineOf(deps, project),

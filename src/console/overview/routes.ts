@@ -6,6 +6,7 @@ import { projectRefOf } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { overviewJson } from './overview.ts';
 import { rangeOf, stepsOf } from './range.ts';
+import { readFirstDepositsKnown } from '../../analytics/first-deposit-queries.ts';
 import { RecentAnswers } from '../../analytics/recent-answers.ts';
 import { overview, overviewQuery, series, seriesQuery } from './schema.ts';
 import { isMoney, seriesPoints } from './series.ts';
@@ -52,9 +53,11 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
         const project = projectRefOf(caller);
         const question = [metric, interval, steps.from_ms, steps.to_ms, event, zone.name];
         const [{ text, is_stale }, money] = await Promise.all([
-          answers.of(project, question, (clickhouse) =>
-            seriesPoints(clickhouse, project, metric, steps, event),
-          ),
+          answers.of(project, question, async (clickhouse) => {
+            const are_known =
+              metric !== 'first_deposits' || (await readFirstDepositsKnown(postgres, project));
+            return seriesPoints(clickhouse, project, metric, steps, event, are_known);
+          }),
           isMoney(metric) ? findTenantMoney(postgres.lookups, caller.tenant_id) : undefined,
         ]);
         const currency = money?.base_currency ?? null;

@@ -39,7 +39,8 @@ type Ask = (
   clickhouse: ClickHouseQueries,
   project: ProjectRef,
   steps: Steps,
-  event?: string,
+  event: string | undefined,
+  are_first_deposits_known: boolean,
 ) => Promise<StepRow[]>;
 
 const money =
@@ -50,7 +51,7 @@ const money =
 const QUESTIONS: Record<Metric, Ask> = {
   ...(Object.fromEntries(MONEY_FIGURES.map((name) => [name, money(name)])) as Record<MoneyFigure, Ask>),
   active_players: (...of) => playersByStep(of[0], of[1], of[2], ACTIVITY),
-  first_deposits: firstDepositsByStep,
+  first_deposits: (...of) => firstDepositsByStep(of[0], of[1], of[2], of[4]),
   new_players: newPlayersByStep,
   signups: (...of) => eventsByStep(of[0], of[1], of[2], 'signup'),
   events: eventsByStep,
@@ -72,12 +73,13 @@ export async function seriesPoints(
   metric: Metric,
   steps: Steps,
   event: string | undefined,
+  are_first_deposits_known: boolean,
 ): Promise<string> {
   if (OF_BETS.has(metric) && steps.to_ms - steps.from_ms > MAX_BET_RANGE_MS)
     throw validationError([{ path: 'from', message: `${metric} is computed over at most 92 days` }]);
   if (event !== undefined && metric !== 'events')
     throw validationError([{ path: 'event', message: 'is only for the metric `events`' }]);
-  const rows = await QUESTIONS[metric](clickhouse, project, steps, event);
+  const rows = await QUESTIONS[metric](clickhouse, project, steps, event, are_first_deposits_known);
   const values = new Map(rows.map(({ step, value }) => [step, value]));
   const points = steps.starts_ms.map((start_ms) => ({
     at: new Date(start_ms),

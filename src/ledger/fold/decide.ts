@@ -75,6 +75,7 @@ interface Seen {
   first_seen_at_ms: number | null;
   last_seen_at_ms: number | null;
   last_active_at_ms: number | null;
+  first_deposit_at_ms: number | null;
 }
 
 /**
@@ -284,6 +285,7 @@ class Decider {
   /** Adds a new ledger row to those of its reference. It changes the totals at the end of the batch. */
   #book(of_reference: LedgerRow[], row: LedgerRow, emitted: PlayerEvent): void {
     this.#ledger_rows.push(row);
+    if (row.event === 'deposit_confirmed') this.#seeDeposit(row);
     const kind = moneyKindOf(row.event);
     let of_kind = this.#touched.get(kind);
     if (of_kind === undefined) this.#touched.set(kind, (of_kind = new Map()));
@@ -351,7 +353,7 @@ class Decider {
   #touch({ tenant_id, project_id }: ProjectRef, player_id: string): void {
     if (this.#seen.has(player_id)) return;
     const never = { first_seen_at_ms: null, last_seen_at_ms: null, last_active_at_ms: null };
-    this.#seen.set(player_id, { tenant_id, project_id, ...never });
+    this.#seen.set(player_id, { tenant_id, project_id, ...never, first_deposit_at_ms: null });
   }
 
   #addPlayer(
@@ -384,12 +386,20 @@ class Decider {
         project_id,
         ...times,
         last_active_at_ms: is_active ? at_ms : null,
+        first_deposit_at_ms: null,
       });
     } else {
       seen.first_seen_at_ms = Math.min(seen.first_seen_at_ms ?? at_ms, at_ms);
       seen.last_seen_at_ms = Math.max(seen.last_seen_at_ms ?? at_ms, at_ms);
       if (is_active) seen.last_active_at_ms = Math.max(seen.last_active_at_ms ?? at_ms, at_ms);
     }
+  }
+
+  /** The player was seen with this event. */
+  #seeDeposit({ player_id, occurred_at_ms }: LedgerRow): void {
+    const seen = this.#seen.get(player_id);
+    if (seen !== undefined)
+      seen.first_deposit_at_ms = Math.min(seen.first_deposit_at_ms ?? occurred_at_ms, occurred_at_ms);
   }
 
   #changeStatus(event: FoldEvent, player_id: string): void {

@@ -171,6 +171,8 @@ export interface PlayerEffect extends ProjectRef {
   last_seen_at_ms: number | null;
   /** Null when none of these events is the player's own activity. */
   last_active_at_ms: number | null;
+  /** The first of these deposits that count; null: none. A later reversal does not undo it. */
+  first_deposit_at_ms: number | null;
   sums: Record<Sum, bigint>;
 }
 

@@ -21,6 +21,7 @@ import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-querie
 import { insertEventIds } from './event-ids-queries.ts';
 import { insertSentIds } from './sent-ids-queries.ts';
 import type { Effects, PlayerEffect, PlayerStatusChange, NewPlayer } from './snapshot.ts';
+import { hasDeposit, hasFeedSums, totalsRows } from './totals-rows-queries.ts';
 
 interface Position {
   topic: string;
@@ -332,16 +333,17 @@ function insertTotals(tx: Tx, players: PlayerEffect[], now_ms: number): Write {
   if (players.length === 0) return nothing;
   const now = new Date(now_ms);
   const has_feed_sums = players.some(hasFeedSums);
+  const has_deposits = players.some(hasDeposit);
   const insertion = tx`
     insert into player_totals (tenant_id, project_id, player_id, first_seen_at, listed_at, total_deposited,
       total_withdrawn, total_wagered, total_won, bet_count, session_count, pending_conversions,
       ${has_feed_sums ? tx`total_bonus_wagered, total_bonus_won, total_credited, total_debited,` : tx``}
-      last_active_at, updated_at)
+      ${has_deposits ? tx`first_deposit_at,` : tx``} last_active_at, updated_at)
     select r.tenant_id, r.project_id, r.player_id, coalesce(r.first_seen_at, ${now}), coalesce(r.last_seen_at, ${now}),
       r.deposited, r.withdrawn, r.wagered, r.won, r.bets, r.sessions, r.pending,
       ${has_feed_sums ? tx`r.bonus_wagered, r.bonus_won, r.credited, r.debited,` : tx``}
-      coalesce(r.last_active_at, '-infinity'), ${now}
-    from ${totalsRows(tx, players, has_feed_sums)}`;
+      ${has_deposits ? tx`r.first_deposit_at,` : tx``} coalesce(r.last_active_at, '-infinity'), ${now}
+    from ${totalsRows(tx, players, { has_feed_sums, has_deposits })}`;
   return async () => void (await insertion);
 }
 
@@ -354,6 +356,7 @@ function updateTotals(
 ): Write<UpdatedTotals[]> {
   if (players.length === 0) return async () => [];
   const has_feed_sums = players.some(hasFeedSums);
+  const has_deposits = players.some(hasDeposit);
   const returning =
     thresholds.size === 0
       ? tx``
@@ -366,6 +369,7 @@ function updateTotals(
         then r.last_seen_at else t.listed_at end,
       seen_at = greatest(t.seen_at, t.listed_at, r.last_seen_at),
       last_active_at = greatest(t.last_active_at, r.last_active_at),
+      ${has_deposits ? tx`first_deposit_at = least(t.first_deposit_at, r.first_deposit_at),` : tx``}
       total_deposited = t.total_deposited + r.deposited,
       total_withdrawn = t.total_withdrawn + r.withdrawn,
       total_wagered = t.total_wagered + r.wagered,
@@ -382,7 +386,7 @@ function updateTotals(
       pending_conversions = t.pending_conversions + r.pending,
       updated_at = ${new Date(now_ms)},
       changed_xid = pg_current_xact_id()
-    from ${totalsRows(tx, players, has_feed_sums)}
+    from ${totalsRows(tx, players, { has_feed_sums, has_deposits })}
     where t.tenant_id = r.tenant_id and t.project_id = r.project_id and t.player_id = r.player_id
     ${returning}`.values();
   return async () => {
@@ -391,48 +395,6 @@ function updateTotals(
       throw new WriteConflict('a player of this batch was merged into another');
     return thresholds.size === 0 ? [] : (updated as unknown as UpdatedTotals[]);
   };
-}
-
-/** Whether there is something to add to a sum that most players have none of. Every column costs time per row. */
-function hasFeedSums({ sums }: PlayerEffect): boolean {
-  return (
-    sums.total_bonus_wagered !== 0n ||
-    sums.total_bonus_won !== 0n ||
-    sums.total_credited !== 0n ||
-    sums.total_debited !== 0n
-  );
-}
-
-/** The players' additions as rows `r`. */
-function totalsRows(tx: Tx, p: PlayerEffect[], has_feed_sums: boolean) {
-  const feed_sums = {
-    bonus_wagered: ['bigint', (r: PlayerEffect) => r.sums.total_bonus_wagered],
-    bonus_won: ['bigint', (r: PlayerEffect) => r.sums.total_bonus_won],
-    credited: ['bigint', (r: PlayerEffect) => r.sums.total_credited],
-    debited: ['bigint', (r: PlayerEffect) => r.sums.total_debited],
-  } as const;
-  return tx`(
-      select tenant_id, project_id, player_id, deposited, withdrawn, wagered, won, bets, sessions, pending,
-        ${has_feed_sums ? tx`bonus_wagered, bonus_won, credited, debited,` : tx``}
-        'epoch'::timestamptz + first_ms * interval '1 millisecond' as first_seen_at,
-        'epoch'::timestamptz + last_ms * interval '1 millisecond' as last_seen_at,
-        'epoch'::timestamptz + active_ms * interval '1 millisecond' as last_active_at
-      from ${rowsOf(tx, 'u', p, {
-        ...PROJECT_KEY,
-        player_id: 'uuid',
-        first_ms: ['bigint', (r) => r.first_seen_at_ms],
-        last_ms: ['bigint', (r) => r.last_seen_at_ms],
-        active_ms: ['bigint', (r) => r.last_active_at_ms],
-        deposited: ['bigint', (r) => r.sums.total_deposited],
-        withdrawn: ['bigint', (r) => r.sums.total_withdrawn],
-        wagered: ['bigint', (r) => r.sums.total_wagered],
-        won: ['bigint', (r) => r.sums.total_won],
-        bets: ['bigint', (r) => r.sums.bet_count],
-        sessions: ['bigint', (r) => r.sums.session_count],
-        pending: ['bigint', (r) => r.sums.pending_conversions],
-        ...(has_feed_sums ? feed_sums : {}),
-      })}
-    ) r`;
 }
 
 /**

@@ -159,6 +159,7 @@ async function mergeTotals(
       listed_at = greatest(t.listed_at, g.listed_at),
       seen_at = greatest(t.seen_at, g.seen_at, t.listed_at, g.listed_at),
       last_active_at = greatest(t.last_active_at, g.last_active_at),
+      first_deposit_at = least(t.first_deposit_at, g.first_deposit_at),
       total_deposited = t.total_deposited + g.total_deposited,
       total_withdrawn = t.total_withdrawn + g.total_withdrawn,
       total_wagered = t.total_wagered + g.total_wagered,

@@ -106,6 +106,7 @@ function scopeOf(query: InsightQuery): InsightScope {
     reporting: { zone, deductions: [], bonus_cost: 'feed' },
     steps: stepsOf(query, NOW_MS, zone),
     compared: undefined,
+    are_first_deposits_known: true,
     filter: compileFilter({
       segment_id,
       definition: definition === undefined ? undefined : readDefinition(definition),

@@ -57,6 +57,8 @@ beforeAll(async () => {
     max_liability: null,
     max_grants: null,
     rate_per_second: 5,
+    daily_budget_base: null,
+    pace: 'even',
     qualifying_product: null,
     holdout_percent: 0,
     advertising: 'direct',
@@ -122,7 +124,10 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
   const newcomer = { tenant_id, project_id, template_id, player_id: randomUUID() };
   const counted = { ...newcomer, exclusion_group: 'group', window_from: null, day_from: now };
   const works: ((tx: Tx) => Promise<unknown>)[] = [
-    async (tx) => expect(await selectOpenCampaigns(tx, NIL_ID, 10)).toMatchObject([{ has_work: true }]),
+    async (tx) =>
+      expect(await selectOpenCampaigns(tx, { after: NIL_ID, limit: 10, now })).toMatchObject([
+        { has_work: true },
+      ]),
     async (tx) => expect(await selectReleasing(tx, NIL_ID, 10, now)).toHaveLength(1),
     async (tx) => {
       const none = { due: 0, put_off: 0, early: 0 };
@@ -149,7 +154,8 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
       await updateRows(tx, ref, 'reserved', sent);
     },
     async (tx) => expect(await takeBackUnsent(tx, ref, 5)).toEqual({ taken: 5, shares: 5 }),
-    async (tx) => expect(await endReserved(tx, ref, 15)).toEqual({ members: 10, cost_base: 10n }),
+    async (tx) =>
+      expect(await endReserved(tx, ref, 15)).toEqual([{ assigned_at: null, grants: 10, base: 10n }]),
     async (tx) => expect(await lockUnsent(tx, ref, 5)).toHaveLength(5),
     async (tx) => {
       const ids = Array.from({ length: 20 }, () => randomUUID());
@@ -223,7 +229,8 @@ it.each(['not known to the planner', 'known'])(
     from generate_series(1, 20000), unnest(array['reserved', 'pending', 'skipped']) as s (status)`;
     if (when === 'known') await explained.analyze();
     const works: ((tx: Tx) => Promise<unknown>)[] = [
-      async (tx) => expect(await endReserved(tx, ref, 20)).toEqual({ members: 20, cost_base: 20n }),
+      async (tx) =>
+        expect(await endReserved(tx, ref, 20)).toEqual([{ assigned_at: null, grants: 20, base: 20n }]),
       async (tx) => expect(await skipPending(tx, ref, 20)).toBe(20),
       async (tx) => expect(await retryRows(tx, ref, NIL_ID, 20)).toMatchObject({ rows: 20 }),
     ];

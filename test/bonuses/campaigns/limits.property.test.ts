@@ -14,7 +14,7 @@ it('limits are never passed, and less than one grant is left when more is asked 
       fc.record({ template_base: fc.bigInt(0n, 5_000n), own_base: fc.bigInt(0n, 5_000n), grants: fc.nat(5) }),
       (costs, { budget_base, max_liability, max_grants }, { template_base, own_base, grants }) => {
         const used = { template_base, campaign_base: own_base, campaign_grants: grants };
-        const room = new Room({ budget_base }, { max_liability, max_grants }, used);
+        const room = new Room({ budget_base }, { max_liability, max_grants, daily_budget_base: null }, used);
         const left = (cap: bigint | null, before: bigint, sum: bigint) =>
           cap === null ? null : cap - before - sum;
         let sum = 0n;
@@ -48,7 +48,12 @@ it('members of one cost are as many as one after the other', () => {
       fc.record({ template_base: fc.bigInt(0n, 30_000n), campaign_base: fc.bigInt(0n, 30_000n) }),
       (cost, members, { budget_base, max_liability, max_grants }, held) => {
         const rooms = [1, 2].map(
-          () => new Room({ budget_base }, { max_liability, max_grants }, { ...held, campaign_grants: 3 }),
+          () =>
+            new Room(
+              { budget_base },
+              { max_liability, max_grants, daily_budget_base: null },
+              { ...held, campaign_grants: 3 },
+            ),
         );
         const [together, apart] = rooms;
         let sum = 0;

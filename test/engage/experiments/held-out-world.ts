@@ -108,6 +108,8 @@ export class HeldOutWorld {
       max_liability: null,
       max_grants: null,
       rate_per_second: 5,
+      daily_budget_base: null,
+      pace: 'even',
       qualifying_product: null,
       holdout_percent: OWN_PERCENT,
       advertising: 'direct',

@@ -37,10 +37,12 @@ const FIELDS: readonly FieldSpec[] = [
       'schedule_at',
       'qualifying_product',
       'advertising',
+      'pace',
     ] as const
   ).map((path) => ({ path, kind: 'text' as const })),
   { path: 'deposit_amount', kind: 'money' },
   { path: 'max_liability', kind: 'money' },
+  { path: 'daily_budget_base', kind: 'money' },
   { path: 'max_grants', kind: 'int' },
   { path: 'holdout_percent', kind: 'decimal' },
   { path: 'rate_per_second', kind: 'int' },
@@ -72,11 +74,13 @@ export function Editor({ campaign, etag, currencies, saved_template }: EditorPro
     return currencies.find((one) => one.code === code);
   };
   const scaleOf = ({ path }: FieldSpec, texts: Texts) =>
-    path === 'max_liability'
+    path === 'max_liability' || path === 'daily_budget_base'
       ? currencies.find(({ code }) => code === base_currency)?.scale
       : currencyOf(texts)?.scale;
   const typed = useDraft<Texts>(
-    is_new ? { advertising: 'direct', holdout_percent: '0' } : textsOf(campaign, FIELDS, scaleOf),
+    is_new
+      ? { advertising: 'direct', holdout_percent: '0', pace: 'even' }
+      : textsOf(campaign, FIELDS, scaleOf),
     etag,
   );
   /** Only some bonuses follow from a deposit; with the others its fields are hidden, and empty. */

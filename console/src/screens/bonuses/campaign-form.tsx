@@ -104,6 +104,18 @@ export function CampaignForm({ form, disabled, templates, template, currencies, 
         <Input form={form} path="rate_per_second" label={label('rate_per_second')} mode="numeric" max={7} />
       </Row>
       <Row>
+        <MoneyInput
+          form={form}
+          path="daily_budget_base"
+          currency={base}
+          name={label('daily_budget_base')}
+          hint={m.dailyHint}
+        />
+        {chosen('daily_budget_base') === null ? null : (
+          <Select form={form} path="pace" label={label('pace')} options={optionsOf(m.paces)} />
+        )}
+      </Row>
+      <Row>
         <Field label={m.scheduleAt(zone)} hint={m.scheduleHint} error={issueAt(form, 'schedule_at')}>
           {(control) => (
             <input

@@ -106,6 +106,7 @@ export function Report({ campaign, template }: ReportProps) {
             formatInt(stats[one]),
           ])}
         />
+        <Waiting campaign={campaign} />
         <Budget campaign={campaign} />
         <section className={css['section']} aria-label={m.skipped}>
           <h2>{m.skipped}</h2>
@@ -121,12 +122,23 @@ function EffectOf({ id }: { id: string }) {
   return <Effect asked={useRead('bonusCampaigns.uplift', [id])} />;
 }
 
+/** That members wait for the daily budget, and until when. */
+function Waiting({ campaign: { daily_budget, status } }: { campaign: BonusCampaign }) {
+  const { waiting = 0, waits_until = null } = daily_budget ?? {};
+  if (status !== 'issuing' || waiting === 0) return null;
+  return (
+    <p role="status">
+      <Badge>{m.waits}</Badge> {m.waiting(waiting)} <Time at={waits_until} />
+    </p>
+  );
+}
+
 /** Shares are taken of so many parts, exactly, before they become a number. */
 const PARTS = 10_000n;
 
 function Budget({ campaign }: { campaign: BonusCampaign }) {
   const money = useMoney();
-  const { cost, max_liability, max_grants, stats } = campaign;
+  const { cost, max_liability, max_grants, stats, daily_budget_base, daily_budget, pace } = campaign;
   const limit = max_liability === null ? 0n : max_liability;
   const share = limit === 0n ? 0 : Number((cost.granted_base * PARTS) / limit) / Number(PARTS);
   return (
@@ -145,6 +157,15 @@ function Budget({ campaign }: { campaign: BonusCampaign }) {
             (one) => [m.cost[one], money.base(cost[one])] as const,
           ),
           [m.budget, max_liability === null ? t.bonuses.noLimit : money.base(max_liability)],
+          ...(daily_budget_base === null
+            ? []
+            : ([
+                [
+                  m.fields['daily_budget_base'] ?? '',
+                  m.ofDay(money.base(daily_budget?.used_base ?? 0n), money.base(daily_budget_base)),
+                ],
+                [m.fields['pace'] ?? '', m.paces[pace] ?? pace],
+              ] as const)),
           [
             m.fields['max_grants'] ?? '',
             max_grants === null

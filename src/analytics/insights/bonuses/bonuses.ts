@@ -76,11 +76,7 @@ function columnsOf(by: BonusesQuery['by']): Column[] {
   ];
 }
 
-function players(
-  { by }: BonusesQuery,
-  { filter, steps }: InsightScope,
-  { figure, id }: BonusesCell,
-): Statement {
+function players({ by }: BonusesQuery, scope: InsightScope, { figure, id }: BonusesCell): Statement {
   const bindings = new Bindings();
   const part = new Parts(bindings).measure(figure);
   const condition = id === undefined ? '' : `= ${bindings.bind('String', id)}`;
@@ -88,8 +84,8 @@ function players(
   return trendPlayersStatement(
     'events',
     [part],
-    filter,
-    steps,
+    scope,
+    scope.steps,
     { grouping, condition },
     part.of_player,
     bindings.params,

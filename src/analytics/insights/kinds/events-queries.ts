@@ -35,10 +35,10 @@ export interface Amount {
 /** The milliseconds of an event's time. */
 export const AT_MS = 'toUnixTimestamp64Milli(occurred_at)';
 
-/** What must hold of an event's time so that it is in the span. */
-export function within({ from_ms, to_ms }: Span, bindings: Bindings): string {
+/** What must hold of an event's time, or of another column, so that it is in the span. */
+export function within({ from_ms, to_ms }: Span, bindings: Bindings, column = 'occurred_at'): string {
   const time = (at_ms: number) => `fromUnixTimestamp64Milli(${bindings.bind('Int64', at_ms)}, 'UTC')`;
-  return `occurred_at >= ${time(from_ms)} and occurred_at < ${time(to_ms)}`;
+  return `${column} >= ${time(from_ms)} and ${column} < ${time(to_ms)}`;
 }
 
 /** Whether an event is chosen, as an expression over its row that is 0 or 1. */

@@ -12,7 +12,7 @@ import {
   type Span,
 } from './events-queries.ts';
 import type { Statement } from '../kind.ts';
-import { IS_LEFT } from '../metrics/measure-queries.ts';
+import { firstDepositsSql, IS_LEFT } from '../metrics/measure-queries.ts';
 
 /** Cohorts of players by the first of their events ever, and who of them returned in later periods. */
 export interface Retention {
@@ -22,6 +22,8 @@ export interface Retention {
   end_ms: number;
   /** The first of these events of a player, of all time, makes the player a member of a cohort. */
   cohort: EventChoice;
+  /** The cohort is that of the first deposit, and `players` has it of everybody. */
+  is_of_players: boolean;
   /** Who has one of these events in a period has returned: events of these names, or those that are chosen. */
   returns: readonly string[] | EventChoice;
   /** Summed over all members of a cohort; empty: none. */
@@ -128,9 +130,13 @@ function reachOf(retention: Retention): Span {
 }
 
 /** The members of the cohorts that begin in the span: `owner`, `first_ms`. */
-function cohortsSql({ cohort }: Retention, span: Span, population: Population): string {
-  const { bindings } = population;
+function cohortsSql({ cohort, is_of_players }: Retention, span: Span, population: Population): string {
+  const { bindings, filter } = population;
   const [from, to] = [bindings.bind('Int64', span.from_ms), bindings.bind('Int64', span.to_ms)];
+  // A filter of events may leave another one the first.
+  if (is_of_players && filter.events === '')
+    return `select owner, toUnixTimestamp64Milli(first_at) as first_ms
+      from (${firstDepositsSql((column) => within(span, bindings, column), true)}) where ${filter.owners === '' ? 'true' : filter.owners}`;
   const before = `occurred_at < fromUnixTimestamp64Milli(${to}, 'UTC')`;
   const events = eventsSql([`${AT_MS} as at_ms`], [isChosen(cohort, bindings), before], population);
   return `select owner, min(at_ms) as first_ms from (${events}) group by owner having first_ms >= ${from} and ${IS_LEFT}`;

@@ -48,7 +48,10 @@ interface Asked {
   endOf: (cohort: number, period: number) => number;
 }
 
-function asked(query: RetentionQuery, { steps, zone, reporting }: InsightScope): Asked {
+function asked(
+  query: RetentionQuery,
+  { steps, zone, reporting, are_first_deposits_known }: InsightScope,
+): Asked {
   const { starts_ms, interval, to_ms: end_ms } = steps;
   const count = starts_ms.length;
   if (count > MAX_COHORTS)
@@ -79,6 +82,7 @@ function asked(query: RetentionQuery, { steps, zone, reporting }: InsightScope):
         typeof query.cohort === 'string' ? { event: COHORT_EVENTS[query.cohort] } : query.cohort,
         'cohort',
       ),
+      is_of_players: query.cohort === 'first_deposit' && are_first_deposits_known,
       returns: returnsOf(query.returns),
       values,
       periods,

@@ -110,7 +110,18 @@ const DEPOSITS = `${SCOPE} and event = 'deposit_confirmed'`;
  * When those players first deposited who have deposited in a range: rows of `owner` and `first_at`. All who ever have would
  * take ten times as long. Deleted players are not among them. `in_range` is a condition of `occurred_at`.
  */
-export const firstDepositsSql = (in_range: string) => `
+const firstByEvents = (in_range: string) => `
   select min(occurred_at) as first_at, ${OWNER} from events
   where ${DEPOSITS} and owner in (select ${OWNER} from events where ${DEPOSITS} and (${in_range}))
   group by owner having ${IS_LEFT}`;
+
+/**
+ * When players first deposited: rows of `owner` and `first_at`, of all who first deposited in a range and maybe of others, none of
+ * them deleted. `in_range` makes the condition of a column. `are_known`: `players` has it of everybody
+ * (`readFirstDepositsKnown`), which takes a twentieth of the time; otherwise it follows from the events, with the same rows.
+ */
+export function firstDepositsSql(in_range: (column: string) => string, are_known: boolean): string {
+  if (!are_known) return firstByEvents(in_range('occurred_at'));
+  return `select assumeNotNull(first_deposit_at) as first_at, player_id as owner from players final
+    where ${SCOPE} and first_deposit_at is not null and ${in_range('first_deposit_at')} and deleted_at is null`;
+}

@@ -49,7 +49,7 @@ export interface TrendRow {
 /** The rows of a source in a range, as a subquery with `occurred_at`, `owner` and what parts read. */
 function rowsSql(
   source: Source,
-  { filter }: Pick<InsightScope, 'filter'>,
+  { filter, are_first_deposits_known }: Pick<InsightScope, 'filter' | 'are_first_deposits_known'>,
   parts: readonly Part[],
   in_range: (column: string) => string,
 ): string {
@@ -66,7 +66,7 @@ function rowsSql(
       return `select created_at as occurred_at, player_id as owner from players final
         where ${SCOPE} and ${in_range('created_at')} and deleted_at is null${owned}`;
     case 'first_deposits':
-      return `select first_at as occurred_at, owner from (${firstDepositsSql(in_range('occurred_at'))})
+      return `select first_at as occurred_at, owner from (${firstDepositsSql(in_range, are_first_deposits_known)})
         where ${in_range('first_at')}${owned}`;
   }
 }
@@ -93,7 +93,7 @@ function groupText(grouping: Pick<Grouping, 'sql'> | undefined): string {
 export function trendStatement(
   source: Source,
   parts: readonly Part[],
-  scope: Pick<InsightScope, 'filter' | 'steps' | 'compared'>,
+  scope: Pick<InsightScope, 'filter' | 'steps' | 'compared' | 'are_first_deposits_known'>,
   grouping: Grouping | undefined,
   params: Readonly<Record<string, unknown>>,
 ): Statement {
@@ -150,7 +150,7 @@ export interface GroupCell {
 export function trendPlayersStatement(
   source: Source,
   parts: readonly Part[],
-  filter: InsightScope['filter'],
+  scope: Pick<InsightScope, 'filter' | 'are_first_deposits_known'>,
   range: Steps,
   cell: GroupCell,
   value: string,
@@ -158,8 +158,8 @@ export function trendPlayersStatement(
 ): Statement {
   const g = cell.grouping === undefined ? "''" : groupText(cell.grouping);
   const sql = `select owner as player_id, ${value} as value
-    from (${rowsSql(source, { filter }, parts, (column) => within(column))}) as e${joinPlayers(cell.grouping?.player_column)}
+    from (${rowsSql(source, scope, parts, (column) => within(column))}) as e${joinPlayers(cell.grouping?.player_column)}
     ${cell.condition === '' ? '' : `where ${g} ${cell.condition}`}
     group by owner having value != 0`;
-  return { sql, params: { ...params, ...filter.params, ...paramsOf(range, '') } };
+  return { sql, params: { ...params, ...scope.filter.params, ...paramsOf(range, '') } };
 }

@@ -241,7 +241,7 @@ function players(query: TrendQuery, scope: InsightScope, cell: TrendCell) {
   return trendPlayersStatement(
     source,
     parts.filter((part) => asked.rank.some(([one]) => one === part)),
-    scope.filter,
+    scope,
     range,
     { grouping, condition },
     value,

@@ -80,6 +80,10 @@ export async function openKinds() {
     clickhouse,
     /** Stores players and events as they are after merges: some rows have replaced others, some still have the old id. */
     async store(project: ProjectRef, players: readonly KnownPlayer[], events: readonly KnownEvent[]) {
+      const first_deposits = new Map<string, number>();
+      for (const { player_id, event, at_ms } of events)
+        if (event === 'deposit_confirmed')
+          first_deposits.set(player_id, Math.min(first_deposits.get(player_id) ?? at_ms, at_ms));
       const former = new Map(players.map(({ player_id, former_id }) => [player_id, former_id]));
       const rows = events.map(({ player_id, event, at_ms, amount, stake, payout, properties }, i) => ({
         ...project,
@@ -105,7 +109,7 @@ export async function openKinds() {
       );
       await insert(
         'players',
-        players.map((player) => playerRow(project, player)),
+        players.map((player) => playerRow(project, player, first_deposits.get(player.player_id) ?? null)),
       );
       await insert('events', rows);
       await insert('events', replaced);
@@ -122,7 +126,11 @@ export async function openKinds() {
 }
 export type Kinds = Awaited<ReturnType<typeof openKinds>>;
 
-function playerRow(project: ProjectRef, player: KnownPlayer): Record<string, unknown> {
+function playerRow(
+  project: ProjectRef,
+  player: KnownPlayer,
+  first_deposit_at: number | null,
+): Record<string, unknown> {
   const { player_id, is_deleted, first_seen_ms, tier } = player;
   return {
     ...project,
@@ -135,6 +143,7 @@ function playerRow(project: ProjectRef, player: KnownPlayer): Record<string, unk
     custom_attributes: '{}',
     first_seen_at: first_seen_ms,
     last_seen_at: first_seen_ms,
+    first_deposit_at,
     created_at: first_seen_ms,
     deleted_at: is_deleted ? first_seen_ms : null,
     revision: 1,
