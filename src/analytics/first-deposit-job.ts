@@ -9,6 +9,9 @@ export const FIRST_DEPOSITS_TASK = 'first-deposits';
 /** Rows of the ledger that one transaction reads; each may change the totals of a player. */
 const PAGE = 2_000;
 
+/** Rows that one run reads: the changed players share the mirror with all others, so that it is never long behind. */
+const MAX_ROWS = 100_000;
+
 /** Every minute: after an upgrade it goes on where it was, otherwise there is nothing to count. */
 export const FIRST_DEPOSITS_CRONTAB: readonly CronEntry[] = [
   {
@@ -19,13 +22,15 @@ export const FIRST_DEPOSITS_CRONTAB: readonly CronEntry[] = [
   },
 ];
 
-/** The task `first-deposits`: page by page, each in a transaction of its own, until the deposits of all projects are counted. */
+/** The task `first-deposits`: counts deposits page by page, each in a transaction of its own, and goes on in its next run. */
 export async function runFirstDepositsJob(
   { postgres: { service } }: Pick<Platform, 'postgres'>,
   stop: AbortSignal,
   page = PAGE,
 ): Promise<void> {
-  while (await retryConflicts(() => service.begin((tx) => countFirstDeposits(tx, page))))
+  for (let rows = 0; rows < MAX_ROWS; rows += page) {
+    if (!(await retryConflicts(() => service.begin((tx) => countFirstDeposits(tx, page))))) break;
     stop.throwIfAborted();
+  }
   await service.begin((tx) => endFirstDeposits(tx));
 }

@@ -29,11 +29,11 @@ export interface OpenCampaign extends BonusCampaignRef {
 
 /**
  * Campaigns after `after`, in the order of their ids, that were issued and are not finished. One whose members wait for a
- * daily budget has no work until it is time.
+ * daily budget has no work until it is time; with `is_awake` it is not among them.
  */
 export function selectOpenCampaigns(
   sql: Tx,
-  { after, limit, now }: { after: string; limit: number; now: Date },
+  { after, limit, now, is_awake }: { after: string; limit: number; now: Date; is_awake?: true },
 ): PendingQuery<OpenCampaign[]> {
   const hasRow = (status: string) => sql`exists (select from bonus_campaign_rows r
     where r.campaign_id = c.campaign_id and r.tenant_id = c.tenant_id and r.project_id = c.project_id
@@ -48,8 +48,9 @@ export function selectOpenCampaigns(
   return sql<OpenCampaign[]>`
     select c.tenant_id, c.project_id, c.campaign_id, w.has_work
     from (
-      select * from bonus_campaigns
+      select * from bonus_campaigns c
       where status in ('issuing', 'paused', 'cancelled') and finished_at is null and campaign_id > ${after}
+        ${is_awake === true ? sql`and not (c.status = 'issuing' and c.is_filled and ${is_waiting} and ${hasRow('pending')})` : sql``}
       order by campaign_id limit ${limit}) c
     cross join lateral (
       select case
@@ -69,7 +70,7 @@ const WATCHED_CAMPAIGNS = 100;
 export const bonusCampaignWork: WorkQuery = (sql, now) => sql`
   select from (
     select count(*) as open, count(*) filter (where has_work) as working
-    from (${selectOpenCampaigns(sql, { after: NIL_ID, limit: WATCHED_CAMPAIGNS, now })}) o) o
+    from (${selectOpenCampaigns(sql, { after: NIL_ID, limit: WATCHED_CAMPAIGNS, now, is_awake: true })}) o) o
   where o.working > 0 or o.open = ${WATCHED_CAMPAIGNS}`;
 
 /** The campaign, locked for one step; undefined when another process holds it. */

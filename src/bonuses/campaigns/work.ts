@@ -72,6 +72,8 @@ export class CampaignWork {
   readonly #deps: WorkDeps;
   readonly #queue: RoundRobin<OpenCampaign>;
   #after = NIL_ID;
+  /** By campaign: looks at members who wait for a daily budget that go on in the campaign's next time. */
+  readonly #looks = new Map<string, Cursor>();
   /** Called when a campaign that got on has ended its time: the next turn should come at once. */
   onMore: () => void = () => undefined;
 
@@ -109,15 +111,20 @@ export class CampaignWork {
     const { postgres, clock, logger } = this.#deps;
     const { campaign_id } = ref;
     const until_ms = performance.now() + SLICE_MS;
-    const cursor: Cursor = { after: NIL_ID };
+    const cursor = this.#looks.get(campaign_id) ?? { after: NIL_ID };
+    this.#looks.delete(campaign_id);
     try {
       let steps = 0;
+      let is_cut = true;
       for (; performance.now() < until_ms; steps++) {
         stop?.throwIfAborted();
-        if (!(await this.#step(ref, cursor, stop))) break;
+        is_cut = await this.#step(ref, cursor, stop);
+        if (!is_cut) break;
       }
+      // Those who cost less may be behind.
+      if (is_cut && cursor.waiting?.is_over === false) this.#looks.set(campaign_id, cursor);
       // Otherwise the members who wait would be decided about again and again.
-      if (cursor.waiting !== undefined) await noteWait(this.#deps, ref, cursor.waiting.cost_base);
+      else if (cursor.waiting !== undefined) await noteWait(this.#deps, ref, cursor.waiting.cost_base);
       return steps > 0;
     } catch (error) {
       if (stop?.aborted === true) return false;
