@@ -93,6 +93,7 @@ export const EXPORTS: Readonly<Record<ExportedTable, ExportedColumns>> = {
       churn_score: 'as_is',
       ltv_predicted: 'as_is',
       custom_attributes: 'as_is',
+      first_deposit_at: 'as_is',
       first_seen_at: 'as_is',
       last_seen_at: 'as_is',
       total_deposited: 'as_is',
