@@ -24,7 +24,7 @@ export interface Counting {
   as_sets: boolean;
   /** These players, if they are members; absent: all members. */
   player_ids?: readonly string[];
-  /** Whether members with hours of their own are told apart: they get the message at one of them. */
+  /** Whether members who have an own hour are counted apart: they get the message at it. */
   with_hours: boolean;
 }
 
