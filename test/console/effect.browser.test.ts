@@ -80,7 +80,7 @@ const report = {
 };
 
 async function answerEffect(page: Page, data: object): Promise<void> {
-  await page.route('**/uplift', (route) => route.fulfill({ json: { data } }));
+  await page.route(/\/uplift\?/, (route) => route.fulfill({ json: { data } }));
 }
 
 test('a campaign is given a holdout, and its effect is said when it was sent', async () => {
@@ -131,6 +131,36 @@ test('the verdict comes first, then figures with their intervals, and harm thoug
   await page.getByText('Final: this stays.').waitFor();
   expect(await faultsInBothThemes(page)).toEqual([]);
   expect(await overflows(page)).toBe(false);
+});
+
+test('own hours are compared with the message at once, where members get it at their own', async () => {
+  const id = await campaign({ goal_event: 'login', goal_attribution_days: 3 });
+  const page = await console_.open(`campaigns/${id}?step=time`);
+  await page.getByLabel('Hour of each member').selectOption('player');
+  await page.getByRole('button', { name: 'Save and go on' }).click();
+  await page.waitForURL(/step=review/);
+  expect((await client.api('GET', `/v1/campaigns/${id}`)).data['send_time']).toBe('player');
+  await client.send(id);
+  await client.reaches(id, 'sent');
+  const asked: string[] = [];
+  await page.route(/\/uplift\?/, (route) => {
+    asked.push(new URL(route.request().url()).search);
+    const own_hour = { ...arm, arm: 'own_hour', name: 'own_hour' };
+    return route.fulfill({ json: { data: { ...report, holdout_percent: 10, arms: [own_hour] } } });
+  });
+  await show(page, `campaigns/${id}?tab=effect`);
+  await page
+    .getByRole('row', { name: /^Held out/ })
+    .first()
+    .waitFor();
+  await page.getByLabel('Compare').selectOption('send_time');
+  await page.getByText('At their own hour: +3 points, more than without.').waitFor();
+  await page
+    .getByRole('row', { name: /^At once/ })
+    .first()
+    .waitFor();
+  expect(asked).toContain('?compare=send_time');
+  expect(await faultsInBothThemes(page)).toEqual([]);
 });
 
 test('an administrator sets the holdout of the project; an editor reads it', async () => {
