@@ -308,6 +308,27 @@ describe('a campaign', () => {
     await expect.poll(() => page.getByRole('gridcell', { name: 'ten for all' }).count()).toBe(2);
   });
 
+  test('with a daily budget says who waits for the next day', async () => {
+    const segment_id = await on.client.segment(await on.client.players(4));
+    const { data: segment } = await on.client.api('GET', `/v1/segments/${segment_id}`);
+    await on.template({ name: 'ten a day' });
+    const page = await console_.open('bonuses/campaigns/new');
+    await field(page, 'Name').fill('Slowly');
+    await field(page, 'Bonus template').selectOption({ label: 'ten a day' });
+    await field(page, 'Segment').selectOption({ label: String(segment['name']) });
+    await field(page, 'Daily budget (EUR)').fill('10.00');
+    await field(page, 'Pace of a day').selectOption({ label: 'As soon as the day begins' });
+    await button(page, 'Create draft').click();
+    await page.getByRole('heading', { name: 'Slowly' }).waitFor();
+    await button(page, 'Issue…').click();
+    const dialog = page.getByRole('dialog', { name: 'Issue “Slowly”?' });
+    await dialog.getByRole('button', { name: 'Grant 4 bonuses' }).click();
+    await page.getByText('Waits for its daily budget').waitFor({ timeout: 40_000 });
+    await page.getByText(/\d members? goe?s? on from/).waitFor();
+    expect(await fact(page, 'Daily budget').textContent()).toBe('€10.00 of €10.00');
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
   test('that is being issued is paused, goes on and is cancelled, each by name', async () => {
     const segment_id = await on.client.segment(await on.client.players(40));
     const body = { name: 'Slow', template_id: await on.template(), segment_id, rate_per_second: 1 };
