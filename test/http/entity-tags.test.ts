@@ -184,7 +184,8 @@ describe('the version of a player', () => {
       { telegram_id: 'editor' },
       { timezone: 'Europe/Malta' },
       { status: 'banned' },
-      { custom_attributes: { vip: true } },
+      // Attributes are merged: this one is the player's own, so the winner is stored as it was sent.
+      { custom_attributes: { first_name: 'Grace' } },
     ];
     const answers = await Promise.all(bodies.map((body) => patch(path, body, etag)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
