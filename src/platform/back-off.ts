@@ -1,4 +1,5 @@
 import { BoundedCache } from './bounded-cache.ts';
+import type { Clock } from './clock.ts';
 
 const BACK_OFF_MS = 5_000;
 /** Beyond this number, the oldest key is forgotten and so may be retried early. */
@@ -10,8 +11,10 @@ const MAX_KEYS = 10_000;
 export class BackOff {
   readonly #failed: BoundedCache<string, true>;
 
-  constructor(pause_ms = BACK_OFF_MS) {
-    this.#failed = new BoundedCache({ max: MAX_KEYS, ttl: pause_ms });
+  /** `clock`: by which the pause is measured; absent: the time of the process. */
+  constructor(pause_ms = BACK_OFF_MS, clock?: Clock) {
+    const perf = clock === undefined ? {} : { perf: { now: () => clock.now_ms() } };
+    this.#failed = new BoundedCache({ max: MAX_KEYS, ttl: pause_ms, ...perf });
   }
 
   /** Starts the back-off of a key now. */

@@ -3,6 +3,8 @@ import { LRUCache } from 'lru-cache';
 interface Options<K, V> {
   max: number;
   ttl?: number;
+  /** The time in milliseconds by which `ttl` is measured; absent: that of the process. */
+  perf?: { now: () => number };
   noUpdateTTL?: boolean;
   dispose?: LRUCache.Disposer<K, V>;
 }

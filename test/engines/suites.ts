@@ -174,7 +174,7 @@ export const NEVER_ON_SERVERS = {
     'test/platform/clickhouse/{chunks,clickhouse-migrate}.test.ts',
     'test/platform/event-log/{kafka-partitioner,record-ages,record-size}.test.ts',
     'test/platform/egress/egress.test.ts',
-    'test/platform/{bucket,poll-loop,round-robin,timestamp}.test.ts',
+    'test/platform/{back-off,bucket,poll-loop,round-robin,timestamp}.test.ts',
     'test/players/identity/interleavings.{faults,model}.test.ts',
     'test/segments/{definition,docs,vocabulary}.test.ts',
     'test/tenants/config/{capability-cache,merge-patch}.test.ts',

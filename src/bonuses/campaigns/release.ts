@@ -49,7 +49,7 @@ const PROBE_MS = 30_000;
 export class CampaignRelease {
   readonly #deps: ReleaseDeps;
   /** Campaigns of which a grant was called before its time. */
-  readonly #probing = new BackOff(PROBE_MS);
+  readonly #probing: BackOff;
   readonly #queue: RoundRobin<ReleasingCampaign>;
   /** By campaign_id. */
   readonly #reached = new BoundedCache<string, ReleasePlace>({ max: MAX_CAMPAIGNS });
@@ -60,6 +60,8 @@ export class CampaignRelease {
 
   constructor(deps: ReleaseDeps) {
     this.#deps = deps;
+    // By the clock that the pauses of grants are measured by.
+    this.#probing = new BackOff(PROBE_MS, deps.clock);
     this.#queue = campaignQueue(IDLE_MS, {
       onFailure: ({ campaign_id }, error) =>
         deps.logger.warn({ err: error, campaign_id }, 'grants of a bonus campaign could not be released'),

@@ -36,11 +36,12 @@ export class Sender {
   readonly #admission: GrantAdmission;
   readonly #queue: CallQueue<GrantLane, GrantRow>;
   /** Campaigns whose grants were looked for a moment ago. */
-  readonly #looked = new BackOff(EARLY_PAUSE_MS);
+  readonly #looked: BackOff;
 
   /** `onFree`: a place is free for which a call may be waiting. */
   constructor(deps: SenderDeps, onFree?: () => void) {
     this.#deps = deps;
+    this.#looked = new BackOff(EARLY_PAUSE_MS, deps.clock);
     this.#admission = new GrantAdmission(deps);
     this.#queue = new CallQueue(
       deps.clock,
