@@ -13,7 +13,7 @@ export class BackOff {
 
   /** `clock`: by which the pause is measured; absent: the time of the process. */
   constructor(pause_ms = BACK_OFF_MS, clock?: Clock) {
-    const perf = clock === undefined ? {} : { perf: { now: () => clock.now_ms() } };
+    const perf = clock === undefined ? {} : { perf: { now: () => clock.now_ms() }, ttlResolution: 0 };
     this.#failed = new BoundedCache({ max: MAX_KEYS, ttl: pause_ms, ...perf });
   }
 

@@ -5,6 +5,8 @@ interface Options<K, V> {
   ttl?: number;
   /** The time in milliseconds by which `ttl` is measured; absent: that of the process. */
   perf?: { now: () => number };
+  /** For so many milliseconds of the process the time is not asked again. */
+  ttlResolution?: number;
   noUpdateTTL?: boolean;
   dispose?: LRUCache.Disposer<K, V>;
 }
