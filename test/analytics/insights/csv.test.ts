@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { csvOf, defused, fileColumns } from '../../../src/analytics/insights/exports/csv.ts';
+import { csvOf, defused, figureRows, fileColumns } from '../../../src/analytics/insights/exports/csv.ts';
 import { JsonText } from '../../../src/platform/exact-json.ts';
 import type { Column } from '../../../src/analytics/insights/kind.ts';
 
@@ -74,4 +74,25 @@ it('numbers stay numbers, rates are two columns, and what is missing is empty', 
       '2026-07-01T00:00:00.000Z,-1180591620717411303424,-5,10,-1.50,true\r\n' +
       ',,,,,false\r\n',
   );
+});
+
+it('what groups leave differs from a group without a name, and no row counts twice', () => {
+  const columns = [column('at', 'time'), column('group', 'text'), column('deposits', 'money')];
+  const rows = [
+    ['2026-01-01', 'card', 10n],
+    ['2026-01-01', '', 3n],
+  ];
+  const other = [
+    ['2026-01-01', null, 4n],
+    [null, null, 4n],
+  ];
+  const file = figureRows({ columns, rows, other });
+  expect(parse(csvOf(file.columns, file.rows))).toEqual([
+    ['part', 'at', 'group', 'deposits'],
+    ['group', '2026-01-01', 'card', '10'],
+    ['group', '2026-01-01', '', '3'],
+    ['other', '2026-01-01', '', '4'],
+  ]);
+  const plain = figureRows({ columns, rows, other: null });
+  expect([plain.columns.map(({ name }) => name), plain.rows]).toEqual([['at', 'group', 'deposits'], rows]);
 });

@@ -1,5 +1,5 @@
 import { JsonText } from '../../../platform/exact-json.ts';
-import type { Cell, Column, Row } from '../kind.ts';
+import type { Cell, Column, Figures, Row } from '../kind.ts';
 
 /** How a spreadsheet would begin a formula. Text that begins so gets a quote in front, which spreadsheets do not show. */
 const FORMULA = /^[=+\-@\t\r\n]/;
@@ -45,6 +45,27 @@ export function fileColumns(columns: readonly Column[]): FileColumn[] {
     if (type === 'count' || type === 'money') return [{ name, type: 'integer', of: plain }];
     return [{ name, type, of: plain }];
   });
+}
+
+/**
+ * The rows of a file with these figures, and its columns. With groups, the column `part` says whether a row is of a group or is what
+ * the groups leave (`other`); what they leave of the whole range is no row, since it would count twice in a sum.
+ */
+export function figureRows({ columns, rows, other }: Pick<Figures, 'columns' | 'rows' | 'other'>): {
+  columns: readonly FileColumn[];
+  rows: readonly Row[];
+} {
+  const of_figures = fileColumns(columns);
+  if (other === null) return { columns: of_figures, rows };
+  const at = columns.findIndex(({ name }) => name === 'at');
+  const rest = other.filter((row) => at < 0 || row[at] !== null);
+  const is_rest = new Set(rest);
+  const part: FileColumn = {
+    name: 'part',
+    type: 'text',
+    of: (row) => (is_rest.has(row) ? 'other' : 'group'),
+  };
+  return { columns: [part, ...of_figures], rows: [...rows, ...rest] };
 }
 
 /** The figures as CSV (RFC 4180) with a line of names. */

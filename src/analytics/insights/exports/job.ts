@@ -16,7 +16,7 @@ import type { Question } from '../insight-queries.ts';
 import type { Statement } from '../kind.ts';
 import { kindOf } from '../kinds.ts';
 import type { InsightRunner } from '../runner.ts';
-import { csvOf, fileColumns } from './csv.ts';
+import { csvOf, figureRows } from './csv.ts';
 import { figuresParquet, playersFile, readSize } from './file-queries.ts';
 import {
   concludeExport,
@@ -103,7 +103,7 @@ interface Made {
   file: AsyncIterable<Uint8Array>;
 }
 
-/** The rows of the figures, and of a breakdown the rest of each interval. */
+/** The rows of the figures, and of a breakdown what its groups leave of each interval: together they add up to the totals. */
 async function figures(
   deps: InsightExportDeps,
   { query, format, ...project }: InsightExportRow,
@@ -113,8 +113,7 @@ async function figures(
   const { scope } = await readAsked(deps, ref, query);
   const plan = kindOf(query).plan(query, scope);
   const found = plan.read(await deps.runner.run(deps.clickhouse, ref, plan.statements));
-  const columns = fileColumns(found.columns);
-  const rows = [...found.rows, ...(found.other ?? [])];
+  const { columns, rows } = figureRows(found);
   if (format === 'csv') return { rows: rows.length, file: oneOf(csvOf(columns, rows)) };
   const file = await figuresParquet(deps.clickhouse, columns, rows);
   if (file !== undefined) return { rows: rows.length, file };
