@@ -82,7 +82,10 @@ export interface RetentionCell {
   of: 'players' | 'value';
 }
 
-/** The players of a cell: `value` is the sum, the number of events by which they returned, or 1 in a whole cohort. */
+/**
+ * The players of a cell: `value` is the sum, of a whole cohort that over all periods; or the number of events by which they
+ * returned, and 1 in a whole cohort.
+ */
 export function listReturned(
   retention: Retention,
   { cohort, period, of }: RetentionCell,
@@ -90,12 +93,16 @@ export function listReturned(
 ): Statement {
   const { bindings } = population;
   const cohorts = cohortsSql(retention, cohort, population);
-  if (period === undefined)
+  if (period === undefined && of === 'players')
     return playersOf(`select owner, toInt128(1) as value from (${cohorts})`, population);
   const value = of === 'value' ? 'sum(adds_0)' : 'toInt128(countIf(is_return))';
   const is_in = of === 'value' ? 'max(is_value)' : 'max(is_return)';
   const span =
-    typeof period === 'number' ? rollingSpan(cohort, lengthOf(retention), period, period + 1) : period;
+    period === undefined
+      ? reachOf(retention, cohort)
+      : typeof period === 'number'
+        ? rollingSpan(cohort, lengthOf(retention), period, period + 1)
+        : period;
   const in_period =
     typeof period === 'number'
       ? `and ${periodOf(retention, population)} = ${bindings.bind('Int64', period)}`
@@ -120,10 +127,9 @@ function rollingSpan({ from_ms, to_ms }: Span, length_ms: number, first: number,
   return { from_ms: from_ms + first * length_ms, to_ms: to_ms + last * length_ms };
 }
 
-/** When all periods lie. */
-function reachOf(retention: Retention): Span {
+/** When all periods lie, of the cohorts that begin in the span. */
+function reachOf(retention: Retention, span = spanOf(retention)): Span {
   const { periods } = retention;
-  const span = spanOf(retention);
   return periods.mode === 'calendar'
     ? { from_ms: span.from_ms, to_ms: periods.end_ms }
     : rollingSpan(span, periods.length_ms, 0, periods.count);
