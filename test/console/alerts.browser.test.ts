@@ -4,7 +4,7 @@ import { call } from '../engines/http-client.ts';
 import { faultsInBothThemes, openConsole, show, type ConsoleBrowser } from './browser.ts';
 import { openAs, overflows } from './members.ts';
 
-// Alerts: which figure is watched, when it fires, and who is told.
+// Alerts: which figure is watched, when it fires, and who gets a notice.
 
 let console_: ConsoleBrowser;
 beforeAll(async () => {

@@ -68,8 +68,8 @@ function List() {
   );
 }
 
-function ReportState({ of: { is_enabled, state } }: { of: ReportRecord }) {
-  if (!is_enabled) return <Badge>{m.off}</Badge>;
+function ReportState({ of: { state } }: { of: ReportRecord }) {
+  if (state === 'disabled') return <Badge>{m.off}</Badge>;
   return state === 'failing' ? <Badge tone="bad">{m.failing}</Badge> : <Badge tone="good">{m.waiting}</Badge>;
 }
 

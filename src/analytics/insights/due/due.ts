@@ -13,10 +13,10 @@ export function requireRoom<Id extends string>(of: DueTable<Id>, noun: string, m
 }
 
 /** What the service has made of a record, as the API shows it. */
-export function dueJson(row: DueState): Record<string, unknown> {
+export function dueJson(row: DueState, is_enabled = true): Record<string, unknown> {
   const { error_code: code, error_message: message, failed_at: at, failures } = row;
   return {
-    state: code === null ? 'waiting' : 'failing',
+    state: is_enabled ? (code === null ? 'waiting' : 'failing') : 'disabled',
     decided_until: row.decided_until,
     error: code === null ? null : { code, message, at, failures },
     notices: new JsonText(row.notices),

@@ -12,8 +12,10 @@ const written = {
 
 const state = {
   state: z
-    .enum(['waiting', 'failing'])
-    .describe('failing: the last evaluation has failed, and is tried again'),
+    .enum(['waiting', 'failing', 'disabled'])
+    .describe(
+      'failing: the last evaluation has failed, and is tried again; disabled: a report that is not sent',
+    ),
   error: z
     .object({ code: z.string(), message: z.string(), at: z.iso.datetime(), failures: z.int() })
     .nullable()

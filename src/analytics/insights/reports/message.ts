@@ -3,10 +3,11 @@ import { oneLine } from '../../../engage/messaging/transports/email.ts';
 import { escapeHtml } from '../../../engage/templates/liquid.ts';
 import type { MoneyCatalogue } from '../../../engage/templates/money.ts';
 import { exactJson } from '../../../platform/exact-json.ts';
-import { localTimeText } from '../../../platform/local-intervals.ts';
+import { localDate, localTimeText } from '../../../platform/local-intervals.ts';
 import type { TimeZone } from '../../../platform/time-zone.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { hasLabel, plotOf } from '../chart.ts';
+import type { InsightQuery } from '../schema.ts';
 import type { MailContent } from '../notices/queries.ts';
 import { chartsOf, type TileChart } from './charts.ts';
 import { colourOf, pictureOf, SHOWN_HEIGHT, SHOWN_WIDTH } from './paint.ts';
@@ -135,7 +136,8 @@ async function partOf(
   const table = tableOf(texts);
   const more = table.more === 0 ? [] : [`${table.more} more rows in the console`];
   const lines = [table.head, ...table.rows].map((cells) => cells.join(' | '));
-  const html: string[] = [heading];
+  const range = rangeText(query, zone);
+  const html: string[] = [heading, `<p>${range}</p>`];
   const pictures: Picture[] = [];
   let left = room;
   for (const [number, chart] of chartsOf(texts).entries()) {
@@ -147,7 +149,14 @@ async function partOf(
     html.push(chartHtml(chart, cid));
   }
   html.push(tableHtml(table), ...more.map((line) => `<p>${line}</p>`));
-  return { text: [tile.name, ...lines, ...more].join('\n'), html: html.join('\n'), pictures };
+  return { text: [tile.name, range, ...lines, ...more].join('\n'), html: html.join('\n'), pictures };
+}
+
+/** The first and the last day of a query, whose range is fixed. */
+function rangeText({ range }: InsightQuery, zone: TimeZone): string {
+  if ('last' in range) return `the last ${range.last.days} days`;
+  const [from, to] = [localDate(zone, Date.parse(range.from)), localDate(zone, Date.parse(range.to) - 1)];
+  return from === to ? from : `${from} to ${to}`;
 }
 
 /** A picture with its axis as text: it has only shapes. */

@@ -1,8 +1,8 @@
 import { readMoney } from '../../../engage/templates/money-catalogue.ts';
-import { ApiError } from '../../../errors.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { reportingZone } from '../../../tenants/config/read.ts';
 import { mailOf } from './message.ts';
+import { notOfProject } from './reports.ts';
 import { nextTime } from './schedule.ts';
 import { PREVIEWED_TIMES, type PreviewReportBody } from './schema.ts';
 import { askTiles, readBoard, type TileDeps } from './tiles.ts';
@@ -10,7 +10,7 @@ import { askTiles, readBoard, type TileDeps } from './tiles.ts';
 /** A preview asks no further tile after so long. */
 const PREVIEW_MS = 15_000;
 
-/** When a report is sent next, and what it would say if now were its time. Rejects with DASHBOARD_NOT_FOUND. */
+/** When a report is sent next, and what it would say if now were its time. Rejects with VALIDATION_ERROR. */
 export async function previewReport(
   deps: TileDeps & { public_url: string },
   project: ProjectRef,
@@ -20,7 +20,7 @@ export async function previewReport(
   const zone = await reportingZone(postgres, project.tenant_id);
   const due_ms = clock.now_ms();
   const board = await readBoard(deps, project, dashboard_id, { zone, due_ms });
-  if (board === undefined) throw new ApiError('DASHBOARD_NOT_FOUND', 'the dashboard does not exist');
+  if (board === undefined) throw notOfProject();
   const tiles = await askTiles(deps, project, board, () => clock.now_ms() - due_ms > PREVIEW_MS);
   const money = await readMoney(postgres.service, project.tenant_id);
   const { public_url } = deps;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { validationError } from '../../../errors.ts';
+import { validationError, type ApiError } from '../../../errors.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { dueJson, requireRoom } from '../due/due.ts';
@@ -23,8 +23,7 @@ export function reportKind({
     state: (tx) => dueState(tx, REPORTS),
     requireRoom: requireRoom(REPORTS, 'report', MAX_REPORTS),
     requireSound: async (tx, project, { dashboard_id, receivers }, before) => {
-      if (!(await lockDashboard(tx, project, dashboard_id)))
-        throw validationError([{ path: 'dashboard_id', message: 'must be a dashboard of the project' }]);
+      if (!(await lockDashboard(tx, project, dashboard_id))) throw notOfProject();
       await requireReceivers(tx, egress, project.tenant_id, receivers, before?.receivers);
     },
     requireUnused: () => Promise.resolve(),
@@ -38,11 +37,16 @@ export function reportKind({
   };
 }
 
+/** The refusal of a dashboard that the project does not have. */
+export function notOfProject(): ApiError {
+  return validationError([{ path: 'dashboard_id', message: 'must be a dashboard of the project' }]);
+}
+
 /** The report as the API shows it. */
 export function reportJson(kind: ReturnType<typeof reportKind>) {
   const written = savedJson(kind);
   return (row: SavedRow<'report_id'> & DueState, project: ProjectRef): Record<string, unknown> => ({
     ...written(row, project),
-    ...dueJson(row),
+    ...dueJson(row, row.deleted_at === null && (row.content as ReportContent).is_enabled),
   });
 }

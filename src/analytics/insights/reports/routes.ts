@@ -61,7 +61,7 @@ export function reportEndpoints(
       audit: { none: 'it changes nothing' },
       body: previewReportBody,
       response: reportPreview,
-      errors: ['DASHBOARD_NOT_FOUND'],
+      errors: [],
       handle: async ({ caller, body }) =>
         envelope(await previewReport(previewing, projectRefOf(caller), body)),
     }),

@@ -70,7 +70,7 @@ function isShown({ name, type }: Column, { kind }: InsightQuery, is_by_group: bo
   return type !== 'bool' && !(is_by_group && type === 'time');
 }
 
-/** A row for each cohort, with the share that returned by period. */
+/** A row for each cohort, by period with the share that returned, and with a value also its money. */
 function cohortTable(texts: TileTexts): TileTable {
   const { columns, rows, totals } = texts.answer;
   const placeOf = (name: string) => columns.findIndex((one) => one.name === name);
@@ -87,13 +87,13 @@ function cohortTable(texts: TileTexts): TileTable {
     const column = columns[place];
     return row === undefined || column === undefined ? '' : cellText(row, place, column, texts);
   };
+  const value = placeOf('value');
   const shares = (of: readonly Row[]) =>
-    periods.map((one) =>
-      textAt(
-        of.find((row) => Number(row[period]) === one),
-        share,
-      ),
-    );
+    periods.map((one) => {
+      const row = of.find((candidate) => Number(candidate[period]) === one);
+      // A period that is not over has neither, which is said once.
+      return [...new Set([textAt(row, share), textAt(row, value)])].filter((text) => text !== '').join(', ');
+    });
   return {
     head: ['Cohort', 'Players', ...periods.map(String)],
     is_figure: [false, true, ...periods.map(() => true)],

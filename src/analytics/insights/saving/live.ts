@@ -16,7 +16,11 @@ type Where = readonly { property: string; op: string; value?: unknown }[];
 
 /** 422: the segment language cannot say which players a cell has; `path`: what of the query or the cell is in the way. */
 export function notASegment(path: string, message: string): ApiError {
-  return new ApiError('INSIGHT_NOT_A_SEGMENT', `${path}: ${message}`, { details: { path } });
+  return new ApiError(
+    'INSIGHT_NOT_A_SEGMENT',
+    `${path}: ${message}; or save the players as they are now, with "as": "frozen"`,
+    { details: { path } },
+  );
 }
 
 /**
@@ -25,7 +29,7 @@ export function notASegment(path: string, message: string): ApiError {
  */
 export function liveDefinition(query: InsightQuery, scope: InsightScope, cell: unknown): Written {
   if (query.kind !== 'trend')
-    throw notASegment('query.kind', `the players of a ${query.kind} are no segment: freeze them`);
+    throw notASegment('query.kind', `no definition says who the players of this kind are`);
   const definition = trendDefinition(query, scope, cell as TrendCell);
   try {
     readDefinition(definition);
@@ -127,7 +131,10 @@ function groupConditions({ breakdown }: TrendQuery, { group, not_in }: TrendCell
   if (breakdown === undefined || (group === undefined && not_in === undefined)) return [];
   const field = playerColumnOf(breakdown.by);
   if (field === undefined)
-    throw notASegment('query.breakdown', 'the language cannot say of which group an event is');
+    throw notASegment(
+      'query.breakdown',
+      'no definition says of which group an event is: a series with a `where` on the property does',
+    );
   const isField = (op: string, value?: unknown): Written => ({
     type: 'trait',
     field,

@@ -30,7 +30,7 @@ afterEach(async () => {
 
 const HOOK = { kind: 'webhook', url: 'https://operator.example/reports' };
 
-/** A runner that rejects for statements about these events, until it is told otherwise. */
+/** A runner that rejects for statements about these events. */
 function failingFor(event: string, error: () => Error): InsightRunner {
   const real = new InsightRunner(fixture.platform);
   const run: InsightRunner['run'] = (clickhouse, project, statements) =>
@@ -111,7 +111,9 @@ describe('a report that is changed', () => {
     const id = await on.create();
     const path = `/v1/members?user_id=${encodeURIComponent(on.user_id)}`;
     expect((await on.api(path, { method: 'DELETE' })).status).toBe(200);
+    expect(await on.read(id)).toMatchObject({ state: 'waiting' });
     expect((await on.change(id, { is_enabled: false })).status).toBe(200);
+    expect(await on.read(id)).toMatchObject({ state: 'disabled' });
     expect((await on.change(id, { receivers: [on.member, HOOK] })).status).toBe(422);
   });
 });

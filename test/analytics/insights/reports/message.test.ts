@@ -142,6 +142,37 @@ describe('a message', () => {
     );
   });
 
+  it('of a retention with a value has its money, and says which days a tile is about', async () => {
+    const query = {
+      kind: 'retention',
+      range: { from: '2026-11-01T00:00:00Z', to: '2026-11-29T00:00:00Z' },
+      interval: 'day',
+      cohort: 'first_deposit',
+      returns: 'deposit',
+      value: 'ngr',
+    };
+    const columns = [
+      column('cohort', 'Cohort', 'time'),
+      column('period', 'Period', 'number'),
+      OVER,
+      column('size', 'Players of the cohort', 'count'),
+      column('players', 'Players who returned', 'count'),
+      column('retention', 'Share who returned', 'rate'),
+      column('value_players', 'Players with money', 'count'),
+      column('value', 'Money', 'money'),
+    ];
+    const half = { numerator: 1n, denominator: 2n };
+    const rows: Cell[][] = [
+      [day(-2), 0, true, 2n, 1n, half, 1n, 4_200n],
+      [day(-2), 1, false, 2n, null, null, null, null],
+    ];
+    const { text, html } = await mailOf(reportOf(tileOf({ query, columns, rows })));
+    expect(text).toContain(
+      '2026-11-01 to 2026-11-28\nCohort | Players | 0 | 1\n2026-11-28 | 2 | 50 %, €42.00 | none',
+    );
+    expect(html).toContain('<p>2026-11-01 to 2026-11-28</p>');
+  });
+
   it('escapes texts of others, and has no line break in its subject', async () => {
     const query = { ...TREND, breakdown: { by: 'item', top: 2 } };
     const columns = [AT, OVER, column('group', 'Group', 'text'), column('ggr', 'GGR', 'money', 0)];

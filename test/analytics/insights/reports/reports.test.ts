@@ -127,6 +127,8 @@ describe('the preview', () => {
       post('/v1/reports/preview', { name: 'Preview', dashboard_id: id, schedule: DAILY }, viewer);
     expect((await preview(dashboard_id)).data['text']).toContain('VALIDATION_ERROR');
     const other = await reportFixture(fixture);
-    expect((await preview(await other.board())).code).toBe('DASHBOARD_NOT_FOUND');
+    const refused = await preview(await other.board());
+    expect([refused.status, refused.code]).toEqual([422, 'VALIDATION_ERROR']);
+    expect(refused.text).toContain('dashboard_id');
   });
 });
