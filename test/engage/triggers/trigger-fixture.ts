@@ -39,6 +39,10 @@ export function triggerFixture(service: TestService, tenant: TestTenant = servic
     expect(answer.status, answer.text).toBe(status);
     return answer.data;
   }
+  /** The recorded events of a campaign, decided or not. */
+  const eventsOf = (campaign_id: string) => sql<StoredDecision[]>`
+    select outcome, last_error, player_id, attempts from trigger_events
+    where listener_id = ${campaign_id} order by recorded_at, event_key`;
   return {
     client,
     /** Identifies a player with an email address; returns its id. */
@@ -79,19 +83,17 @@ export function triggerFixture(service: TestService, tenant: TestTenant = servic
       return client.event(player_id, 'deposit_confirmed', properties);
     },
     /** The messages of a campaign, once there are so many. */
-    messages: ({ provider_id }: Armed, count: number) =>
+    messages: ({ campaign_id, provider_id }: Armed, count: number) =>
       until(`${count} messages`, async (saw) => {
         const found = saw(await client.messages(provider_id));
-        return found.length >= count ? found : undefined;
+        if (found.length >= count) return found;
+        saw(await eventsOf(campaign_id));
+        return undefined;
       }),
     /** The decisions about a campaign's events, once there are so many. */
     decided: ({ campaign_id }: Armed, count: number) =>
       until(`${count} decisions`, async (saw) => {
-        const rows = saw(
-          await sql<StoredDecision[]>`
-          select outcome, last_error, player_id, attempts from trigger_events
-          where listener_id = ${campaign_id} and decided_at is not null order by recorded_at, event_key`,
-        );
+        const rows = saw(await eventsOf(campaign_id)).filter(({ outcome }) => outcome !== null);
         return rows.length >= count ? rows : undefined;
       }),
     /** The events of a campaign that wait for a decision. */
