@@ -70,11 +70,12 @@ export interface ChangedPlayer extends ProjectRef {
   is_new_or_removed: boolean;
 }
 
-/** Name and value of each mirrored column, for `json_build_object`; times are milliseconds. */
-const LINE_FIELDS = MIRRORED.map(
-  ({ name, source, kind }) => `'${name}', ${kind === 'time' ? `epoch_ms(${source})` : source}`,
-).join(', ');
+/** Name and value of each mirrored column but the revision, for `json_build_object`; times are milliseconds. */
+const LINE_FIELDS = MIRRORED.filter(({ name }) => name !== 'revision')
+  .map(({ name, source, kind }) => `'${name}', ${kind === 'time' ? `epoch_ms(${source})` : source}`)
+  .join(', ');
 
+const REVISION = revisionSql('r.xid::text::numeric');
 const MERGE_REVISION = revisionSql('m.changed_xid::text::numeric');
 
 /** Players that have changed, and up to where all changes are theirs. */
@@ -89,8 +90,9 @@ export interface PlayerChanges {
 /**
  * The players changed or merged away by the next transactions after `position`, about `limit` of them; undefined when
  * there are none. Only changes of transactions older than every running one are read, so that no change can become
- * visible below a position that was passed. A player that a later transaction has written again is left out: it is copied
- * with that change, once, and its present revision might be above that of an older transaction that still runs.
+ * visible below a position that was passed. A player that a later transaction has written again is copied as it is now, so
+ * that a position says that ClickHouse has these changes of every player. Its revision is that of the last transaction that
+ * is read: its own might be above that of an older transaction that still runs.
  */
 export async function readChangedPlayers(
   sql: Tx,
@@ -114,7 +116,7 @@ export async function readChangedPlayers(
       select distinct c.tenant_id, c.project_id, u.player_id
       from player_changes c cross join lateral unnest(c.player_ids) u (player_id)
       where ${beyond} and c.changed_xid <= ${until_xid}::text::xid8`,
-    sql`u.changed_xid <= ${until_xid}::text::xid8`,
+    { until_xid },
   );
   return { players, until_xid, count };
 }
@@ -127,8 +129,7 @@ export async function readPlayersPage(
 ): Promise<{ players: ChangedPlayer[]; last_id: string | undefined }> {
   const last_id = await lastIdOfPage(sql, after, limit);
   if (last_id === undefined) return { players: [], last_id };
-  const settled = sql`u.changed_xid < pg_snapshot_xmin(pg_current_snapshot())`;
-  const players = await selectPlayers(sql, keysOfPage(sql, after, last_id), settled);
+  const players = await selectPlayers(sql, keysOfPage(sql, after, last_id), { until_xid: null });
   return { players, last_id };
 }
 
@@ -140,31 +141,38 @@ export async function readHorizon(sql: Tx): Promise<string> {
   return row.xid;
 }
 
-/** The present rows of these players for whose `u.changed_xid` the condition holds. */
+/**
+ * The present rows of these players, with revisions up to that of `until_xid`; null: only the rows that no transaction as new
+ * as a running one has written.
+ */
 async function selectPlayers(
   sql: Tx,
   keys: PendingQuery<Row[]>,
-  is_read: PendingQuery<Row[]>,
+  { until_xid }: { until_xid: string | null },
 ): Promise<ChangedPlayer[]> {
+  const horizon = sql`pg_snapshot_xmin(pg_current_snapshot())`;
+  const is_read = until_xid === null ? sql`t.changed_xid < ${horizon}` : sql`true`;
+  const is_merge_read =
+    until_xid === null ? sql`m.changed_xid < ${horizon}` : sql`m.changed_xid <= ${until_xid}::text::xid8`;
   return sql<ChangedPlayer[]>`
     with k as materialized (${keys})
     select k.tenant_id, k.project_id, k.player_id, u.is_new_or_removed, u.line
     from k cross join lateral (
-      select t.changed_xid, not p.is_known_to_segments or p.deleted_at is not null as is_new_or_removed,
+      select not p.is_known_to_segments or p.deleted_at is not null as is_new_or_removed,
         json_build_object('tenant_id', t.tenant_id, 'project_id', t.project_id, 'player_id', t.player_id,
-          ${sql.unsafe(LINE_FIELDS)})::text as line
+          ${sql.unsafe(LINE_FIELDS)}, 'revision', ${sql.unsafe(REVISION)})::text as line
       from player_totals t
+      cross join lateral (select least(t.changed_xid, ${until_xid}::text::xid8) as xid) r
       cross join lateral (
         select * from players p
         where p.tenant_id = t.tenant_id and p.project_id = t.project_id and p.player_id = t.player_id offset 0) p
-      where t.tenant_id = k.tenant_id and t.project_id = k.project_id and t.player_id = k.player_id
+      where t.tenant_id = k.tenant_id and t.project_id = k.project_id and t.player_id = k.player_id and ${is_read}
       union all
-      select m.changed_xid, true, json_build_object('tenant_id', m.tenant_id, 'project_id', m.project_id,
+      select true, json_build_object('tenant_id', m.tenant_id, 'project_id', m.project_id,
         'player_id', m.player_id, 'is_deleted', 1, 'revision', ${sql.unsafe(MERGE_REVISION)})::text
       from player_merges m
-      where m.tenant_id = k.tenant_id and m.project_id = k.project_id and m.player_id = k.player_id
+      where m.tenant_id = k.tenant_id and m.project_id = k.project_id and m.player_id = k.player_id and ${is_merge_read}
       offset 0) u
-    where ${is_read}
     order by k.player_id`;
 }
 
