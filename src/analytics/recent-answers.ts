@@ -4,6 +4,7 @@ import { QuestionLines } from '../platform/clickhouse/question-lines.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
+import { exactJson } from '../platform/exact-json.ts';
 
 /** An answer is given again without computing another for this long after its computation began. */
 const FRESH_MS = 10_000;
@@ -68,7 +69,8 @@ export class RecentAnswers {
   /** Rejects with the error of `compute` when no answer of the last minute is known. */
   async of(project: ProjectRef, question: readonly unknown[], compute: Compute): Promise<RecentAnswer> {
     const owner = `${project.tenant_id} ${project.project_id}`;
-    const key = `${owner} ${JSON.stringify(question)}`;
+    // Questions that differ beyond what a double holds are two.
+    const key = `${owner} ${exactJson(question)}`;
     const known = this.#known.get(key);
     const now_ms = this.#deps.clock.now_ms();
     if (known !== undefined && now_ms < known.fresh_until_ms) return { text: known.text, is_stale: false };

@@ -116,7 +116,7 @@ async function compute(
   const { project } = scope;
   const plan = kindOf(query).plan(query, scope);
   const as_of = new Date(clock.now_ms()).toISOString();
-  const key = `${project.tenant_id} ${project.project_id} ${JSON.stringify(questionOf(asked))}`;
+  const key = `${project.tenant_id} ${project.project_id} ${exactJson(questionOf(asked))}`;
   const text = await closed_days.of(
     key,
     plan,

@@ -86,3 +86,38 @@ it('neither the list nor the definition of a segment reaches another tenant', as
   const foreign = await save({ as: 'live', query: { ...query, filter } });
   expect([foreign.status, foreign.code]).toEqual([422, 'SEGMENT_DEFINITION_INVALID']);
 });
+
+it('numbers of a query that a double does not hold apart are two, in figures and in lists', async () => {
+  const other = await service.newTenant();
+  const orders = ['9007199254740993', '9007199254740992', '9007199254740992'];
+  const players: string[] = [];
+  for (const order of orders) {
+    const player_id = await newPlayer(service, other, { external_id: `buyer ${players.length}` });
+    players.push(player_id);
+    const raw = `{"event":"custom_order","player_id":"${player_id}","timestamp":"2026-07-01T10:00:00Z","properties":{"order_id":${order}}}`;
+    expect((await call(`${service.ingest_url}/v1/events`, other.api_key, { raw })).status).toBe(202);
+  }
+  await counted(service.platform);
+  for (const order of new Set(orders)) {
+    const ids_of_order = players.filter((_id, n) => orders[n] === order);
+    const where = `[{"property":"order_id","op":"eq","value":${order}}]`;
+    const series = `[{"event":"custom_order","aggregate":"players","where":${where}}]`;
+    const of_order = `{"kind":"trend","range":${JSON.stringify(query.range)},"series":${series}}`;
+    const post = (path: string, raw: string) =>
+      call(`${service.base_url}/v1/insights${path}`, other.session_token, { raw });
+    expect((await post('/query', of_order)).data['totals'], of_order).toEqual([
+      [null, true, ids_of_order.length],
+    ]);
+    const cell = JSON.stringify(first_day);
+    const { data } = await post('/segment', `{"query":${of_order},"cell":${cell},"name":"o","as":"frozen"}`);
+    const members = async () => {
+      const url = `${service.base_url}/v1/segments/${String(data['id'])}`;
+      if ((await call(url, other.session_token, { method: 'GET' })).data['last_computed_at'] === null)
+        return false;
+      return (await call(`${url}/members`, other.session_token, { method: 'GET' })).data as unknown as {
+        player_id: string;
+      }[];
+    };
+    expect((await until(members)).map(({ player_id }) => player_id)).toEqual(ids_of_order.toSorted());
+  }
+});

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ApiError } from '../../../errors.ts';
+import { exactJson, parseExact } from '../../../platform/exact-json.ts';
 import type { NewJob } from '../../../platform/jobs/port.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import { fillFrozenSegment, MAX_LIST_PLAYERS, type ListedPlayers } from '../../../segments/freeze.ts';
@@ -20,9 +21,10 @@ const payloadSchema = z.strictObject({
   tenant_id: z.uuid(),
   project_id: z.uuid(),
   segment_id: z.uuid(),
-  query: queryBody,
-  cell: z.unknown(),
+  /** {@link askedSchema} as JSON: what reads a payload rounds its numbers. */
+  asked: z.string(),
 });
+const askedSchema = z.strictObject({ query: queryBody, cell: z.unknown() });
 
 /**
  * A job that writes the list. One is written at a time: each may read as much as a query may. One that is the first of its
@@ -35,7 +37,7 @@ export function freezeJob(
   const { tenant_id, project_id, segment_id } = ref;
   return {
     task: FREEZE_TASK,
-    payload: { tenant_id, project_id, segment_id, query, cell },
+    payload: { tenant_id, project_id, segment_id, asked: exactJson({ query, cell }) },
     max_attempts: MAX_ATTEMPTS,
     job_key: `${FREEZE_TASK} ${segment_id}`,
     queue: FREEZE_TASK,
@@ -47,7 +49,8 @@ type Deps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger'>;
 
 /** The task `insight-freeze`. The players are those of the cell when the job reads them. */
 export async function runFreezeJob(deps: Deps, payload: unknown): Promise<void> {
-  const { query, cell, ...ref } = payloadSchema.parse(payload);
+  const { asked, ...ref } = payloadSchema.parse(payload);
+  const { query, cell } = askedSchema.parse(parseExact(asked));
   await fillFrozenSegment(deps, ref, () => playersOf(deps, ref, query, cell));
 }
 
