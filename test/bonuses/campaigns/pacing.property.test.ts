@@ -209,7 +209,7 @@ it('of the budget of a day 98 % are used when enough is asked for, in few looks'
       fc.record({ pace: fc.constantFrom('even' as const, 'asap' as const), zone, hours }),
       at_ms,
       // Each at most 1.5 % of the budget, together more than all of it.
-      fc.array(fc.bigInt(1_000n, 15_000n), { minLength: 1_000, maxLength: 1_100 }),
+      fc.array(fc.bigInt(10_000n, 15_000n), { minLength: 105, maxLength: 120 }),
       (rest, ms, costs) => {
         const of = { ...rest, budget_base: 1_000_000n };
         const { from_ms, to_ms } = dayLimitOf(of, null, ms).day;

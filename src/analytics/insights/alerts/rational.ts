@@ -6,7 +6,6 @@ export interface Rational {
 
 /** A whole number as a fraction. */
 export const whole = (numerator: bigint): Rational => ({ numerator, denominator: 1n });
-export const ZERO = whole(0n);
 
 /** The fraction of two numbers; null when it has no value, because the denominator is 0. */
 export function fraction(numerator: bigint, denominator: bigint): Rational | null {

@@ -74,6 +74,17 @@ export async function wake<Id extends string>(tx: Tx, of: DueTable<Id>, ref: Sav
   await tx`update ${named(tx, of.table)} set next_at = '-infinity' where ${itself(tx, of, ref)}`;
 }
 
+/** Lets a claimed record be looked at soon, unless it was changed meanwhile: it may not be enabled any more. */
+export async function giveBack<Id extends string, Content>(
+  sql: Tx,
+  of: DueTable<Id>,
+  claimed: Claimed<Id, Content>,
+): Promise<void> {
+  await sql`
+    update ${named(sql, of.table)} set next_at = '-infinity'
+    where ${itself(sql, of, claimed)} and updated_at = ${claimed.updated_at}`;
+}
+
 /** Passes over what was due until now: the record asks about other times, or it was not enabled. */
 export async function passOver<Id extends string>(
   tx: Tx,

@@ -18,12 +18,6 @@ export interface Sums {
 /** The sums of nobody. */
 export const NO_SUMS: Sums = { n: 0n, y: 0n, y2: 0n, y3: 0n, x: 0n, x2: 0n, xy: 0n };
 
-/** The sums of `players` with equal values. */
-export function sumsOf(y: bigint, x: bigint, players = 1n): Sums {
-  const [n, y2] = [players, y * y];
-  return { n, y: n * y, y2: n * y2, y3: n * y2 * y, x: n * x, x2: n * x * x, xy: n * x * y };
-}
-
 /** The sums of two groups together. */
 export function addSums(one: Sums, other: Sums): Sums {
   return {

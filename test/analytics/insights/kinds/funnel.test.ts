@@ -151,12 +151,10 @@ it('gives groups of their own to the largest, and puts the rest together exactly
   for (let i = 0; i < 5; i++) {
     const one = drawCase();
     const of_first = (player_id: string) => firstLabel(player_id, one);
-    const groupings: [string, (player_id: string) => string | undefined][] = [
-      [labelsOfPlayers("ifNull(p.current_tier_code, '')"), (player_id) => tiers.get(player_id)],
-    ];
+    const by_tier = labelsOfPlayers("ifNull(p.current_tier_code, '')");
     const population = everyone();
     const by_event = labelsOfFirstEvents(one.funnel, "JSONExtractString(properties, 'from')", population);
-    for (const [sql, label_of] of groupings) await expectGroups(one, { sql, top: 2 }, label_of);
+    await expectGroups(one, { sql: by_tier, top: 2 }, (player_id) => tiers.get(player_id));
     const rows = await kinds.ask<ReachedRow>(
       project,
       countReached(one.funnel, population, { sql: by_event, top: 25 }),

@@ -62,7 +62,7 @@ function stateOf(
   return first_seen_ms < quiet_from_ms ? 'reactivated' : 'new';
 }
 
-it.each(['Europe/Malta', 'America/Santiago', 'UTC'])(
+it.each(['Europe/Malta', 'America/Santiago'])(
   'counts and lists as brute force does where clocks change, in %s',
   async (name) => {
     const zone = TimeZone.named(name);
@@ -103,7 +103,7 @@ it.each(['Europe/Malta', 'America/Santiago', 'UTC'])(
             state,
             BigInt(of_interval.get(state)?.length ?? 0),
           ]);
-      for (let n = 0; n < CELLS / 9; n++) {
+      for (let n = 0; n < CELLS / 6; n++) {
         const i = draw.below(count);
         const state = draw.of(LIFECYCLE);
         const interval = lifecycle.intervals[i];

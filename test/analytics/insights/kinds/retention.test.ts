@@ -158,7 +158,7 @@ function drawEvent(draw: Draw, player_id: string, from_ms: number, length_ms: nu
     : { player_id, event, at_ms };
 }
 
-it.each(['America/New_York', 'Pacific/Auckland', 'UTC'])(
+it.each(['America/New_York', 'Pacific/Auckland'])(
   'counts and lists as brute force does where clocks change, in %s',
   async (name) => {
     const draw = new Draw();
@@ -253,7 +253,7 @@ it.each(['America/New_York', 'Pacific/Auckland', 'UTC'])(
           }),
         ].filter((text) => !text.endsWith(' 0 0 0'));
         expect(found).toEqual(wanted.sort());
-        for (let i = 0; i < CELLS / 12; i++) {
+        for (let i = 0; i < CELLS / 8; i++) {
           const of = draw.below(cohorts);
           const n = mode === 'calendar' ? of + draw.below(cohorts) : draw.below(cohorts);
           const what = draw.of(['players', 'value'] as const);
@@ -266,6 +266,8 @@ it.each(['America/New_York', 'Pacific/Auckland', 'UTC'])(
           };
           const listed = byId([...all].map(([id, value]): [string, string] => [id, String(value)]));
           expect(await list(project, retention, meant)).toEqual(listed);
+          // The same for every period of a cohort.
+          if (i >= 3) continue;
           const whole = await list(project, retention, { ...meant, period: undefined });
           if (what === 'players') expect(whole.map(([id]) => id)).toEqual((sizes.get(of) ?? []).toSorted());
           else expect(whole).toEqual(byId([...paidBy(of)].map(([id, value]) => [id, String(value)])));

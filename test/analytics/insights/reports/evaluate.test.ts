@@ -249,6 +249,20 @@ describe('a tile that has no figures', () => {
     expect((await on.payloadOf(id)).time).toBe(new Date(dueIn(1) - SETTLE_MS).toISOString());
   });
 
+  it('by the end of the process does not send what was switched off meanwhile', async () => {
+    const id = await on.create({ receivers: [HOOK] });
+    const stopping = new AbortController();
+    const caughtUp = async () => {
+      await on.change(id, { is_enabled: false });
+      stopping.abort();
+      throw stopping.signal.reason;
+    };
+    await makeAt(fixture, dueIn(0), { caughtUp, stop: stopping.signal });
+    await makeAt(fixture, dueIn(0));
+    await makeAt(fixture, dueIn(1));
+    expect(await on.noticesOf(id)).toEqual([]);
+  });
+
   it('stops no other report, and no other tenant', async () => {
     const insights = [await on.insight('Bad', events('login'))];
     await on.create({ receivers: [HOOK], dashboard_id: await on.board(insights) });

@@ -87,7 +87,7 @@ export function dueIn(days: number, from_ms = Date.now()): number {
 export async function makeAt(
   { platform, config }: Fixture,
   now_ms: number,
-  more: { runner?: InsightRunner; caughtUp?: () => Promise<void> } = {},
+  more: { runner?: InsightRunner; caughtUp?: () => Promise<void>; stop?: AbortSignal } = {},
 ): Promise<void> {
   const evaluator = reportEvaluator({
     ...platform,
@@ -97,6 +97,6 @@ export async function makeAt(
     caughtUp: more.caughtUp ?? (() => Promise.resolve()),
   });
   // A report a turn of each tenant.
-  while (await evaluator.turn());
+  while (await evaluator.turn(more.stop));
   await evaluator.close();
 }
