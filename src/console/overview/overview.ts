@@ -3,14 +3,18 @@ import { FAILURE_CODES, PROTECTION_CODES, SKIP_CODES } from '../../engage/messag
 import { GROUPS, TOPICS } from '../../platform/event-log/topics.ts';
 import { withinTime } from '../../platform/time-limit.ts';
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
+import { nextLocal } from '../../platform/local-intervals.ts';
 import type { TimeZone } from '../../platform/time-zone.ts';
+import type { ReportingSettings } from '../../tenants/config/read.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { countMessages, type MessageCount } from './message-queries.ts';
 import { countFirstDeposits, MONEY_FIGURES, sumEvents, type EventSums, type Range } from './money-queries.ts';
 import { readFirstDepositsKnown } from '../../analytics/first-deposit-queries.ts';
+import { askNgr } from './ngr.ts';
 import { rangeBefore } from './range.ts';
 import { ACTIVITY } from '../../analytics/insights/metrics/measure-queries.ts';
+import type { Steps } from '../../analytics/insights/kind.ts';
 import { readState, type ProjectState } from './state-queries.ts';
 import { JsonText, exactJson } from '../../platform/exact-json.ts';
 
@@ -22,22 +26,26 @@ export interface OverviewDeps extends Pick<Platform, 'postgres' | 'eventLog' | '
 const LOG_MS = 2_000;
 
 /**
- * The overview of a project as JSON text, because amounts have more digits than a JavaScript number: five statements, side
- * by side, and what the log says. `zone`: in which the range is compared with the one before.
+ * The overview of a project as JSON text, because amounts have more digits than a JavaScript number: statements side by
+ * side, and what the log says. In the time zone of `reporting` the range is compared with the one before.
  */
 export async function overviewJson(
   deps: OverviewDeps,
   project: ProjectRef,
   now: Range,
-  zone: TimeZone,
+  reporting: ReportingSettings,
 ): Promise<string> {
   const { clickhouse, postgres } = deps;
   const now_ms = deps.clock.now_ms();
+  const { zone } = reporting;
   const before = rangeBefore(now, zone);
+  const ngrOf = (range: Range) => askNgr(clickhouse, project, daysOf(range, zone), reporting, now_ms);
   const { tenant_id } = project;
-  const [of_now, of_before, first, messages, [state], pipeline] = await Promise.all([
+  const [of_now, of_before, ngr_now, ngr_before, first, messages, [state], pipeline] = await Promise.all([
     sumEvents(clickhouse, project, now, ACTIVITY),
     sumEvents(clickhouse, project, before, ACTIVITY),
+    ngrOf(now),
+    ngrOf(before),
     readFirstDepositsKnown(postgres, project).then((are_known) =>
       countFirstDeposits(clickhouse, project, { now, before, are_known }),
     ),
@@ -54,16 +62,24 @@ export async function overviewJson(
     ...stateOf(state),
     pipeline,
     grants: { open: state.grants_open, liability: new JsonText(state.grants_liability) },
-    now: moneyOf(now, of_now, first.now),
-    week_before: moneyOf(before, of_before, first.before),
+    now: moneyOf(now, of_now, ngr_now.total, first.now),
+    week_before: moneyOf(before, of_before, ngr_before.total, first.before),
   });
 }
 
-function moneyOf({ from_ms, to_ms }: Range, sums: EventSums, first_time_depositors: string) {
+/** The range as local days; the first and the last may be parts of days. */
+function daysOf({ from_ms, to_ms }: Range, zone: TimeZone): Steps {
+  const starts_ms = [];
+  for (let at_ms = from_ms; at_ms < to_ms; at_ms = nextLocal(zone, 'day', at_ms)) starts_ms.push(at_ms);
+  return { from_ms, to_ms, starts_ms, interval: 'day' };
+}
+
+function moneyOf({ from_ms, to_ms }: Range, sums: EventSums, ngr: bigint, first_time_depositors: string) {
   return {
     from: new Date(from_ms),
     to: new Date(to_ms),
     ...Object.fromEntries(MONEY_FIGURES.map((name) => [name, new JsonText(sums[name])])),
+    ngr,
     first_time_depositors: new JsonText(first_time_depositors),
     active_players: new JsonText(sums.active_players),
     events: new JsonText(sums.events),

@@ -1,6 +1,6 @@
 import { endpoint, type AnyEndpoint } from '../../http/endpoint.ts';
 import { envelopeOfText } from '../../http/envelope.ts';
-import { reportingZone } from '../../tenants/config/read.ts';
+import { readOwnConfig, reportingSettingsOf, type ReportingSettings } from '../../tenants/config/read.ts';
 import { findTenantMoney } from '../../tenants/queries.ts';
 import { projectRefOf } from '../../tenants/project-ref.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -30,12 +30,12 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
       response: overview,
       handle: async ({ caller, query }) => {
         const project = projectRefOf(caller);
-        const zone = await reportingZone(postgres, caller.tenant_id);
-        const range = rangeOf(query, clock.now_ms(), zone);
+        const reporting = reportingSettingsOf(await readOwnConfig(postgres, caller.tenant_id));
+        const range = rangeOf(query, clock.now_ms(), reporting.zone);
         // With the beginning of the range: an answer from before midnight is not about today.
-        const question = ['overview', range.from_ms, query.to, zone.name];
+        const question = ['overview', range.from_ms, query.to, ...settingsOf(reporting)];
         const { text, is_stale } = await answers.of(project, question, (clickhouse) =>
-          overviewJson({ ...platform, clickhouse }, project, range, zone),
+          overviewJson({ ...platform, clickhouse }, project, range, reporting),
         );
         return envelopeOfText(`{"is_stale":${is_stale},${text.slice(1)}`);
       },
@@ -48,15 +48,17 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
       response: series,
       handle: async ({ caller, query }) => {
         const { metric, interval, event } = query;
-        const zone = await reportingZone(postgres, caller.tenant_id);
+        const reporting = reportingSettingsOf(await readOwnConfig(postgres, caller.tenant_id));
+        const { zone } = reporting;
         const steps = stepsOf(query, interval, clock.now_ms(), zone);
         const project = projectRefOf(caller);
-        const question = [metric, interval, steps.from_ms, steps.to_ms, event, zone.name];
+        const question = [metric, interval, steps.from_ms, steps.to_ms, event, ...settingsOf(reporting)];
         const [{ text, is_stale }, money] = await Promise.all([
           answers.of(project, question, async (clickhouse) => {
-            const are_known =
+            const are_first_deposits_known =
               metric !== 'first_deposits' || (await readFirstDepositsKnown(postgres, project));
-            return seriesPoints(clickhouse, project, metric, steps, event, are_known);
+            const by = { reporting, are_first_deposits_known, now_ms: clock.now_ms() };
+            return seriesPoints(clickhouse, project, query, steps, by);
           }),
           isMoney(metric) ? findTenantMoney(postgres.lookups, caller.tenant_id) : undefined,
         ]);
@@ -74,4 +76,9 @@ export function overviewEndpoints(platform: Platform): AnyEndpoint[] {
       },
     }),
   ];
+}
+
+/** What an answer depends on of the project's settings. */
+function settingsOf({ zone, bonus_cost, deductions }: ReportingSettings): unknown[] {
+  return [zone.name, bonus_cost, deductions];
 }

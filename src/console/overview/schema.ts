@@ -33,7 +33,7 @@ const moneyOfRange = z.object({
   ggr: int64.describe('wagered - won'),
   credited: int64.describe('Cashback, prizes, released bonuses and goodwill that were paid'),
   debited: int64.describe('Fees and other amounts that were taken'),
-  ngr: int64.describe('ggr - (bonus_wagered - bonus_won) - credited + debited'),
+  ngr: int64.describe('GGR less bonus cost and deductions, as `config.reporting` says'),
   first_time_depositors: z.int(),
   active_players: z.int().describe('Players with activity of their own'),
   events: z.int(),
@@ -133,6 +133,7 @@ export const seriesQuery = z.strictObject({
     .optional()
     .describe('For `events` alone'),
 });
+export type SeriesQuery = z.infer<typeof seriesQuery>;
 
 export const series = z.object({
   metric: z.enum(METRICS),

@@ -1,6 +1,7 @@
 import { validationError } from '../../errors.ts';
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { ACTIVITY } from '../../analytics/insights/metrics/measure-queries.ts';
+import type { ReportingSettings } from '../../tenants/config/read.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { messagesByStep, skippedByStep } from './message-queries.ts';
 import {
@@ -14,10 +15,11 @@ import {
   type StepRow,
   type Steps,
 } from './money-queries.ts';
-import type { Metric } from './schema.ts';
+import { askNgr } from './ngr.ts';
+import type { Metric, SeriesQuery } from './schema.ts';
 import { JsonText, exactJson } from '../../platform/exact-json.ts';
 
-const MONEY: ReadonlySet<Metric> = new Set(MONEY_FIGURES);
+const MONEY: ReadonlySet<Metric> = new Set([...MONEY_FIGURES, 'ngr']);
 /** Bets are most of all events, so their range is shorter. */
 const OF_BETS: ReadonlySet<Metric> = new Set([
   'wagered',
@@ -26,7 +28,7 @@ const OF_BETS: ReadonlySet<Metric> = new Set([
   'bonus_wagered',
   'bonus_won',
   'ngr',
-] satisfies MoneyFigure[]);
+] satisfies (MoneyFigure | 'ngr')[]);
 /** 92 days, in which clocks may be put back by an hour. */
 const MAX_BET_RANGE_MS = 92 * 86_400_000 + 3_600_000;
 
@@ -48,7 +50,7 @@ const money =
   (...asked) =>
     moneyByStep(asked[0], asked[1], asked[2], name);
 
-const QUESTIONS: Record<Metric, Ask> = {
+const QUESTIONS: Record<Exclude<Metric, 'ngr'>, Ask> = {
   ...(Object.fromEntries(MONEY_FIGURES.map((name) => [name, money(name)])) as Record<MoneyFigure, Ask>),
   active_players: (...of) => playersByStep(of[0], of[1], of[2], ACTIVITY),
   first_deposits: (...of) => firstDepositsByStep(of[0], of[1], of[2], of[4]),
@@ -70,15 +72,22 @@ const QUESTIONS: Record<Metric, Ask> = {
 export async function seriesPoints(
   clickhouse: ClickHouseQueries,
   project: ProjectRef,
-  metric: Metric,
+  { metric, interval, event }: Pick<SeriesQuery, 'metric' | 'interval' | 'event'>,
   steps: Steps,
-  event: string | undefined,
-  are_first_deposits_known: boolean,
+  {
+    reporting,
+    are_first_deposits_known,
+    now_ms,
+  }: { reporting: ReportingSettings; are_first_deposits_known: boolean; now_ms: number },
 ): Promise<string> {
   if (OF_BETS.has(metric) && steps.to_ms - steps.from_ms > MAX_BET_RANGE_MS)
     throw validationError([{ path: 'from', message: `${metric} is computed over at most 92 days` }]);
   if (event !== undefined && metric !== 'events')
     throw validationError([{ path: 'event', message: 'is only for the metric `events`' }]);
+  if (metric === 'ngr') {
+    const { by_step } = await askNgr(clickhouse, project, { ...steps, interval }, reporting, now_ms);
+    return exactJson(steps.starts_ms.map((start_ms, i) => ({ at: new Date(start_ms), value: by_step[i] })));
+  }
   const rows = await QUESTIONS[metric](clickhouse, project, steps, event, are_first_deposits_known);
   const values = new Map(rows.map(({ step, value }) => [step, value]));
   const points = steps.starts_ms.map((start_ms) => ({

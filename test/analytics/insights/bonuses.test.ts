@@ -54,5 +54,7 @@ it('bonuses are counted by template, with what they have cost, and their players
   const cost = await ask(service, service, { kind: 'trend', range: { last: { days: 2 } }, series });
   expect(cost.bonus_cost).toBe('grants');
   expect(cost.totals[0]?.slice(2)).toEqual([700, -700]);
+  const shown = await on.client.api('GET', '/v1/overview?days=2');
+  expect(shown.data['now']).toMatchObject({ ngr: -700, ggr: 0 });
   await adapter.close();
 });

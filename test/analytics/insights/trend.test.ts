@@ -215,6 +215,13 @@ describe('a trend', () => {
     const by_day = await trend([{ metric: 'deductions' }, { metric: 'ngr' }], { interval: 'day' });
     const sumOf = (column: number) => by_day.rows.reduce((sum, row) => sum + Number(row[column]), 0);
     expect(by_day.totals[0]?.slice(2)).toEqual([2, 3, 4].map(sumOf));
+    // NGR is one figure: also in the overview and in its chart.
+    const range = 'from=2026-06-30T22:00:00Z&to=2026-07-10T22:00:00Z';
+    const shown = await api(service, tenant.session_token, `/v1/overview?${range}`);
+    expect((shown.data['now'] as { ngr: number }).ngr).toBe(sumOf(4));
+    const chart = await api(service, tenant.session_token, `/v1/series?metric=ngr&interval=day&${range}`);
+    const points = chart.data['points'] as { value: number }[];
+    expect(points.map(({ value }) => value)).toEqual(column(by_day, by_day.rows, 'ngr'));
     const gross = await trend([{ metric: 'ngr_before_deductions' }], { interval: 'month' });
     expect(gross.totals[0]?.slice(2)).toEqual([950]);
     const shares = await ask(service, tenant, {
