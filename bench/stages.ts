@@ -36,7 +36,7 @@ const STAGES: readonly Stage[] = [
   {
     name: 'mirror',
     files: /player-mirror|src\/analytics\//,
-    statements: /u\.changed_xid|mirror_positions|database_epochs/,
+    statements: /player_changes|from player_totals t|mirror_positions|database_epochs/,
   },
   {
     name: 'segments: pass',

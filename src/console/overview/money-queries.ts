@@ -1,7 +1,7 @@
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { OWNER, SCOPE } from '../../segments/sql/owner-sql.ts';
 import { BET_EVENTS } from '../../ledger/money/ledger.ts';
-import { GGR_SQL } from '../../ledger/money/ngr-sql.ts';
+import { GGR_SQL, NGR_EVENTS, NGR_SQL } from '../../ledger/money/ngr-sql.ts';
 import {
   firstDepositsSql,
   MEASURE_SQL,
@@ -45,8 +45,8 @@ function measured(name: Measure): Figure {
 }
 
 /**
- * The figures of money, each as the sum over events in the smallest unit of the base currency: the measures of insights and
- * GGR. So the days of a range add up to the totals of the players. NGR is in ngr.ts.
+ * The figures of money, each as the sum over events in the smallest unit of the base currency: the measures of insights, GGR,
+ * and NGR unless the project has settings for it (ngr.ts). So the days of a range add up to the totals of the players.
  */
 const FIGURES = {
   deposits: measured('deposits'),
@@ -60,6 +60,7 @@ const FIGURES = {
   ggr: { events: BET_EVENTS, adds: GGR_SQL },
   credited: measured('credited'),
   debited: measured('debited'),
+  ngr: { events: NGR_EVENTS, adds: NGR_SQL },
 } satisfies Record<string, Figure>;
 export type MoneyFigure = keyof typeof FIGURES;
 export const MONEY_FIGURES = Object.keys(FIGURES) as readonly MoneyFigure[];

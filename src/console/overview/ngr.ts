@@ -1,16 +1,21 @@
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
-import { askInsight } from '../../analytics/insights/insight-queries.ts';
 import type { InsightScope, Steps } from '../../analytics/insights/kind.ts';
 import { compileFilter } from '../../analytics/insights/sql/filter.ts';
 import { TREND } from '../../analytics/insights/trend/trend.ts';
 import type { ReportingSettings } from '../../tenants/config/read.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { LIMITS } from './money-queries.ts';
 
 /** NGR of a range and of each of its steps, in the smallest unit of the base currency. */
 export interface Ngr {
   total: bigint;
   /** In the order of the steps. */
   by_step: bigint[];
+}
+
+/** Whether NGR is not the sum over the events of bets and balances alone. */
+export function hasSettingsOfNgr({ bonus_cost, deductions }: ReportingSettings): boolean {
+  return bonus_cost !== 'feed' || deductions.length > 0;
 }
 
 /**
@@ -24,6 +29,8 @@ export async function askNgr(
   reporting: ReportingSettings,
   now_ms: number,
 ): Promise<Ngr> {
+  // A range of local times that the clocks have skipped.
+  if (steps.starts_ms.length === 0) return { total: 0n, by_step: [] };
   const { zone } = reporting;
   const filter = compileFilter({});
   const scope: InsightScope = {
@@ -47,7 +54,10 @@ export async function askNgr(
   const { statements, read } = TREND.plan(query, scope);
   const question = { ...project, now_ms };
   const answers = [];
-  for (const statement of statements) answers.push(await askInsight(clickhouse, question, statement));
+  for (const { sql, params } of statements)
+    answers.push(
+      await clickhouse.query<Record<string, unknown>>(`${sql}\n${LIMITS}`, { ...params, ...question }),
+    );
   const { columns, rows, totals } = read(answers);
   const at = columns.findIndex(({ name }) => name === 'ngr');
   const valueOf = (row: (typeof rows)[number] | undefined) => BigInt((row?.[at] as bigint | undefined) ?? 0n);

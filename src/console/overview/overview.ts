@@ -11,7 +11,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { countMessages, type MessageCount } from './message-queries.ts';
 import { countFirstDeposits, MONEY_FIGURES, sumEvents, type EventSums, type Range } from './money-queries.ts';
 import { readFirstDepositsKnown } from '../../analytics/first-deposit-queries.ts';
-import { askNgr } from './ngr.ts';
+import { askNgr, hasSettingsOfNgr, type Ngr } from './ngr.ts';
 import { rangeBefore } from './range.ts';
 import { ACTIVITY } from '../../analytics/insights/metrics/measure-queries.ts';
 import type { Steps } from '../../analytics/insights/kind.ts';
@@ -39,7 +39,10 @@ export async function overviewJson(
   const now_ms = deps.clock.now_ms();
   const { zone } = reporting;
   const before = rangeBefore(now, zone);
-  const ngrOf = (range: Range) => askNgr(clickhouse, project, daysOf(range, zone), reporting, now_ms);
+  const ngrOf = async (range: Range) =>
+    hasSettingsOfNgr(reporting)
+      ? await askNgr(clickhouse, project, daysOf(range, zone), reporting, now_ms)
+      : undefined;
   const { tenant_id } = project;
   const [of_now, of_before, ngr_now, ngr_before, first, messages, [state], pipeline] = await Promise.all([
     sumEvents(clickhouse, project, now, ACTIVITY),
@@ -62,8 +65,8 @@ export async function overviewJson(
     ...stateOf(state),
     pipeline,
     grants: { open: state.grants_open, liability: new JsonText(state.grants_liability) },
-    now: moneyOf(now, of_now, ngr_now.total, first.now),
-    week_before: moneyOf(before, of_before, ngr_before.total, first.before),
+    now: moneyOf(now, of_now, ngr_now, first.now),
+    week_before: moneyOf(before, of_before, ngr_before, first.before),
   });
 }
 
@@ -74,12 +77,17 @@ function daysOf({ from_ms, to_ms }: Range, zone: TimeZone): Steps {
   return { from_ms, to_ms, starts_ms, interval: 'day' };
 }
 
-function moneyOf({ from_ms, to_ms }: Range, sums: EventSums, ngr: bigint, first_time_depositors: string) {
+function moneyOf(
+  { from_ms, to_ms }: Range,
+  sums: EventSums,
+  ngr: Ngr | undefined,
+  first_time_depositors: string,
+) {
   return {
     from: new Date(from_ms),
     to: new Date(to_ms),
     ...Object.fromEntries(MONEY_FIGURES.map((name) => [name, new JsonText(sums[name])])),
-    ngr,
+    ...(ngr === undefined ? {} : { ngr: ngr.total }),
     first_time_depositors: new JsonText(first_time_depositors),
     active_players: new JsonText(sums.active_players),
     events: new JsonText(sums.events),

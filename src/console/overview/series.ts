@@ -15,11 +15,11 @@ import {
   type StepRow,
   type Steps,
 } from './money-queries.ts';
-import { askNgr } from './ngr.ts';
+import { askNgr, hasSettingsOfNgr } from './ngr.ts';
 import type { Metric, SeriesQuery } from './schema.ts';
 import { JsonText, exactJson } from '../../platform/exact-json.ts';
 
-const MONEY: ReadonlySet<Metric> = new Set([...MONEY_FIGURES, 'ngr']);
+const MONEY: ReadonlySet<Metric> = new Set(MONEY_FIGURES);
 /** Bets are most of all events, so their range is shorter. */
 const OF_BETS: ReadonlySet<Metric> = new Set([
   'wagered',
@@ -28,7 +28,7 @@ const OF_BETS: ReadonlySet<Metric> = new Set([
   'bonus_wagered',
   'bonus_won',
   'ngr',
-] satisfies (MoneyFigure | 'ngr')[]);
+] satisfies MoneyFigure[]);
 /** 92 days, in which clocks may be put back by an hour. */
 const MAX_BET_RANGE_MS = 92 * 86_400_000 + 3_600_000;
 
@@ -50,7 +50,7 @@ const money =
   (...asked) =>
     moneyByStep(asked[0], asked[1], asked[2], name);
 
-const QUESTIONS: Record<Exclude<Metric, 'ngr'>, Ask> = {
+const QUESTIONS: Record<Metric, Ask> = {
   ...(Object.fromEntries(MONEY_FIGURES.map((name) => [name, money(name)])) as Record<MoneyFigure, Ask>),
   active_players: (...of) => playersByStep(of[0], of[1], of[2], ACTIVITY),
   first_deposits: (...of) => firstDepositsByStep(of[0], of[1], of[2], of[4]),
@@ -84,7 +84,7 @@ export async function seriesPoints(
     throw validationError([{ path: 'from', message: `${metric} is computed over at most 92 days` }]);
   if (event !== undefined && metric !== 'events')
     throw validationError([{ path: 'event', message: 'is only for the metric `events`' }]);
-  if (metric === 'ngr') {
+  if (metric === 'ngr' && hasSettingsOfNgr(reporting)) {
     const { by_step } = await askNgr(clickhouse, project, { ...steps, interval }, reporting, now_ms);
     return exactJson(steps.starts_ms.map((start_ms, i) => ({ at: new Date(start_ms), value: by_step[i] })));
   }

@@ -222,6 +222,10 @@ describe('a trend', () => {
     const chart = await api(service, tenant.session_token, `/v1/series?metric=ngr&interval=day&${range}`);
     const points = chart.data['points'] as { value: number }[];
     expect(points.map(({ value }) => value)).toEqual(column(by_day, by_day.rows, 'ngr'));
+    // Of 2026-10-25, when 02:10 is before 02:05 in Malta, no moment of the week before is compared with.
+    const twice = 'from=2026-10-25T00:10:00Z&to=2026-10-25T01:05:00Z';
+    const { data, status, text } = await api(service, tenant.session_token, `/v1/overview?${twice}`);
+    expect([status, data['week_before']], text).toMatchObject([200, { ngr: 0, deposits: 0 }]);
     const gross = await trend([{ metric: 'ngr_before_deductions' }], { interval: 'month' });
     expect(gross.totals[0]?.slice(2)).toEqual([950]);
     const shares = await ask(service, tenant, {

@@ -152,8 +152,9 @@ export class News {
   }
 }
 
+/** With the player: what was noted of one who was merged away says nothing of the survivor. */
 function keyOf({ run, key }: NewsAsker): string {
-  return `${run.run_id} ${run.version} ${run.seq} ${key}`;
+  return `${run.run_id} ${run.player_id} ${run.version} ${run.seq} ${key}`;
 }
 
 /** Where on the log the event ends that woke the run, or else started it; undefined: it knows no place. */
