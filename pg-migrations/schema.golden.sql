@@ -1085,7 +1085,6 @@ create table public.bonus_grants (
 CREATE INDEX bonus_grants_by_age ON public.bonus_grants USING btree (tenant_id, project_id, created_at DESC, grant_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE INDEX bonus_grants_by_status ON public.bonus_grants USING btree (tenant_id, project_id, status, created_at DESC, grant_id DESC) WHERE (created_at > '-infinity'::timestamp with time zone);
 CREATE INDEX bonus_grants_cost ON public.bonus_grants USING btree (template_id, tenant_id, project_id) INCLUDE (bonus_amount_base) WHERE (status <> ALL (ARRAY['cancelled'::text, 'failed'::text]));
-CREATE INDEX bonus_grants_due ON public.bonus_grants USING btree (adapter_slug, tenant_id, project_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX bonus_grants_live ON public.bonus_grants USING btree (grant_id) WHERE (status = ANY (ARRAY['pending'::text, 'active'::text]));
 CREATE INDEX bonus_grants_next ON public.bonus_grants USING btree (next_attempt_at) WHERE ((next_attempt_at IS NOT NULL) AND ((retry_early_at IS NULL) OR (outcome <> 'unsent'::text)));
 CREATE INDEX bonus_grants_of_campaign ON public.bonus_grants USING btree (campaign_id, created_at DESC, grant_id DESC, tenant_id, project_id) WHERE (campaign_id IS NOT NULL);

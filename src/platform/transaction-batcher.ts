@@ -1,4 +1,4 @@
-import { limitTransaction } from './postgres/limits.ts';
+import { setAll } from './postgres/limits.ts';
 import type { Tx } from './postgres/port.ts';
 import { TooBusy, type QueueLimits } from './fair-queue.ts';
 
@@ -20,8 +20,21 @@ export const BATCH_LIMITS: BatchLimits = {
 const BATCH_STATEMENT_MS = 1_000;
 const BATCH_LOCK_MS = 100;
 
-/** The first statement of a batch's transaction: it never keeps its requests waiting for long. */
-export const limitBatch = (tx: Tx): Promise<void> => limitTransaction(tx, BATCH_STATEMENT_MS, BATCH_LOCK_MS);
+/**
+ * The settings of a batch's transaction: no statement keeps its requests waiting for long, and each is planned once on a
+ * connection. A plan that was made while a table was empty stays when it has grown, so it uses the index.
+ */
+const BATCH_SETTINGS: [name: string, value: string][] = [
+  ['statement_timeout', String(BATCH_STATEMENT_MS)],
+  ['lock_timeout', String(BATCH_LOCK_MS)],
+  ['plan_cache_mode', 'force_generic_plan'],
+  ['enable_seqscan', 'off'],
+];
+
+/** The first statement of a batch's transaction. */
+export async function limitBatch(tx: Tx): Promise<void> {
+  await setAll(tx, BATCH_SETTINGS, true);
+}
 
 /** What a batch has led to for one of its requests. `retry_alone`: nothing was done, and it is to be run by itself. */
 export type BatchOutcome<Done> =

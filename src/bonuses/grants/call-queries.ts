@@ -116,8 +116,7 @@ export async function retryEarly(
 }
 
 /** Calls of platforms that are due, also those of lanes that are paused. */
-export const readDueGrants = (tx: Tx, most: number): Promise<Backlog> =>
-  dueBacklog(tx, { ...GRANTS, waits: () => tx`next_attempt_at is not null` }, most);
+export const readDueGrants = (tx: Tx, most: number): Promise<Backlog> => dueBacklog(tx, GRANTS, most);
 
 /** What the sweep reads of a grant: of each live one, again and again. */
 export type LiveGrant = Pick<

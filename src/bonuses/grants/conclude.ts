@@ -47,10 +47,11 @@ export async function concludeLocked(
   concluded: readonly (Concluded & { locked: GrantRow })[],
   now: Date,
 ): Promise<GrantRow[]> {
-  const steps = concluded.map(({ claimed, conclusion, locked }) => ({
-    locked,
-    step: stepOf(locked, conclusion, { is_mine: locked.calls === claimed.calls, now }),
-  }));
+  const steps = concluded.map(({ claimed, conclusion, locked: row }) => {
+    // The terms of a grant never change: those of the claim may have been parsed already.
+    const locked = { ...row, terms: claimed.terms };
+    return { locked, step: stepOf(locked, conclusion, { is_mine: row.calls === claimed.calls, now }) };
+  });
   const reports = steps.flatMap(({ step }) => (step.kind === 'report' ? [step.reported] : []));
   const applied = await applyEvents(tx, reports);
   const called = await Promise.all(

@@ -1,5 +1,5 @@
 import { wireAmount } from '../templates/config.ts';
-import { parseTerms, type BonusTerms } from '../templates/terms.ts';
+import { parseTerms, termsJson, type BonusTerms } from '../templates/terms.ts';
 import type { ExactRate } from '../../ledger/money/conversion.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { NO_FACTS, type Facts, type GrantOutcome, type GrantState, type GrantStatus } from './transition.ts';
@@ -170,6 +170,13 @@ export function baseRateOf({ base_fx }: Pick<GrantRow, 'base_fx'>): ExactRate | 
 
 /** Terms that were read already; the rows of a grant in the course of its request have the same. */
 const known_terms = new WeakMap<object, BonusTerms>();
+
+/** The terms as the row of a new grant keeps them: {@link termsOfGrant} need not parse them again. */
+export function frozenTerms(terms: BonusTerms): Record<string, unknown> {
+  const json = termsJson(terms);
+  known_terms.set(json, terms);
+  return json;
+}
 
 /** The frozen terms. Throws BONUS_CONFIG_INVALID for terms that this version cannot read. */
 export function termsOfGrant({ terms }: Pick<GrantRow, 'terms'>): BonusTerms {

@@ -170,11 +170,11 @@ export class Intents {
       ),
       storeAnswers(
         tx,
-        stored.map(({ one: { key }, row }) => ({
-          key,
-          answer: unavailable(row, 'the platform was not asked yet; the grant is queued'),
-          settles_at,
-        })),
+        stored.flatMap(({ one: { key }, row }) => {
+          if (key === undefined) return [];
+          const answer = unavailable(row, 'the platform was not asked yet; the grant is queued');
+          return [{ key, answer, settles_at }];
+        }),
       ),
     ]);
   }

@@ -6,13 +6,12 @@ import type { TenantConfig } from '../../tenants/config/schema.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { BonusPlatform } from '../../adapters/platform.ts';
 import type { BonusTemplateRow, LicenceWarning } from '../templates/queries.ts';
-import { termsJson } from '../templates/terms.ts';
 import type { NewHistory } from './apply-queries.ts';
 import type { CountedFor, GrantCounts, GrantPlayer, NewGrant } from './issue-queries.ts';
 import { grantOrderBody } from './order.ts';
 import type { CreateGrantBody } from './schema.ts';
 import type { Worth } from './worth.ts';
-import type { GrantRow } from './grant-row.ts';
+import { frozenTerms, type GrantRow } from './grant-row.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -130,7 +129,7 @@ export function newGrantOf(input: IntentInput): NewGrant {
     granted_by_kind,
     granted_by_id,
     granted_by_user: request.granted_by_user,
-    terms: termsJson(terms),
+    terms: frozenTerms(terms),
     exclusion_group: template.exclusion_group,
     slot: counts.free_slot,
     status: 'pending',
