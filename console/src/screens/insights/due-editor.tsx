@@ -119,7 +119,7 @@ export function DueEditor<Draft extends object, Body extends object>({
       <SaveFailure
         save={save}
         forget={typed.reset}
-        changes={changes as Readonly<Record<string, unknown>>}
+        changes={changes}
         onMine={(newer) => void submit(newer)}
       />
       {record === undefined || record.error === null ? null : (
