@@ -18,8 +18,9 @@ export function quoted(value: unknown): string {
   return text.length <= MAX_QUOTED ? text : `${text.slice(0, MAX_QUOTED - 1).toWellFormed()}…`;
 }
 
-/** `; the nearest are a, b`: the known names most like the sent one; empty when none is like it. */
-export function nearestOf(sent: string, names: readonly string[]): string {
+/** `; the nearest are a, b`: the known names most like the sent one; empty when none is like it, or it is no text. */
+export function nearestOf(sent: unknown, names: readonly string[]): string {
+  if (typeof sent !== 'string') return '';
   const one = sent.slice(0, MAX_COMPARED).toLowerCase();
   const most = one.length / 3;
   const near = names

@@ -35,7 +35,7 @@ export function faultOf(issue: Issue, sent?: unknown): string {
   const names = namesOf(issue);
   if (sent === undefined || isObject(sent) || names.length === 0 || !fault.startsWith('must be'))
     return fault;
-  const near = typeof sent === 'string' && names.length > 1 ? nearestOf(sent, names) : '';
+  const near = names.length > 1 ? nearestOf(sent, names) : '';
   return `${fault}, not ${quoted(sent)}${near}`;
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Answer } from '../engines/http-client.ts';
 import type { Fixture, Tenant } from './api-fixture.ts';
 import { sharedFixture } from './shared-fixture.ts';
 
@@ -81,8 +82,32 @@ it.each<[string, object, string, string]>([
 ])('%s says what a misspelt name may be: %o', async (path, body, at, message) => {
   const answer = await fixture.as(tenant.session, path, { method: 'POST', body });
   expect([answer.status, answer.body.error.code], answer.text).toEqual([422, 'VALIDATION_ERROR']);
-  const { issues } = answer.body.error.details as { issues: { path: string; message: string }[] };
-  const found = issues.find((issue) => issue.path === at)?.message ?? answer.text;
+  expectWords(answer, at, message);
+});
+
+it.each<[string, object, string, string]>([
+  [
+    '/v1/segments/preview',
+    { definition: { operator: 'AND', conditions: [{ type: 'traits' }] } },
+    'definition.conditions.0.type',
+    '"traits" is not a valid type of condition; it must be one of … the nearest is trait',
+  ],
+  [
+    '/v1/journeys',
+    { name: 'a', trigger: { kind: 'evnt' }, graph: { start_node_id: 'a', nodes: [] } },
+    'trigger.kind',
+    'must be one of event, … not "evnt"; the nearest is event',
+  ],
+])('%s says the same in its own language: %o', async (path, body, at, message) => {
+  const answer = await fixture.as(tenant.session, path, { method: 'POST', body });
+  expect(answer.status, answer.text).toBe(422);
+  expectWords(answer, at, message);
+});
+
+/** The issue at a path begins and ends as the message, which has `…` for what is between. */
+function expectWords({ body, text }: Answer, at: string, message: string): void {
+  const { issues } = body.error.details as { issues: { path: string; message: string }[] };
+  const found = issues.find((issue) => issue.path === at)?.message ?? text;
   const [begin = '', end = ''] = message.split('…').map((part) => part.trim());
   expect(found.startsWith(begin) && found.endsWith(end), `${found} is not ${message}`).toBe(true);
-});
+}

@@ -192,8 +192,9 @@ function readCondition(
   reading.conditions++;
   const { type } = written;
   if (typeof type !== 'string' || !Object.hasOwn(CONDITION_SCHEMAS, type)) {
-    const types = Object.keys(CONDITION_SCHEMAS).join(', ');
-    return reportSent(reading, [...path, 'type'], type, `must be one of ${types}`);
+    const types = Object.keys(CONDITION_SCHEMAS);
+    const message = `must be one of ${types.join(', ')}${nearestOf(type, types)}`;
+    return reportSent(reading, [...path, 'type'], type, message);
   }
   const parsed = CONDITION_SCHEMAS[type as ConditionType].safeParse(written);
   if (!parsed.success) {
