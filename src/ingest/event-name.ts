@@ -8,6 +8,5 @@ export const EVENT_NAME_RULE = `must be a name of the event catalogue, or begin 
 
 /** A name of an event in a request; the refusal of another one has the names most like it. */
 export const eventNameSchema = z.string().refine(isEventName, {
-  error: ({ input }) =>
-    `${EVENT_NAME_RULE}, not ${quoted(input)}${nearestOf(input, Object.keys(EVENTS))}`,
+  error: ({ input }) => `${EVENT_NAME_RULE}, not ${quoted(input)}${nearestOf(input, Object.keys(EVENTS))}`,
 });
