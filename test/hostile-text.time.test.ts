@@ -40,7 +40,7 @@ import { identifyBody } from '../src/players/identity/schema.ts';
 import { playerAuditOf, type PlayerRow } from '../src/players/profile/player-json.ts';
 import { patchPlayerBody } from '../src/players/profile/schema.ts';
 import { soughtIds } from '../src/players/profile/search.ts';
-import { quoted } from '../src/segments/language/quoted.ts';
+import { quoted } from '../src/http/quoted.ts';
 import { readDefinition } from '../src/segments/language/definition.ts';
 import { changedFields } from '../src/tenants/audit/write.ts';
 import { medianCost } from './cost.ts';

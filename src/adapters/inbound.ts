@@ -149,7 +149,7 @@ function readEvent<Event>(schema: z.ZodType<Event>, body: Buffer): Event {
     throw validationError([{ path: '', message }]);
   }
   const event = schema.safeParse(json);
-  if (!event.success) throw validationError(issuesOf(event.error));
+  if (!event.success) throw validationError(issuesOf(event.error, json));
   return event.data;
 }
 

@@ -6,7 +6,7 @@ import { ApiError, validationError, type ErrorCode, type ErrorDetails } from '..
 import { LogUnavailable } from '../platform/event-log/port.ts';
 import type { Logger } from '../platform/logger.ts';
 import { JSON_TYPE } from './envelope.ts';
-import { faultOf } from './schema-fault.ts';
+import { faultsOf } from './schema-fault.ts';
 import { isUnavailable } from './unavailable.ts';
 
 const RETRY_AFTER_S = 1;
@@ -105,14 +105,15 @@ export function toApiError(thrown: unknown, request_id: string): ApiError {
 /** No more are listed: a body may have thousands of unknown keys. */
 const MAX_ISSUES = 100;
 
-/** The first issues of a failed zod parse, one per unknown key with the path of that key. */
-export function issuesOf(error: ZodError): { path: string; message: string }[] {
-  const issues = error.issues.slice(0, MAX_ISSUES).flatMap((issue) => {
-    const path = issue.path.map(String);
-    if (issue.code !== 'unrecognized_keys') return [{ path: path.join('.'), message: faultOf(issue) }];
-    return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'is not a known field' }));
-  });
-  return issues.slice(0, MAX_ISSUES);
+/** The first faults of a failed zod parse; `sent`: what was parsed, of which they quote values. */
+export function issuesOf(error: ZodError, sent?: unknown): { path: string; message: string }[] {
+  const issues: { path: string; message: string }[] = [];
+  for (const issue of error.issues)
+    for (const { path, message } of faultsOf(issue, sent)) {
+      issues.push({ path: path.map(String).join('.'), message });
+      if (issues.length === MAX_ISSUES) return issues;
+    }
+  return issues;
 }
 
 /** The error envelope as JSON text. */

@@ -46,6 +46,12 @@ export const timestampWithOffset = z
   .meta({ format: 'date-time' })
   .transform((text) => new Date(parseTimestamp(text) ?? Number.NaN).toISOString());
 
+/** The fields of a body that creates a record, ignored: a preview takes them too, so that both take the same body. */
+export function ignored<Shape extends z.ZodRawShape>({ shape }: z.ZodObject<Shape>) {
+  const fields = Object.keys(shape).map((field) => [field, z.unknown().optional()]);
+  return Object.fromEntries(fields) as Record<keyof Shape, z.ZodOptional<z.ZodUnknown>>;
+}
+
 /** Query parameters of an endpoint with `named_in: 'query'`; they are read where the caller is authorised. */
 export const placeInQuery = {
   tenant_id: z.guid().optional().describe('As X-Tenant-Id, for callers that cannot set headers'),

@@ -305,7 +305,7 @@ function requireBody(schema: z.ZodType, body: unknown): unknown {
 function checked(schema: z.ZodType, value: unknown): unknown {
   refuseUnstorable(value);
   const parsed = schema.safeParse(value);
-  if (!parsed.success) throw validationError(issuesOf(parsed.error));
+  if (!parsed.success) throw validationError(issuesOf(parsed.error, value));
   return parsed.data;
 }
 

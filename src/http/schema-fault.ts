@@ -1,13 +1,50 @@
 import type { z } from 'zod';
+import { nearestOf, quoted } from './quoted.ts';
 
 type Issue = z.core.$ZodIssue;
 
+/** Names of a list that are written out. */
+const MAX_LISTED = 50;
+
+/**
+ * What is wrong with a value, by path: one fault for each unknown key, and of a union the faults of the form that was meant.
+ * `root`: what was sent, in which the path of the issue begins; undefined: it is not known, and nothing is quoted.
+ */
+export function* faultsOf(issue: Issue, root: unknown): Generator<{ path: PropertyKey[]; message: string }> {
+  if (issue.code === 'unrecognized_keys') {
+    for (const key of issue.keys) yield { path: [...issue.path, key], message: 'is not a known field' };
+    return;
+  }
+  const sent = valueAt(root, issue.path);
+  const meant = issue.code === 'invalid_union' && !isWorded(issue) ? meantForms(issue.errors, sent) : [];
+  const [form] = meant;
+  if (form === undefined || meant.length > 1) {
+    yield { path: issue.path, message: faultOf(issue, sent) };
+    return;
+  }
+  for (const inner of form)
+    for (const { path, message } of faultsOf(inner, sent)) yield { path: [...issue.path, ...path], message };
+}
+
 /**
  * What is wrong with a value, to be read after its path: the message of the schema, or else what zod found, in plain
- * words. No other code words the faults of schemas.
+ * words. No other code words the faults of schemas. `sent`: the value; of a list of names it is quoted, with the nearest of them.
  */
-export function faultOf(issue: Issue): string {
-  if (!/^(?:Invalid |Too (?:small|big)|Unrecognized )/.test(issue.message)) return issue.message;
+export function faultOf(issue: Issue, sent?: unknown): string {
+  const fault = isWorded(issue) ? issue.message : wordsOf(issue, sent);
+  const names = namesOf(issue);
+  if (sent === undefined || isObject(sent) || names.length === 0 || !fault.startsWith('must be'))
+    return fault;
+  const near = names.length > 1 ? nearestOf(sent, names) : '';
+  return `${fault}, not ${quoted(sent)}${near}`;
+}
+
+/** Whether the author of the schema has worded the message. */
+function isWorded({ message }: Issue): boolean {
+  return !/^(?:Invalid |Too (?:small|big)|Unrecognized )/.test(message);
+}
+
+function wordsOf(issue: Issue, sent: unknown): string {
   switch (issue.code) {
     case 'invalid_type':
       if (issue.message.endsWith('received undefined')) return 'is required';
@@ -27,7 +64,7 @@ export function faultOf(issue: Issue): string {
     case 'invalid_element':
       return inside('has an element that is not valid', issue.issues);
     case 'invalid_union':
-      return unionFault(issue.errors);
+      return unionFault(issue, sent);
     case 'custom':
     case 'unrecognized_keys':
       return 'is not a valid value of this field';
@@ -77,15 +114,72 @@ function inside(what: string, issues: readonly Issue[]): string {
   return first === undefined ? what : `${what}: it ${faultOf(first)}`;
 }
 
-/** What each alternative finds wrong with the value itself. Faults inside the value belong to one alternative only. */
-function unionFault(alternatives: readonly (readonly Issue[])[]): string {
-  const faults = alternatives.flatMap((issues) =>
-    issues.slice(0, 1).flatMap((issue) => (issue.path.length === 0 ? [faultOf(issue)] : [])),
+/** What each alternative finds wrong with the value itself, or first in an object that may be meant as any of them. */
+function unionFault(issue: z.core.$ZodIssueInvalidUnion, sent: unknown): string {
+  const names = issue.errors.length === 0 ? namesOf(issue) : [];
+  if (names.length > 0) return `must be ${listed(names)}`;
+  const forms = meantForms(issue.errors, sent);
+  const faults = (forms.length > 0 ? forms : issue.errors).flatMap(([first]) => {
+    if (first === undefined || (forms.length === 0 && first.path.length > 0)) return [];
+    // Of the value itself, who words the union quotes it.
+    const [fault] = faultsOf(first, forms.length === 0 ? undefined : sent);
+    return fault === undefined ? [] : [[...fault.path.map(String), fault.message].join(' ')];
+  });
+  const different = [...new Set(faults)].join(', or ');
+  if (different === '') return 'has none of the forms that this field accepts';
+  return forms.length === 0 ? different : `has none of the forms of this field: ${different}`;
+}
+
+/**
+ * The alternatives of a union that an object was meant as: of those that are objects, too, the ones with the fewest missing and
+ * unknown fields.
+ */
+function meantForms(
+  alternatives: readonly (readonly Issue[])[],
+  sent: unknown,
+): readonly (readonly Issue[])[] {
+  if (!isObject(sent)) return [];
+  const forms = alternatives.flatMap((issues) =>
+    issues.some(
+      ({ code, path }) => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value'),
+    )
+      ? []
+      : [{ issues, misfits: issues.reduce((n, issue) => n + misfitsOf(issue, sent), 0) }],
   );
-  const different = [...new Set(faults)];
-  return different.length === 0 ? 'has none of the forms that this field accepts' : different.join(', or ');
+  const fewest = Math.min(...forms.map(({ misfits }) => misfits));
+  return forms.filter(({ misfits }) => misfits === fewest).map(({ issues }) => issues);
+}
+
+function misfitsOf(issue: Issue, sent: object): number {
+  const [key, ...inner] = issue.path;
+  if (key === undefined) return issue.code === 'unrecognized_keys' ? issue.keys.length : 0;
+  return inner.length === 0 && !Object.hasOwn(sent, key) ? 1 : 0;
+}
+
+/** The names of which a value must be one; none: it is of another kind. */
+function namesOf(issue: Issue): string[] {
+  if (issue.code === 'invalid_value') return issue.values.map(String);
+  if (issue.code !== 'invalid_union') return [];
+  if ('options' in issue && issue.options !== undefined) return issue.options.map(String);
+  return issue.errors.flatMap(([first]) => (first?.path.length === 0 ? namesOf(first) : []));
 }
 
 function listed(values: readonly string[]): string {
-  return values.length === 1 ? (values[0] ?? '') : `one of ${values.join(', ')}`;
+  if (values.length === 1) return values[0] ?? '';
+  const more = values.length > MAX_LISTED ? ` and ${values.length - MAX_LISTED} more` : '';
+  return `one of ${values.slice(0, MAX_LISTED).join(', ')}${more}`;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+/** The value at a path of what was sent; undefined: there is none. */
+export function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
+  let value = root;
+  for (const key of path) {
+    if (!isObject(value) || !Object.hasOwn(value, key)) return undefined;
+    value = (value as Record<PropertyKey, unknown>)[key];
+  }
+  return value;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { nameSchemas, trimmedText } from '../http/field-schemas.ts';
+import { ignored, nameSchemas, trimmedText } from '../http/field-schemas.ts';
 import { HARM_CODES } from './language/harm.ts';
 import { CHANNELS } from '../tenants/config/channels.ts';
 
@@ -63,6 +63,7 @@ export type PatchSegmentBody = z.infer<typeof patchSegmentBody>;
 
 /** `POST /v1/segments/preview`. */
 export const previewBody = z.strictObject({
+  ...ignored(createSegmentBody),
   definition,
   per_condition: z.boolean().describe('Also count the players that each condition alone matches').optional(),
   reach: z.boolean().describe('Also ask of a sample whom a message would reach now').optional(),

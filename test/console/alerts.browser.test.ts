@@ -66,9 +66,14 @@ test('an alert is previewed, written, changed, read by viewers, and deleted', as
   await narrow.getByLabel('Change in percent').waitFor();
   expect(await overflows(narrow)).toBe(false);
 
+  await show(page, `insights/alerts?alert=${id}`);
+  await page.getByLabel('Watching').selectOption({ label: 'Off' });
+  await button(page, 'Save').click();
+  await expect.poll(async () => (await read())['state']).toBe('disabled');
   await show(page, 'insights/alerts');
   const row = page.getByRole('row', { name: /Deposits <b>/ });
   await row.getByText('Each day').waitFor();
+  await row.getByText('Off').waitFor();
   expect(await faultsInBothThemes(page)).toEqual([]);
   await row.click();
   await button(page, 'Delete the alert').click();

@@ -36,6 +36,11 @@ test('a report is written, changed over another change, read by viewers, and del
   await page.getByLabel('Hour').fill('x');
   await page.getByText('must be a whole number').waitFor();
   await page.getByLabel('Hour').fill('6');
+  // What it would say is asked before anybody receives it.
+  await button(page, 'What would it say now?').click();
+  const preview = page.getByRole('region', { name: 'The report of now' });
+  await preview.getByText('Report: Figures <i>').waitFor();
+  await preview.getByRole('group', { name: 'Message' }).getByText('Monday <b>').waitFor();
   await page.getByLabel('Address of receiver 1').fill('no address');
   await button(page, 'Add a receiver').click();
   await page.getByLabel('Receiver 2 by').selectOption({ label: 'Signed webhook' });

@@ -398,6 +398,12 @@ describe('a preview', () => {
     expect((await client.api('POST', '/v1/segments', body)).status).toBe(201);
   });
 
+  it('takes what creates a segment, too', async () => {
+    const more = { name: '', description: 'x', refresh_strategy: 'scheduled', refresh_interval_minutes: 60 };
+    const body = { definition, ...more };
+    expect((await client.api('POST', '/v1/segments/preview', body)).status).toBe(200);
+  });
+
   it('refuses other wishes and bad definitions', async () => {
     for (const rest of [{ per_condition: 1 }, { reach: 'yes' }, { warnings: null }, { sample: 5 }]) {
       const { error } = await client.api('POST', '/v1/segments/preview', { definition, ...rest });

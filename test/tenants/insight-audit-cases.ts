@@ -9,7 +9,12 @@ export function insightAuditCases(send: Send): Record<string, () => Promise<Expe
   return {
     ...casesOf(send, '/v1/insights', { name: 'audited', query: ANY_QUERY }),
     ...casesOf(send, '/v1/dashboards', { name: 'audited' }),
-    ...casesOf(send, '/v1/alerts', { ...ANY_ALERT, name: 'audited' }, ['name', 'query', 'receivers']),
+    ...casesOf(send, '/v1/alerts', { ...ANY_ALERT, name: 'audited' }, [
+      'name',
+      'query',
+      'receivers',
+      'is_enabled',
+    ]),
     ...casesOf(
       send,
       '/v1/reports',

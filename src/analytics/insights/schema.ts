@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { int64, nameSchemas, timestampWithOffset } from '../../http/field-schemas.ts';
-import { isEventName } from '../../ingest/events/validate.ts';
+import { eventNameSchema } from '../../ingest/event-name.ts';
 import { clauseSchema, whereSchema } from '../../segments/language/conditions.ts';
 import { spanSchema } from '../../segments/language/span.ts';
 import { MAX_CUTS, MAX_DAYS, MAX_FUNNEL_STEPS, MAX_SERIES, MAX_TOP, MIN_FUNNEL_STEPS } from './limits.ts';
@@ -28,9 +28,8 @@ export type Interval = (typeof INTERVALS)[number];
 export type Comparison = (typeof COMPARISONS)[number];
 export type Breakdown = (typeof BREAKDOWNS)[number];
 
-const eventName = z.string().refine(isEventName, 'must be the name of an event');
 const propertyName = z.string().min(1).max(200);
-const event = { event: eventName, where: whereSchema.describe('Which of these events') };
+const event = { event: eventNameSchema, where: whereSchema.describe('Which of these events') };
 
 /** The range of a query. */
 export const rangeSchema = z

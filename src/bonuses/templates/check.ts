@@ -76,7 +76,7 @@ async function readConfig(
   const currency = (config as { currency?: unknown } | null | undefined)?.currency;
   const issues = parsed.success
     ? []
-    : issuesOf(parsed.error).map(({ path, message }) => ({
+    : issuesOf(parsed.error, config).map(({ path, message }) => ({
         path: path === '' ? 'config' : `config.${path}`,
         message,
       }));

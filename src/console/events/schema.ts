@@ -1,17 +1,15 @@
 import { z } from 'zod';
 import { DEAD_LETTER_REASONS } from '../../ingest/events/envelope.ts';
-import { isEventName } from '../../ingest/events/validate.ts';
+import { eventNameSchema } from '../../ingest/event-name.ts';
 import { int64, timestampWithOffset, nameSchemas, placeInQuery } from '../../http/field-schemas.ts';
 import { PAGE_QUERY } from '../../http/keyset-page.ts';
 
 const MAX_STREAM_S = 3_600;
 
-const name = z.string().refine(isEventName, 'must be the name of an event');
-
 /** `GET /v1/event-stream`. */
 export const liveQuery = z.strictObject({
   ...placeInQuery,
-  event: name.optional().describe('Events of this name alone'),
+  event: eventNameSchema.optional().describe('Events of this name alone'),
   player_id: z.guid().optional().describe('Events of this player alone, by any of its ids'),
   max_s: z.coerce
     .number()
@@ -35,7 +33,7 @@ export const liveStream = z
 /** `GET /v1/event-search`. */
 export const searchQuery = z.strictObject({
   ...PAGE_QUERY,
-  event: name.optional(),
+  event: eventNameSchema.optional(),
   player_id: z.guid().optional(),
   from: timestampWithOffset.describe('Event times from here on; default: a day before `to`').optional(),
   to: timestampWithOffset.describe('Event times before this; default: now').optional(),

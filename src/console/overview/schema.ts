@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { consumers } from '../system/schema.ts';
 import { int64, timestampWithOffset, nameSchemas } from '../../http/field-schemas.ts';
-import { isEventName } from '../../ingest/events/validate.ts';
+import { eventNameSchema } from '../../ingest/event-name.ts';
 
 const range = {
   from: timestampWithOffset.describe('Event times from here on').optional(),
@@ -127,11 +127,7 @@ export const seriesQuery = z.strictObject({
     .default('day')
     .describe('By local time in the reporting time zone; weeks begin on Monday'),
   ...range,
-  event: z
-    .string()
-    .refine(isEventName, 'must be the name of an event')
-    .optional()
-    .describe('For `events` alone'),
+  event: eventNameSchema.optional().describe('For `events` alone'),
 });
 export type SeriesQuery = z.infer<typeof seriesQuery>;
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { nameSchemas, timestampWithOffset, trimmedText } from '../../http/field-schemas.ts';
-import { CUSTOM_PREFIX } from '../../ingest/events/catalogue.ts';
-import { isEventName } from '../../ingest/events/validate.ts';
+import { eventNameSchema } from '../../ingest/event-name.ts';
 import { holdoutPercent } from '../experiments/schema.ts';
 import { CHANNELS } from '../../tenants/config/channels.ts';
 
@@ -21,9 +20,6 @@ const MAX_SORT_ORDER = 1_000_000;
 const sendTime = z.enum(['player']);
 export type SendTime = z.infer<typeof sendTime>;
 
-const eventName = z
-  .string()
-  .refine(isEventName, `must be a name of the event catalogue, or begin with ${CUSTOM_PREFIX}`);
 const uuid = z.uuid().toLowerCase();
 
 const fields = {
@@ -34,14 +30,14 @@ const fields = {
   provider_id: uuid.nullable().optional(),
   channel: z.enum(CHANNELS),
   schedule_at: timestampWithOffset.nullable().optional(),
-  trigger_event: eventName
+  trigger_event: eventNameSchema
     .refine(
       (name) => !/^(email|sms|push)_sent$/.test(name),
       'must not be the sending of a message: it would fire itself',
     )
     .nullable()
     .optional(),
-  goal_event: eventName.nullable().optional(),
+  goal_event: eventNameSchema.nullable().optional(),
   goal_attribution_days: z.int().min(1).max(MAX_ATTRIBUTION_DAYS).nullable().optional(),
   goal_value_property: z.string().min(1).max(MAX_PROPERTY).nullable().optional(),
   holdout_percent: holdoutPercent.optional(),

@@ -161,7 +161,7 @@ function checkedConfig(kind: ProviderKind, config: Record<string, unknown>): Spl
   const parsed = CONFIG_OF[kind].safeParse(config);
   if (!parsed.success) {
     throw validationError(
-      issuesOf(parsed.error).map(({ path, message }) => ({
+      issuesOf(parsed.error, config).map(({ path, message }) => ({
         path: path === '' ? 'config' : `config.${path}`,
         message,
       })),

@@ -86,7 +86,7 @@ export class Identifier {
   async identifyChecked(caller: IdentifyCaller, given: unknown, at_ms?: number): Promise<IdentifyResult> {
     refuseUnstorable(given);
     const parsed = identifyBody.safeParse(given);
-    if (!parsed.success) throw validationError(issuesOf(parsed.error));
+    if (!parsed.success) throw validationError(issuesOf(parsed.error, given));
     return this.identify(caller, parsed.data, at_ms);
   }
 

@@ -1,6 +1,7 @@
 import type { Issue } from '../../errors.ts';
 import { ApiError } from '../../errors.ts';
-import { CUSTOM_PREFIX, EVENTS } from '../../ingest/events/catalogue.ts';
+import { EVENTS } from '../../ingest/events/catalogue.ts';
+import { EVENT_NAME_RULE } from '../../ingest/event-name.ts';
 import { isEventName } from '../../ingest/events/validate.ts';
 import { issuesOf } from '../../http/error-handler.ts';
 import { isObject } from '../../platform/json-object.ts';
@@ -17,7 +18,7 @@ import {
 import { ATTRIBUTE_PREFIX, isMoneyProperty, isTraitField, TRAIT_FIELDS, traitField } from './fields.ts';
 import type { Comparison } from './forms.ts';
 import type { Operand } from './operands.ts';
-import { nearestOf, quoted } from './quoted.ts';
+import { nearestOf, quoted } from '../../http/quoted.ts';
 import { spanMs, windowOf, type Window } from './span.ts';
 
 /** Depth of nested groups; the root is at depth 1. */
@@ -191,8 +192,9 @@ function readCondition(
   reading.conditions++;
   const { type } = written;
   if (typeof type !== 'string' || !Object.hasOwn(CONDITION_SCHEMAS, type)) {
-    const types = Object.keys(CONDITION_SCHEMAS).join(', ');
-    return reportSent(reading, [...path, 'type'], type, `must be one of ${types}`);
+    const types = Object.keys(CONDITION_SCHEMAS);
+    const message = `must be one of ${types.join(', ')}${nearestOf(type, types)}`;
+    return reportSent(reading, [...path, 'type'], type, message);
   }
   const parsed = CONDITION_SCHEMAS[type as ConditionType].safeParse(written);
   if (!parsed.success) {
@@ -297,8 +299,8 @@ function readEventSet(
   reading: Reading,
 ): { event: string; window: Window; where: WhereClause[] } | undefined {
   if (!isEventName(event)) {
-    const message = `must be a name of the event catalogue, or begin with ${CUSTOM_PREFIX}`;
-    reportSent(reading, [...path, 'event'], event, message + nearestOf(event, Object.keys(EVENTS)));
+    const near = nearestOf(event, Object.keys(EVENTS));
+    reportSent(reading, [...path, 'event'], event, EVENT_NAME_RULE + near);
   }
   const clauses = where.map(({ property, ...written }, i) => {
     const kind = isMoneyProperty(property, event) ? 'number' : 'json';

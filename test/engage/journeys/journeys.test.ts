@@ -349,7 +349,7 @@ it.each([
   ['POST', '', { trigger: {}, graph: {} }, 'name: is required'],
   ['POST', '', { name: 7, trigger: {}, graph: {} }, 'name: must be a string'],
   ['POST', '', { name: 'A', trigger: {}, graph: [] }, 'graph: must be an object'],
-  ['POST', `/${UNKNOWN}/activate`, { resume: 'never' }, 'resume: must be one of run, skip'],
+  ['POST', `/${UNKNOWN}/activate`, { resume: 'never' }, 'resume: must be one of run, skip, not "never"'],
   ['POST', `/${UNKNOWN}/pause`, { hold: 'yes' }, 'hold: must be true or false'],
   ['POST', `/${UNKNOWN}/trigger`, { player_id: 'x' }, 'player_id: must be a UUID'],
   ['GET', `/${UNKNOWN}/runs?player_id=x`, undefined, 'player_id: must be a UUID'],

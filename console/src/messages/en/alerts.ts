@@ -9,7 +9,15 @@ export const alerts = {
   create: 'Create the alert',
   none: 'No alert yet',
   noneHelp: 'An alert watches a figure, and says when it is above or below a limit, changes, or is unusual.',
-  fields: { name: 'Name', interval: 'Interval', condition: 'Fires', op: 'When it is', against: 'Against' },
+  fields: {
+    name: 'Name',
+    interval: 'Interval',
+    enabled: 'Watching',
+    condition: 'Fires',
+    op: 'When it is',
+    against: 'Against',
+  },
+  enabled: { true: 'On', false: 'Off' },
   figure: 'Figure',
   fixed: 'This figure was set over the API, with a filter or as a ratio. It stays as it is.',
   intervals: { hour: 'Each hour', day: 'Each day' },
@@ -33,6 +41,7 @@ export const alerts = {
   state: 'State',
   waiting: 'Watches',
   failing: 'Failing',
+  off: 'Off',
   failed: (message: string, failures: number) =>
     `It could not be computed: ${message}. It is tried again (failed ${failures === 1 ? 'once' : `${failures} times`}).`,
   firings: {

@@ -67,6 +67,12 @@ export const reports = {
   },
   failed: (message: string, failures: number) =>
     `It could not be made: ${message}. It is tried again (failed ${failures === 1 ? 'once' : `${failures} times`}).`,
+  preview: 'What would it say now?',
+  previewTitle: 'The report of now',
+  previewLoading: 'the report of now',
+  subject: 'Subject',
+  nextTime: 'Next time',
+  message: 'Message',
   delete: 'Delete the report',
   deleteTitle: (name: string) => `Delete ${name}?`,
   deleteHelp: 'What waits to be sent is still sent.',

@@ -29,6 +29,7 @@ export interface AlertDraft {
   /** In percent. */
   'condition.bp': string;
   'condition.minimum': string;
+  is_enabled: string;
   receivers: readonly NoticeReceiver[];
 }
 
@@ -46,12 +47,13 @@ export const newAlert = (user_id: string): AlertDraft => ({
   'condition.against': 'week',
   'condition.bp': '-20',
   'condition.minimum': '0',
+  is_enabled: 'true',
   receivers: [{ kind: 'email', user_id, address: '' }],
 });
 
 /** A saved alert. */
 export function draftOf(
-  { name, query, interval, condition, receivers }: AlertRecord,
+  { name, query, interval, condition, receivers, is_enabled }: AlertRecord,
   scale: Scale,
 ): AlertDraft {
   const written = condition as Readonly<Record<string, string | number | undefined>>;
@@ -68,6 +70,7 @@ export function draftOf(
     'condition.against': text('against', 'week'),
     'condition.bp': bp === undefined ? '' : String(Number(bp) / BP_OF_PERCENT),
     'condition.minimum': text('minimum', '0'),
+    is_enabled: String(is_enabled),
     receivers,
   };
 }
@@ -88,9 +91,17 @@ export function bodyOf(draft: AlertDraft, scale: Scale): { body: CreateAlertBody
     return value;
   };
   const { name, query, receivers } = draft;
-  const interval = draft.interval === 'hour' ? 'hour' : 'day';
+  const interval = oneOf(['hour', 'day'], draft.interval) ?? 'day';
   const condition = conditionOf(draft, number);
-  return { body: { name: name.trim(), query, interval, condition, receivers: [...receivers] }, issues };
+  const body = {
+    name: name.trim(),
+    query,
+    interval,
+    condition,
+    receivers: [...receivers],
+    is_enabled: draft.is_enabled === 'true',
+  };
+  return { body, issues };
 }
 
 function parseAmount(text: string, scale: number): bigint | undefined {

@@ -31,6 +31,7 @@ export function AlertFields({ draft, unit, currency, issues, onChange }: FieldsP
       <Row>
         <Input form={form} path="name" label={m.fields.name} />
         <Select form={form} path="interval" label={m.fields.interval} options={optionsOf(m.intervals)} />
+        <Select form={form} path="is_enabled" label={m.fields.enabled} options={optionsOf(m.enabled)} />
       </Row>
       {series === undefined ? (
         <p className={css['soft']}>{m.fixed}</p>

@@ -1,13 +1,12 @@
 import type { AlertFiring, CreateAlertBody } from '@player-engagement/client/admin';
-import { useState } from 'react';
 import { useBaseCurrency, useMoney } from '../../api/currencies.ts';
 import { useRead } from '../../api/queries.ts';
 import { Time } from '../../format/zone.tsx';
 import { t } from '../../messages/t.ts';
-import { Button } from '../../ui/button.tsx';
 import { Answered } from '../../ui/states.tsx';
 import { Table } from '../../ui/table.tsx';
 import type { AlertDraft } from './alert-draft.ts';
+import { DuePreview } from './due-editor.tsx';
 import { figureOf, type Unit } from './figures.ts';
 import css from './insights.module.css';
 import { useMetrics } from './queries.ts';
@@ -37,18 +36,12 @@ export function Firings({
   );
 }
 
-/** In which intervals of the last 90 days an alert would have fired; it is asked by a button, because it reads them all. */
+/** In which intervals of the last 90 days an alert would have fired. */
 export function AlertPreview({ body }: { body: CreateAlertBody | undefined }) {
-  const [asked, setAsked] = useState<CreateAlertBody>();
   return (
-    <section className={css['part']} aria-label={m.previewTitle}>
-      <div>
-        <Button disabled={body === undefined} onClick={() => setAsked(body)}>
-          {m.preview}
-        </Button>
-      </div>
-      {asked === undefined ? null : <Previewed body={asked} />}
-    </section>
+    <DuePreview kind="alert" body={body}>
+      {(asked) => <Previewed body={asked} />}
+    </DuePreview>
   );
 }
 

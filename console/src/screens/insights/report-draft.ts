@@ -79,9 +79,6 @@ function scheduleOf(
   return every === 'month' ? { every, day: number('schedule.day'), hour } : { every, hour };
 }
 
-/** The field of the API in which a field of the form is. */
-export const fieldOf = (path: string) => path.split('.', 1)[0] ?? path;
-
 /** A schedule as it is read. */
 export function scheduleWords(schedule: ReportRecord['schedule']): string {
   const [hour, weekday, day] = ['hour', 'weekday', 'day'].map((field) => Number(schedule[field]));

@@ -3,8 +3,8 @@ import type { Auditing } from '../../../http/audit.ts';
 import { JsonText } from '../../../platform/exact-json.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
-import { dueJson, requireRoom } from '../due/due.ts';
-import { ALERTS, passOver, wake } from '../due/queries.ts';
+import { dueJson, planWritten, requireRoom } from '../due/due.ts';
+import { ALERTS } from '../due/queries.ts';
 import { requireReceivers } from '../notices/receivers.ts';
 import { savedJson, savedRecords, type SavedKind } from '../saved/saved.ts';
 import type { SavedRow } from '../saved/queries.ts';
@@ -31,12 +31,8 @@ export function alertKind({
     requireSound: (tx, { tenant_id }, { receivers }, before) =>
       requireReceivers(tx, egress, tenant_id, receivers, before?.receivers),
     requireUnused: () => Promise.resolve(),
-    // A changed alert is looked at soon, also one that waits because it has failed. Hours of a day that is decided as a whole
-    // are not decided again.
-    written: async (tx, ref, { before, content, now }) => {
-      if (before !== null && before.interval !== content.interval) await passOver(tx, ALERTS, ref, now);
-      await wake(tx, ALERTS, ref);
-    },
+    // Hours of a day that is decided as a whole are not decided again.
+    written: planWritten(ALERTS, (before, content) => before.interval === content.interval),
   };
 }
 

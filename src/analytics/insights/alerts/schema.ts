@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { int64, nameSchemas, trimmedText } from '../../../http/field-schemas.ts';
-import { COMPUTED_OF_DUE, dueFields } from '../due/schema.ts';
+import { ignored, int64, nameSchemas, trimmedText } from '../../../http/field-schemas.ts';
+import { COMPUTED_OF_DUE, dueFields, isEnabledSchema } from '../due/schema.ts';
 import { receiversSchema, shownReceiver } from '../notices/schema.ts';
 import { trendQuery } from '../schema.ts';
 
@@ -105,6 +105,7 @@ export const createAlertBody = z.strictObject({
   interval,
   condition,
   receivers: receiversSchema,
+  is_enabled: isEnabledSchema.default(true),
 });
 /** What of an alert is stored in addition to its name. */
 export type AlertContent = Omit<z.infer<typeof createAlertBody>, 'name'>;
@@ -116,6 +117,7 @@ export const patchAlertBody = z.strictObject({
   interval: interval.optional(),
   condition: condition.optional(),
   receivers: receiversSchema.optional(),
+  is_enabled: isEnabledSchema.optional(),
 });
 
 export const alertResource = z.object({
@@ -124,12 +126,18 @@ export const alertResource = z.object({
   interval: z.enum(['hour', 'day']),
   condition: z.record(z.string(), z.unknown()),
   receivers: z.array(shownReceiver),
+  is_enabled: z.boolean(),
   ...dueFields('Intervals that end until then are decided; null: none yet'),
   firings,
 });
 
 /** `POST /v1/alerts/preview`. */
-export const previewBody = z.strictObject({ query: alertQuery, interval, condition });
+export const previewBody = z.strictObject({
+  ...ignored(createAlertBody),
+  query: alertQuery,
+  interval,
+  condition,
+});
 export type PreviewBody = z.infer<typeof previewBody>;
 
 export const alertPreview = z.object({

@@ -6,7 +6,7 @@ import { retryPauseMs } from '../../../platform/retry-pause.ts';
 import { RoundRobin } from '../../../platform/round-robin.ts';
 import type { InsightRunner } from '../runner.ts';
 import type { SavedRef } from '../saved/queries.ts';
-import { claim, fail, giveBack, selectDue, type Claimed, type DueTable } from './queries.ts';
+import { claim, fail, release, selectDue, type Claimed, type DueTable } from './queries.ts';
 
 /** An interval is decided, and a report made, so long after its time: clients send some events late. */
 export const SETTLE_MS = 5 * 60_000;
@@ -113,7 +113,7 @@ export class DueEvaluator<Id extends string, Content> {
       await this.#decide(claimed, { known_ms, isOver: () => stop?.aborted === true });
     } catch (error) {
       if (stop?.aborted === true) {
-        await giveBack(postgres.service, this.#of, claimed);
+        await release(postgres.service, this.#of, claimed);
         return false;
       }
       const { code, message, asked_ms, is_unexpected } = faultOf(error);

@@ -69,13 +69,20 @@ export async function countLive<Id extends string>(
   return row?.live ?? 0;
 }
 
-/** Lets a record be looked at soon. */
-export async function wake<Id extends string>(tx: Tx, of: DueTable<Id>, ref: SavedRef<Id>): Promise<void> {
-  await tx`update ${named(tx, of.table)} set next_at = '-infinity' where ${itself(tx, of, ref)}`;
+/** Lets a record be looked at soon, or never while it is not enabled. */
+export async function plan<Id extends string>(
+  tx: Tx,
+  of: DueTable<Id>,
+  ref: SavedRef<Id>,
+  is_enabled: boolean,
+): Promise<void> {
+  await tx`
+    update ${named(tx, of.table)} set next_at = ${is_enabled ? '-infinity' : 'infinity'}::text::timestamptz
+    where ${itself(tx, of, ref)}`;
 }
 
-/** Lets a claimed record be looked at soon, unless it was changed meanwhile: it may not be enabled any more. */
-export async function giveBack<Id extends string, Content>(
+/** Gives a claimed record back, unless it was changed since. */
+export async function release<Id extends string, Content>(
   sql: Tx,
   of: DueTable<Id>,
   claimed: Claimed<Id, Content>,

@@ -13,9 +13,7 @@ const written = {
 const state = {
   state: z
     .enum(['waiting', 'failing', 'disabled'])
-    .describe(
-      'failing: the last evaluation has failed, and is tried again; disabled: a report that is not sent',
-    ),
+    .describe('failing: the last evaluation has failed, and is tried again; disabled: none follows'),
   error: z
     .object({ code: z.string(), message: z.string(), at: z.iso.datetime(), failures: z.int() })
     .nullable()
@@ -33,6 +31,9 @@ const state = {
     )
     .describe('What was sent, the newest first'),
 };
+
+/** Whether an alert or report is evaluated. */
+export const isEnabledSchema = z.boolean().describe('false: nothing is evaluated or sent');
 
 /** The fields of an alert or report that the service sets. `decided`: what `decided_until` means. */
 export function dueFields(decided: string) {

@@ -2,12 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { validationError, type ApiError } from '../../../errors.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
-import { dueJson, requireRoom } from '../due/due.ts';
-import { dueState, passOver, REPORTS, type DueState } from '../due/queries.ts';
+import { dueJson, planWritten, requireRoom } from '../due/due.ts';
+import { dueState, REPORTS, type DueState } from '../due/queries.ts';
 import { requireReceivers } from '../notices/receivers.ts';
 import { lockDashboard, type SavedRow } from '../saved/queries.ts';
 import { savedJson, type SavedKind } from '../saved/saved.ts';
-import { planReport } from './queries.ts';
 import { MAX_REPORTS, type ReportContent } from './schema.ts';
 
 /** The kind of a report: a saved record that the service sends. */
@@ -27,13 +26,7 @@ export function reportKind({
       await requireReceivers(tx, egress, project.tenant_id, receivers, before?.receivers);
     },
     requireUnused: () => Promise.resolve(),
-    written: async (tx, ref, { before, content, now }) => {
-      await planReport(tx, ref, content.is_enabled);
-      const is_same =
-        before === null ||
-        (before.is_enabled === content.is_enabled && isDeepStrictEqual(before.schedule, content.schedule));
-      if (!is_same) await passOver(tx, REPORTS, ref, now);
-    },
+    written: planWritten(REPORTS, (before, content) => isDeepStrictEqual(before.schedule, content.schedule)),
   };
 }
 
@@ -47,6 +40,6 @@ export function reportJson(kind: ReturnType<typeof reportKind>) {
   const written = savedJson(kind);
   return (row: SavedRow<'report_id'> & DueState, project: ProjectRef): Record<string, unknown> => ({
     ...written(row, project),
-    ...dueJson(row, row.deleted_at === null && (row.content as ReportContent).is_enabled),
+    ...dueJson(row),
   });
 }

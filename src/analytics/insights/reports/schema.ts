@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { nameSchemas, trimmedText } from '../../../http/field-schemas.ts';
-import { COMPUTED_OF_DUE, dueFields } from '../due/schema.ts';
+import { ignored, nameSchemas, trimmedText } from '../../../http/field-schemas.ts';
+import { COMPUTED_OF_DUE, dueFields, isEnabledSchema } from '../due/schema.ts';
 import { receiversSchema, shownReceiver } from '../notices/schema.ts';
 
 /** Reports of a project that are not deleted. */
@@ -28,7 +28,6 @@ export type Schedule = z.infer<typeof schedule>;
 
 const name = trimmedText(1, 200);
 const dashboard_id = z.uuid().toLowerCase().describe('Whose tiles are sent');
-const is_enabled = z.boolean().describe('false: nothing is sent');
 
 /** Fields that no body sets. */
 export const COMPUTED_FIELDS: ReadonlySet<string> = new Set(COMPUTED_OF_DUE);
@@ -39,7 +38,7 @@ export const createReportBody = z.strictObject({
   dashboard_id,
   schedule,
   receivers: receiversSchema,
-  is_enabled: is_enabled.default(true),
+  is_enabled: isEnabledSchema.default(true),
 });
 /** What of a report is stored in addition to its name. */
 export type ReportContent = Omit<z.infer<typeof createReportBody>, 'name'>;
@@ -50,7 +49,7 @@ export const patchReportBody = z.strictObject({
   dashboard_id: dashboard_id.optional(),
   schedule: schedule.optional(),
   receivers: receiversSchema.optional(),
-  is_enabled: is_enabled.optional(),
+  is_enabled: isEnabledSchema.optional(),
 });
 
 export const reportResource = z.object({
@@ -63,7 +62,12 @@ export const reportResource = z.object({
 });
 
 /** `POST /v1/reports/preview`. */
-export const previewReportBody = z.strictObject({ name, dashboard_id, schedule });
+export const previewReportBody = z.strictObject({
+  ...ignored(createReportBody),
+  name,
+  dashboard_id,
+  schedule,
+});
 export type PreviewReportBody = z.infer<typeof previewReportBody>;
 
 export const reportPreview = z.object({

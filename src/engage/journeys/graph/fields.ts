@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CUSTOM_PREFIX } from '../../../ingest/events/catalogue.ts';
+import { EVENT_NAME_RULE } from '../../../ingest/event-name.ts';
 import { UNSAFE_KEY, unsafeText } from '../../../ingest/events/text-safety.ts';
 import { isEventName } from '../../../ingest/events/validate.ts';
 import { isTimeZone } from '../../../platform/time-zone.ts';
@@ -62,10 +62,9 @@ export const recordId = safeText(MAX_NAME).transform((id) => id.toLowerCase());
 const UUID_RULE = 'must be the id of a segment, a UUID';
 export const segmentId = z.uuid({ error: UUID_RULE }).toLowerCase();
 
-const EVENT_RULE = `must be a name of the event catalogue, or begin with ${CUSTOM_PREFIX}`;
 export const eventName = z
-  .string({ error: EVENT_RULE })
-  .refine(isEventName, coded('UNKNOWN_EVENT', EVENT_RULE));
+  .string({ error: EVENT_NAME_RULE })
+  .refine(isEventName, coded('UNKNOWN_EVENT', EVENT_NAME_RULE));
 
 const ZONE_RULE = 'must be an IANA time zone, such as Europe/Malta';
 export const timeZone = z.string({ error: ZONE_RULE }).refine(isTimeZone, { error: ZONE_RULE });

@@ -1,6 +1,6 @@
 import type { ZodError, ZodType } from 'zod';
 import { ApiError, type Issue } from '../../../errors.ts';
-import { faultOf } from '../../../http/schema-fault.ts';
+import { faultOf, valueAt } from '../../../http/schema-fault.ts';
 
 /** What is wrong with a definition, whenever it is saved. */
 export const FAULTS = [
@@ -114,15 +114,6 @@ export class Place {
       this.in(...path).report(code, `${faultOf(issue)}, not ${quoted(value)}`);
     }
   }
-}
-
-function valueAt(written: unknown, path: readonly (string | number)[]): unknown {
-  let value = written;
-  for (const key of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
-    value = (value as Record<string | number, unknown>)[key];
-  }
-  return value;
 }
 
 /** A value as messages quote it: texts and numbers as they are, cut; of anything else only what it is. */

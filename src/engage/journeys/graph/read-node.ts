@@ -1,4 +1,5 @@
 import { ApiError } from '../../../errors.ts';
+import { nearestOf } from '../../../http/quoted.ts';
 import { isEventName } from '../../../ingest/events/validate.ts';
 import { destinationOf, EgressRefused } from '../../../platform/egress/egress.ts';
 import { isObject } from '../../../platform/json-object.ts';
@@ -53,9 +54,8 @@ function readType(type: unknown, at: Place): NodeType | undefined {
   }
   const known = NODE_TYPES.find((one) => one === type);
   if (known !== undefined) return known;
-  return at
-    .in('type')
-    .report('UNKNOWN_NODE_TYPE', `must be one of ${NODE_TYPES.join(', ')}, not ${quoted(type)}`);
+  const message = `must be one of ${NODE_TYPES.join(', ')}, not ${quoted(type)}${nearestOf(type, NODE_TYPES)}`;
+  return at.in('type').report('UNKNOWN_NODE_TYPE', message);
 }
 
 /** The nodes that their schema says everything about. */

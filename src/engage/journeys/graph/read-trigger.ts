@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nearestOf } from '../../../http/quoted.ts';
 import { isObject } from '../../../platform/json-object.ts';
 import { eventName, flag, safeText, segmentId, timeZone } from './fields.ts';
 import { quoted, type Place } from './issues.ts';
@@ -40,7 +41,7 @@ export function readTrigger(written: unknown, at: Place): Trigger | undefined {
     case 'api':
       return at.read(schemas.api, written);
     default: {
-      const message = `must be one of ${KINDS.join(', ')}, not ${quoted(kind)}`;
+      const message = `must be one of ${KINDS.join(', ')}, not ${quoted(kind)}${nearestOf(kind, KINDS)}`;
       return at.in('kind').report(kind === undefined ? 'FIELD_REQUIRED' : 'FIELD_INVALID', message);
     }
   }

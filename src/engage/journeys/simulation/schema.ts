@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { nameSchemas } from '../../../http/field-schemas.ts';
-import { CUSTOM_PREFIX } from '../../../ingest/events/catalogue.ts';
-import { isEventName } from '../../../ingest/events/validate.ts';
+import { eventNameSchema } from '../../../ingest/event-name.ts';
 import { nodeId } from '../graph/fields.ts';
 
 const MAX_EVENTS = 100;
@@ -15,10 +14,7 @@ const object = z.record(z.string(), z.unknown());
 /** An event of the player, `at_ms` milliseconds after the run's start. */
 const event = z.strictObject({
   at_ms: z.int().min(0).max(MAX_AT_MS),
-  event: z
-    .string()
-    .max(MAX_EVENT_NAME)
-    .refine(isEventName, `must be a name of the event catalogue, or begin with ${CUSTOM_PREFIX}`),
+  event: eventNameSchema.max(MAX_EVENT_NAME),
   properties: object.default({}),
 });
 export type SimulatedEvent = z.infer<typeof event>;

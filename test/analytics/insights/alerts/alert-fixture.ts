@@ -90,7 +90,7 @@ function storeDeposits(
 export async function evaluateAt(
   platform: Platform,
   now_ms: number,
-  more: { runner?: InsightRunner; caughtUp?: () => Promise<void> } = {},
+  more: { runner?: InsightRunner; caughtUp?: () => Promise<void>; stop?: AbortSignal } = {},
 ): Promise<void> {
   const deps = { ...platform, clock: { now_ms: () => now_ms } };
   const runner = more.runner ?? new InsightRunner(platform);
@@ -100,7 +100,7 @@ export async function evaluateAt(
     caughtUp: more.caughtUp ?? (() => Promise.resolve()),
   });
   // An alert a turn of each tenant.
-  while (await evaluator.turn());
+  while (await evaluator.turn(more.stop));
   await evaluator.close();
 }
 

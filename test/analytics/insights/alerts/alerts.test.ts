@@ -36,6 +36,7 @@ describe('alerts', () => {
     expect(read.data).toMatchObject({
       id,
       ...body(),
+      is_enabled: true,
       state: 'waiting',
       decided_until: null,
       error: null,
@@ -114,8 +115,7 @@ describe('alerts', () => {
 
 describe('the preview', () => {
   const preview = async (rest: object, session = viewer) => {
-    const { name: _name, receivers: _receivers, ...asked } = body();
-    const answer = await post('/v1/alerts/preview', { ...asked, ...rest }, session);
+    const answer = await post('/v1/alerts/preview', { ...body(), ...rest }, session);
     expect(answer.status, answer.text).toBe(200);
     return answer.data as unknown as {
       intervals: number;
@@ -153,6 +153,17 @@ describe('the preview', () => {
       { value: 250, before: 1_000 },
     ]);
     expect(less.undecided).toBe(less.intervals - 2);
+  });
+
+  it('needs of an alert what it asks, and takes all that creates one, unfinished or not', async () => {
+    const { query, interval, condition } = body();
+    const asked = { query, interval, condition };
+    for (const sent of [asked, { ...asked, name: '', receivers: [] }]) {
+      const answer = await post('/v1/alerts/preview', sent, viewer);
+      expect(answer.status, answer.text).toBe(200);
+    }
+    const refused = await post('/v1/alerts/preview', { ...body(), nmae: 'x' }, viewer);
+    expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('"path":"nmae"')]);
   });
 
   it('finds what is unusual at its time of the week', async () => {

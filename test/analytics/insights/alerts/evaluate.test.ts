@@ -125,6 +125,64 @@ describe('a position within an interval', () => {
   });
 });
 
+describe('an alert that is not enabled', () => {
+  const enable = (id: string, is_enabled: boolean) =>
+    on.api(`/v1/alerts/${id}`, { method: 'PATCH', body: { is_enabled } });
+
+  it('decides nothing, and goes on with the next whole interval when it is enabled again', async () => {
+    const id = await on.create();
+    expect((await enable(id, false)).data).toMatchObject({ is_enabled: false, state: 'disabled' });
+    const off = await on.create({ is_enabled: false });
+    expect(await on.read(off)).toMatchObject({ state: 'disabled' });
+    await evaluateAt(fixture.platform, on.overIn(3));
+    for (const one of [id, off]) expect(await firingsOf(one)).toEqual([]);
+    const begun_ms = Date.now();
+    expect((await enable(id, true)).data).toMatchObject({ is_enabled: true, state: 'waiting' });
+    await evaluateAt(fixture.platform, on.overIn(1, begun_ms));
+    const begins_ms = Math.ceil(begun_ms / HOUR_MS) * HOUR_MS;
+    expect(await firingsOf(id)).toMatchObject([{ from: new Date(begins_ms).toISOString() }]);
+  });
+
+  it('has no error of before', async () => {
+    const id = await on.create();
+    const runner = { run: () => Promise.reject(new ApiError('RATE_LIMITED', 'the seconds are used')) };
+    await evaluateAt(fixture.platform, on.overIn(0), { runner: runner as unknown as InsightRunner });
+    expect((await on.read(id))['state']).toBe('failing');
+    await enable(id, false);
+    expect(await on.read(id)).toMatchObject({ state: 'disabled', error: null });
+  });
+
+  it.each(['goes on', 'stops'])('while it is evaluated decides nothing: the process %s', async (what) => {
+    const id = await on.create();
+    const real = new InsightRunner(fixture.platform);
+    const stop = new AbortController();
+    const runner: Pick<InsightRunner, 'run'> = {
+      run: async (...asked) => {
+        await enable(id, false);
+        if (what === 'goes on') return real.run(...asked);
+        stop.abort();
+        throw new Error('stopped');
+      },
+    };
+    const over_ms = on.overIn(0);
+    await evaluateAt(fixture.platform, over_ms, { runner: runner as InsightRunner, stop: stop.signal });
+    await evaluateAt(fixture.platform, over_ms + 24 * HOUR_MS);
+    expect(await on.read(id)).toMatchObject({ state: 'disabled', firings: [], notices: [] });
+  });
+
+  it('is none that was stored before there was the field', async () => {
+    const id = await on.create();
+    await fixture.platform.postgres.service`
+      update alerts set content = content - 'is_enabled' where alert_id = ${id}`;
+    expect(await on.read(id)).toMatchObject({ is_enabled: true, state: 'waiting' });
+    const body = { name: 'Renamed' };
+    const changed = await on.api(`/v1/alerts/${id}`, { method: 'PATCH', body });
+    expect(changed.data).toMatchObject({ is_enabled: true, decided_until: null });
+    await evaluateAt(fixture.platform, on.overIn(0));
+    expect(await firingsOf(id)).toHaveLength(1);
+  });
+});
+
 describe('an alert that cannot be evaluated', () => {
   it('for so many intervals at once is evaluated for fewer, and passes over none', async () => {
     const id = await on.create();

@@ -125,7 +125,14 @@ describe('the preview', () => {
     const dashboard_id = await on.board([String(saved.data['id'])]);
     const preview = (id: string) =>
       post('/v1/reports/preview', { name: 'Preview', dashboard_id: id, schedule: DAILY }, viewer);
-    expect((await preview(dashboard_id)).data['text']).toContain('VALIDATION_ERROR');
+    const { data } = await preview(dashboard_id);
+    expect(data['text']).toContain('VALIDATION_ERROR');
+    // What creates a report may be sent, too, and nothing else.
+    const all = { ...body, dashboard_id, receivers: [] };
+    expect((await post('/v1/reports/preview', all, viewer)).data['times']).toEqual(data['times']);
+    expect((await post('/v1/reports/preview', { ...all, nmae: 'x' }, viewer)).text).toContain(
+      '"path":"nmae"',
+    );
     const other = await reportFixture(fixture);
     const refused = await preview(await other.board());
     expect([refused.status, refused.code]).toEqual([422, 'VALIDATION_ERROR']);

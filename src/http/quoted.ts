@@ -18,12 +18,14 @@ export function quoted(value: unknown): string {
   return text.length <= MAX_QUOTED ? text : `${text.slice(0, MAX_QUOTED - 1).toWellFormed()}…`;
 }
 
-/** `; the nearest are a, b`: the known names most like the sent one; empty when none is like it. */
-export function nearestOf(sent: string, names: readonly string[]): string {
+/** `; the nearest are a, b`: the known names most like the sent one; empty when none is like it, or it is no text. */
+export function nearestOf(sent: unknown, names: readonly string[]): string {
+  if (typeof sent !== 'string') return '';
   const one = sent.slice(0, MAX_COMPARED).toLowerCase();
+  const most = one.length / 3;
   const near = names
-    .map((name) => ({ name, far: distance(one, name.toLowerCase()) }))
-    .filter(({ far }) => far <= one.length / 3)
+    .map((name) => ({ name, far: distance(one, name.toLowerCase(), most) }))
+    .filter(({ far }) => far <= most)
     .sort((a, b) => a.far - b.far)
     .slice(0, MAX_SUGGESTED)
     .map(({ name }) => name);
@@ -31,9 +33,10 @@ export function nearestOf(sent: string, names: readonly string[]): string {
   return near.length === 1 ? `; the nearest is ${near.join()}` : `; the nearest are ${near.join(', ')}`;
 }
 
-/** Edits from one text to the other; a text that begins or ends the other is one edit away. */
-function distance(one: string, other: string): number {
+/** Edits from one text to the other; a text that begins or ends the other is one edit away. Infinity: over `most`. */
+function distance(one: string, other: string, most: number): number {
   if (one.length > 2 && (other.startsWith(one) || other.endsWith(one))) return 1;
+  if (Math.abs(one.length - other.length) > most) return Infinity;
   let row = Array.from({ length: other.length + 1 }, (_, i) => i);
   for (let i = 1; i <= one.length; i++) {
     const next = [i];
