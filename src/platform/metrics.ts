@@ -14,6 +14,19 @@ export function createMetrics() {
   const registers = [registry];
   return {
     registry,
+    buildInfo: new Gauge({
+      name: 'build_info',
+      help: 'Always 1; the labels say which program runs',
+      labelNames: ['version', 'commit'],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: 'http_request_duration_seconds',
+      help: 'Time from the arrival of a request until its answer is written, without event streams',
+      labelNames: ['route', 'method', 'status'],
+      buckets: [0.005, 0.025, 0.1, 0.5, 2.5, 10],
+      registers,
+    }),
     eventsAccepted: new Counter({
       name: 'events_accepted_total',
       help: 'Events that were accepted',
@@ -216,6 +229,12 @@ export function createMetrics() {
       labelNames: ['outcome'],
       registers,
     }),
+    webhookDeliveries: new Counter({
+      name: 'webhook_deliveries_total',
+      help: 'Deliveries of webhooks that have ended, by outcome: delivered, failed, or cancelled',
+      labelNames: ['outcome'],
+      registers,
+    }),
     webhookPending: new Gauge({
       name: 'webhook_deliveries_pending',
       help: 'Webhooks that are not delivered yet, of the 20 hosts with the most, counted up to 10,000',
@@ -232,6 +251,13 @@ export function createMetrics() {
       name: 'adapter_call_seconds',
       help: 'Time per call of a casino platform that was made',
       labelNames: ['adapter'],
+      buckets: [0.02, 0.1, 0.5, 1, 5, 30],
+      registers,
+    }),
+    adapterRequestSeconds: new Histogram({
+      name: 'adapter_request_seconds',
+      help: 'Time per call of a casino platform that was made, by what it answered as in adapter_calls_total, or late',
+      labelNames: ['adapter', 'outcome'],
       buckets: [0.02, 0.1, 0.5, 1, 5, 30],
       registers,
     }),
