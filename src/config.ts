@@ -23,6 +23,7 @@ const environmentSchema = z.object({
   OPS_HOST: optionalText,
   DRAIN_SECONDS: z.coerce.number().min(0).max(300).default(0),
   DATA_DIR: z.string().min(1).default('./data'),
+  BUILD_COMMIT: z.string().min(1).max(64).default('unknown'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'silent']).default('info'),
   KAFKA_BROKERS: optionalText,
   KAFKA_TOPIC_PREFIX: z.string().default(''),
@@ -171,6 +172,8 @@ export interface Config {
   drain_ms: number;
   data_dir: string;
   log_level: string;
+  /** The commit that this program was built from, for `build_info`; `unknown` without one. */
+  build_commit: string;
   servers: Servers | undefined;
   /** Absent: the development issuer signs sessions (in development, on one machine). */
   identity_provider: { jwks_url: string; issuer: string; audience: string } | undefined;
@@ -288,6 +291,7 @@ function configOf(env: Environment): Config {
     drain_ms: env.DRAIN_SECONDS * 1_000,
     data_dir: env.DATA_DIR,
     log_level: env.LOG_LEVEL,
+    build_commit: env.BUILD_COMMIT,
     servers,
     identity_provider: readIdentityProvider(env),
     console_provider: readConsoleProvider(env, public_url),

@@ -26,7 +26,11 @@ export interface CallDeps {
   clock: Clock;
   metrics: Pick<
     Metrics,
-    'adapterCalls' | 'adapterCallSeconds' | 'adapterCredentialsRefused' | 'adapterCircuitOpen'
+    | 'adapterCalls'
+    | 'adapterCallSeconds'
+    | 'adapterRequestSeconds'
+    | 'adapterCredentialsRefused'
+    | 'adapterCircuitOpen'
   >;
 }
 
@@ -194,8 +198,11 @@ export class HttpPlatform implements BonusPlatform {
     for (let n = 0; n < MAX_DEPARTURES; n++) {
       const departure = await request.mayDepart();
       if (departure === undefined) return HELD;
-      const heard = await this.#call(request, secret, departure.by_ms);
-      if (heard.kind !== 'late') return read(heard);
+      const { heard, took_s } = await this.#call(request, secret, departure.by_ms);
+      const answer = heard.kind === 'late' ? undefined : read(heard);
+      const labels = { adapter: this.slug, outcome: answer?.kind ?? heard.kind };
+      this.#deps.metrics.adapterRequestSeconds.observe(labels, took_s);
+      if (answer !== undefined) return answer;
     }
     return LATE;
   }
@@ -204,7 +211,7 @@ export class HttpPlatform implements BonusPlatform {
     { method, path, body, headers }: Request,
     secret: string,
     depart_by_ms: number,
-  ): Promise<Heard | Late> {
+  ): Promise<{ heard: Heard | Late; took_s: number }> {
     const { egress, clock, metrics } = this.#deps;
     const { base_url, token, timeout_ms, slug } = this.#adapter;
     const end = metrics.adapterCallSeconds.startTimer({ adapter: slug });
@@ -221,8 +228,7 @@ export class HttpPlatform implements BonusPlatform {
       now_ms,
       depart_by_ms,
     });
-    end();
-    return heard;
+    return { heard, took_s: end() };
   }
 }
 

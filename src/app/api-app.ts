@@ -95,6 +95,7 @@ import { installAnswerHeaders, serverOptions } from '../http/server-options.ts';
 import { installCors } from '../http/cors.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
 import { installLoadShedding } from '../http/load-shedding.ts';
+import { installRequestMetrics } from '../http/request-metrics.ts';
 import { healthEndpoints } from '../http/health.ts';
 import { PLAYER_DEPENDENTS } from './player-dependents.ts';
 import { INGESTION_DOCS } from './ingestion-docs.ts';
@@ -320,6 +321,7 @@ function buildHost(
     if (method !== 'GET') workWatch.wake();
     done();
   });
+  installRequestMetrics(app, platform.metrics);
   installAnswerHeaders(app);
   installCors(app);
   if (sheds_load) redirectBrowsers(app);

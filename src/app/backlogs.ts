@@ -21,6 +21,7 @@ import {
   sinceLastEmpty,
   type Backlog,
   type BacklogSource,
+  type QueueGauge,
 } from '../platform/backlog-gauge.ts';
 import { exposeConsumerLag, type ConsumerLag } from '../platform/event-log/lag-gauge.ts';
 import type { RecordAges } from '../platform/event-log/record-ages.ts';
@@ -75,6 +76,23 @@ const QUEUES: readonly Queue[] = [
   { role: 'bonus-sender', queue: 'bonus-events', read: readEventsToPublish },
 ];
 
+/** What some queues are also called. */
+const ALSO: readonly QueueGauge[] = [
+  {
+    name: 'mirror_lag_seconds',
+    help: 'How long the oldest change that a mirror has not copied to ClickHouse has been waiting',
+    queues: QUEUES.filter(({ has_rough_times }) => has_rough_times === true).map(({ queue }) => queue),
+    label: 'mirror',
+    value: 'age_s',
+  },
+  {
+    name: 'pending_conversions',
+    help: 'Amounts without a rate, 10000 at most',
+    queues: ['pending-conversions'],
+    value: 'items',
+  },
+];
+
 /**
  * What a scrape may take: the longest query, which is also the longest wait for a lock; the longest wait for one queue;
  * and the time after which it asks for no further queue.
@@ -84,7 +102,7 @@ export interface ScrapeLimits {
   source_ms: number;
   total_ms: number;
 }
-const LIMITS: ScrapeLimits = { query_ms: 500, source_ms: 1_000, total_ms: 4_000 };
+export const LIMITS: ScrapeLimits = { query_ms: 500, source_ms: 1_000, total_ms: 4_000 };
 
 /** Adds the metrics that say what waits for the processors of these roles, and for how long. */
 export function exposeWaiting(
@@ -108,6 +126,7 @@ export function exposeWaiting(
       })),
       ...queues.map((queue) => sourceOf(platform, queue, limits)),
     ],
+    also: ALSO,
   });
   if (roles.has('scheduler')) {
     exposeAge(options, {
@@ -155,7 +174,12 @@ function sourceOf(
   return { queue, read: has_rough_times === true ? sinceLastEmpty(platform.clock, readNow) : readNow };
 }
 
-function readBriefly<T>({ postgres }: Platform, { query_ms }: ScrapeLimits, read: (tx: Tx) => Promise<T>) {
+/** Reads in a transaction whose statements are limited. */
+export function readBriefly<T>(
+  { postgres }: Platform,
+  { query_ms }: ScrapeLimits,
+  read: (tx: Tx) => Promise<T>,
+) {
   return postgres.service.begin(async (tx) => {
     await limitTransaction(tx, query_ms);
     return read(tx);

@@ -10,6 +10,7 @@ import { installCors } from '../http/cors.ts';
 import { installErrorHandling } from '../http/error-handler.ts';
 import { inflatingParser } from '../http/json-body.ts';
 import { installLoadShedding } from '../http/load-shedding.ts';
+import { installRequestMetrics } from '../http/request-metrics.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -33,6 +34,7 @@ export function buildIntakeApp(
   }: { has_health?: boolean; trusted_proxies?: readonly string[]; dialect?: DialectParts } = {},
 ): FastifyInstance {
   const app = fastify(serverOptions(logger, trusted_proxies));
+  installRequestMetrics(app, deps.metrics);
   installAnswerHeaders(app);
   installCors(app);
   installErrorHandling(app, logger);

@@ -8,6 +8,7 @@ import type { Notifications } from '../platform/postgres/notifications.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { ShutdownStack } from './wiring/shutdown-stack.ts';
 import { exposeWaiting } from './backlogs.ts';
+import { exposeReadings } from './readings.ts';
 import type { OpenPlatforms } from './bonus-platforms.ts';
 import { loadMessagingSecrets } from './messaging-secrets.ts';
 
@@ -211,6 +212,7 @@ export async function startProcessors(
   const waking = { ...platform, eventLog: wakeAfterBatches(platform) };
   const watched = { ...platform, eventLog: ages.watch(waking.eventLog) };
   exposeWaiting(platform, ages, roles);
+  exposeReadings(config, platform);
   const wanted = PROCESSORS.filter(({ role }) => roles.has(role));
   // Concurrently, because each may wait until the log has admitted it to its consumer group.
   const outcomes = await Promise.allSettled(

@@ -9,6 +9,7 @@ import { loadInternalSecret } from '../http/auth/internal-secret.ts';
 import type { Config } from '../config.ts';
 import { closerOf } from '../http/close-server.ts';
 import { Readiness } from '../http/readiness.ts';
+import { packageVersion } from '../package-root.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -84,6 +85,7 @@ export async function startService(
 ): Promise<Service> {
   const shutdown = new ShutdownStack(platform.logger, stopping);
   const readiness = new Readiness(platform, config.roles);
+  platform.metrics.buildInfo.set({ version: packageVersion, commit: config.build_commit }, 1);
   try {
     shutdown.add('platform', () => platform.close());
     const notifications = openNotifications(platform.postgres.service, platform.logger);

@@ -20,11 +20,23 @@ export interface BacklogSource {
   read(): Promise<Backlog>;
 }
 
+/** What {@link exposeBacklogs} adds for some queues under another name. */
+export interface QueueGauge {
+  name: string;
+  help: string;
+  queues: readonly string[];
+  /** The label that has the name of the queue; absent: the gauge is of one queue and has none. */
+  label?: string;
+  value: 'items' | 'age_s';
+}
+
 interface BacklogGaugeOptions {
   registry: Registry;
   clock: Clock;
   logger: Logger;
   sources: readonly BacklogSource[];
+  /** Gauges of some of the queues, from the same reading. */
+  also?: readonly QueueGauge[];
   /** How long a scrape waits for one source, and how long after its beginning it asks no further one. */
   limits: { source_ms: number; total_ms: number };
 }
@@ -34,30 +46,62 @@ interface BacklogGaugeOptions {
  * so that a scrape uses few connections. A queue that cannot be read in time is omitted: an old value would look like
  * a current one.
  */
-export function exposeBacklogs({ registry, clock, logger, sources, limits }: BacklogGaugeOptions): void {
+export function exposeBacklogs({
+  registry,
+  clock,
+  logger,
+  sources,
+  also = [],
+  limits,
+}: BacklogGaugeOptions): void {
   let asked: Promise<Map<string, Backlog>> | undefined;
-  // The two gauges are collected at the same time and share one reading.
+  // The gauges are collected at the same time and share one reading.
   const backlogs = () =>
     (asked ??= readAll(sources, limits, logger).finally(() => {
       asked = undefined;
     }));
-  // A gauge registers itself.
-  const add = (name: string, help: string, valueOf: (backlog: Backlog) => number) =>
+  const valuesOf = {
+    items: ({ items }: Backlog) => items,
+    age_s: ({ oldest_ms }: Backlog) =>
+      oldest_ms === null ? 0 : Math.max(0, clock.now_ms() - oldest_ms) / 1_000,
+  };
+  const queues = sources.map(({ queue }) => queue);
+  const gauges: QueueGauge[] = [
+    {
+      name: 'backlog_items',
+      help: 'Items that wait for a consumer, 10000 at most',
+      queues,
+      label: 'queue',
+      value: 'items',
+    },
+    {
+      name: 'backlog_age_seconds',
+      help: 'How long the oldest item has been waiting for a consumer',
+      queues,
+      label: 'queue',
+      value: 'age_s',
+    },
+    ...also.filter((gauge) => gauge.queues.some((queue) => queues.includes(queue))),
+  ];
+  for (const { name, help, queues: of, label, value } of gauges) {
+    // A gauge registers itself.
     void new Gauge({
       name,
       help,
-      labelNames: ['queue'],
+      labelNames: label === undefined ? [] : [label],
       registers: [registry],
       async collect() {
         const known = await backlogs();
-        this.reset();
-        for (const [queue, backlog] of known) this.set({ queue }, valueOf(backlog));
+        if (label === undefined) this.remove();
+        else this.reset();
+        for (const queue of of) {
+          const backlog = known.get(queue);
+          if (backlog !== undefined)
+            this.set(label === undefined ? {} : { [label]: queue }, valuesOf[value](backlog));
+        }
       },
     });
-  add('backlog_items', 'Items that wait for a consumer, 10000 at most', ({ items }) => items);
-  add('backlog_age_seconds', 'How long the oldest item has been waiting for a consumer', ({ oldest_ms }) =>
-    oldest_ms === null ? 0 : Math.max(0, clock.now_ms() - oldest_ms) / 1_000,
-  );
+  }
 }
 
 /** Something of which the oldest that is open has an age. */
@@ -71,22 +115,42 @@ export interface AgeSource {
 
 /** Adds a gauge of an age, read at every scrape; 0 while nothing is open. An age that cannot be read in time is not shown. */
 export function exposeAge(
-  { registry, clock, logger, limits }: Omit<BacklogGaugeOptions, 'sources'>,
+  { clock, ...options }: Omit<BacklogGaugeOptions, 'sources' | 'also'>,
   { name, help, read }: AgeSource,
+): void {
+  const age_s = (oldest_ms: number | null) =>
+    oldest_ms === null ? 0 : Math.max(0, clock.now_ms() - oldest_ms) / 1_000;
+  exposeReading(options, { name, help, read: async () => [{ value: age_s(await read()) }] });
+}
+
+/** A gauge that is read at every scrape. */
+export interface Reading {
+  name: string;
+  help: string;
+  labels?: readonly string[];
+  /** The present values; none: the gauge is not shown. */
+  read: () => Promise<readonly { labels?: Record<string, string>; value: number }[]>;
+}
+
+/** Adds a gauge that is read at every scrape. What cannot be read in time is not shown: an old value would look like a current one. */
+export function exposeReading(
+  { registry, logger, limits }: Pick<BacklogGaugeOptions, 'registry' | 'logger' | 'limits'>,
+  { name, help, labels = [], read }: Reading,
 ): void {
   // A gauge registers itself.
   void new Gauge({
     name,
     help,
+    labelNames: [...labels],
     registers: [registry],
     async collect() {
-      this.remove();
-      try {
-        const oldest_ms = await withinTime(limits.source_ms, read());
-        this.set(oldest_ms === null ? 0 : Math.max(0, clock.now_ms() - oldest_ms) / 1_000);
-      } catch (error) {
-        logger.warn({ err: error, gauge: name }, 'age unknown');
-      }
+      const values = await withinTime(limits.source_ms, read()).catch((error: unknown) => {
+        logger.warn({ err: error, gauge: name }, 'a metric is unknown');
+        return [];
+      });
+      if (labels.length === 0) this.remove();
+      else this.reset();
+      for (const one of values) this.set(one.labels ?? {}, one.value);
     },
   });
 }

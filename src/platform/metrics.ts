@@ -14,6 +14,19 @@ export function createMetrics() {
   const registers = [registry];
   return {
     registry,
+    buildInfo: new Gauge({
+      name: 'build_info',
+      help: 'Always 1; the labels say which program runs',
+      labelNames: ['version', 'commit'],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: 'http_request_duration_seconds',
+      help: 'Time from the arrival of a request until its answer is written, without event streams',
+      labelNames: ['route', 'method', 'status'],
+      buckets: [0.005, 0.025, 0.1, 0.5, 2.5, 10],
+      registers,
+    }),
     eventsAccepted: new Counter({
       name: 'events_accepted_total',
       help: 'Events that were accepted',
@@ -28,6 +41,18 @@ export function createMetrics() {
     identityConflicts: new Counter({
       name: 'segment_identity_conflicts_total',
       help: 'identify and alias calls of the Segment dialect whose ids belong to players who are not merged',
+      registers,
+    }),
+    segmentCalls: new Counter({
+      name: 'segment_intake_events_total',
+      help: 'Calls of the Segment dialect, by type and by outcome: accepted or rejected',
+      labelNames: ['type', 'outcome'],
+      registers,
+    }),
+    intakeClients: new Counter({
+      name: 'intake_clients_total',
+      help: 'Requests of intake whose API key is accepted, by the kind of client that sent them',
+      labelNames: ['library'],
       registers,
     }),
     rejectionsDropped: new Counter({
@@ -131,6 +156,23 @@ export function createMetrics() {
       labelNames: ['channel', 'outcome'],
       registers,
     }),
+    messagesSkipped: new Counter({
+      name: 'messages_skipped_total',
+      help: 'Messages that the gate did not let pass, when they were made or were about to be sent, by error code',
+      labelNames: ['channel', 'code'],
+      registers,
+    }),
+    campaignRows: new Counter({
+      name: 'campaign_rows_total',
+      help: 'Messages of campaigns that were made, also those that were skipped or held out at once',
+      registers,
+    }),
+    fenceWait: new Histogram({
+      name: 'fence_wait_seconds',
+      help: 'Time that messages, calls of webhooks or grants waited for the fold before they were decided',
+      buckets: [0.005, 0.02, 0.1, 0.5, 2.5, 10],
+      registers,
+    }),
     triggerEvents: new Counter({
       name: 'trigger_events_total',
       help: 'Events that may fire a campaign, by decision: fired, refused, or failed (given up)',
@@ -156,6 +198,12 @@ export function createMetrics() {
       name: 'journey_runs_moved_total',
       help: 'Runs of journeys that went on, by what they do now: resting, completed, failed, cancelled, held, or postponed',
       labelNames: ['outcome'],
+      registers,
+    }),
+    journeySteps: new Counter({
+      name: 'journey_steps_total',
+      help: 'Steps that moved runs of journeys, by the type of their node and their status: completed, skipped, or failed',
+      labelNames: ['type', 'outcome'],
       registers,
     }),
     journeyEntries: new Counter({
@@ -216,6 +264,12 @@ export function createMetrics() {
       labelNames: ['outcome'],
       registers,
     }),
+    webhookDeliveries: new Counter({
+      name: 'webhook_deliveries_total',
+      help: 'Deliveries of webhooks that have ended, by outcome: delivered, failed, or cancelled',
+      labelNames: ['outcome'],
+      registers,
+    }),
     webhookPending: new Gauge({
       name: 'webhook_deliveries_pending',
       help: 'Webhooks that are not delivered yet, of the 20 hosts with the most, counted up to 10,000',
@@ -232,6 +286,13 @@ export function createMetrics() {
       name: 'adapter_call_seconds',
       help: 'Time per call of a casino platform that was made',
       labelNames: ['adapter'],
+      buckets: [0.02, 0.1, 0.5, 1, 5, 30],
+      registers,
+    }),
+    adapterRequestSeconds: new Histogram({
+      name: 'adapter_request_seconds',
+      help: 'Time per call of a casino platform that was made, by what it answered as in adapter_calls_total, or late',
+      labelNames: ['adapter', 'outcome'],
       buckets: [0.02, 0.1, 0.5, 1, 5, 30],
       registers,
     }),
@@ -338,6 +399,16 @@ export function createMetrics() {
     horizonAge: new Gauge({
       name: 'postgres_horizon_age_seconds',
       help: 'Age of the oldest transaction that holds back the mirrors and vacuum; NaN while it is unknown',
+      registers,
+    }),
+    eventStreamViewers: new Gauge({
+      name: 'event_stream_viewers',
+      help: 'Streams of live events that are open',
+      registers,
+    }),
+    eventStreamSkipped: new Counter({
+      name: 'event_stream_skipped_total',
+      help: 'Events that a stream of live events did not show, because there were too many or its viewer was slow',
       registers,
     }),
     jobs: new Counter({

@@ -4,13 +4,16 @@ import { lagTo, captureHighWatermark, type HighWatermark } from '../platform/eve
 import type { EventLog } from '../platform/event-log/port.ts';
 import { groupBy } from '../platform/group-by.ts';
 import { OFFSET_STORES } from '../platform/event-log/position-queries.ts';
+import type { Metrics } from '../platform/metrics.ts';
 import type { Db } from '../platform/postgres/port.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Platform } from '../platform/platform.ts';
 import { selectIdsOf, type AddressedPlayer } from './fence-queries.ts';
 
 /** What the fence needs of the platform. */
-export type FenceDeps = Pick<Platform, 'eventLog' | 'postgres' | 'clock'>;
+export type FenceDeps = Pick<Platform, 'eventLog' | 'postgres' | 'clock'> & {
+  metrics: Pick<Metrics, 'fenceWait'>;
+};
 
 /** The fold lags tens of milliseconds; a caller that waits for it holds up what it would send. */
 const POLL_MS = 5;
@@ -57,12 +60,16 @@ export class Fence {
     wait_ms: number,
     stop?: AbortSignal,
   ): Promise<Set<number>> {
-    const deadline_ms = performance.now() + wait_ms;
+    const since_ms = performance.now();
     for (;;) {
       stop?.throwIfAborted();
       const behind = await this.behind(mark);
       const missing = new Set([...behind].filter((partition) => partitions.has(partition)));
-      if (missing.size === 0 || performance.now() >= deadline_ms) return missing;
+      const waited_ms = performance.now() - since_ms;
+      if (missing.size === 0 || waited_ms >= wait_ms) {
+        this.#deps.metrics.fenceWait.observe(waited_ms / 1_000);
+        return missing;
+      }
       await sleep(POLL_MS, undefined, { signal: stop });
     }
   }

@@ -25,6 +25,19 @@ export async function storeReconciliations(
     on conflict (tenant_id) do update set ended_at = excluded.ended_at, differences = excluded.differences`;
 }
 
+/**
+ * The differences of the last comparison of each tenant together, and when that of the tenant ended that was compared
+ * longest ago; undefined before the first one.
+ */
+export async function readLastReconcile(
+  tx: Tx,
+): Promise<{ differences: number; ended_at: Date } | undefined> {
+  const [row] = await tx<{ differences: number | null; ended_at: Date | null }[]>`
+    select sum(differences)::float8 as differences, min(ended_at) as ended_at from reconciliations`;
+  if (row === undefined || row.differences === null || row.ended_at === null) return undefined;
+  return { differences: row.differences, ended_at: row.ended_at };
+}
+
 /** The survivors of those of the players that were merged. */
 export async function readSurvivors(
   sql: Tx,

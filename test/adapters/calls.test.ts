@@ -157,8 +157,13 @@ describe('a call', () => {
   });
 
   it('is signed again with the older secret while the platform does not know the new one', async () => {
-    const platform = platformAt(fake.url, { secrets: [newWebhookSecret(), SECRET] });
+    const platform = platformAt(fake.url, { slug: 'rotated', secrets: [newWebhookSecret(), SECRET] });
     expect(await platform.grant(orderOf(), 1)).toMatchObject({ kind: 'credited' });
+    // Each of the two requests has a time under its outcome.
+    const text = await metrics.registry.metrics();
+    for (const outcome of ['unsent', 'credited'])
+      expect(text).toContain(`adapter_request_seconds_count{adapter="rotated",outcome="${outcome}"} 1`);
+    expect(text).toContain('adapter_call_seconds_count{adapter="rotated"} 2');
   });
 
   it('is not signed again when the platform was slow to refuse: other processes may take the call over', async () => {

@@ -181,6 +181,31 @@ it('amounts without a rate, changed rates and restated events wait one after the
   });
 });
 
+it('mirrors and amounts without a rate have metrics of their own, from the same reading', async () => {
+  const metrics = createMetrics();
+  const platform = { ...fixture.platform, metrics };
+  const ages = new RecordAges({ clock: platform.clock, receivedAt: () => undefined });
+  exposeWaiting(platform, ages, new Set<Role>(['player-mirror', 'fx-restater']), PATIENT);
+  await identify('of a mirror');
+  const text = await metrics.registry.metrics();
+  const valueOf = (start: string) =>
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${start} `))
+      ?.slice(start.length);
+  const mirrors = [...text.matchAll(/^mirror_lag_seconds\{mirror="(.+)"\}/gm)].map(([, mirror]) => mirror);
+  expect(mirrors.sort()).toEqual(['journey-mirror', 'player-mirror', 'send-mirror']);
+  for (const mirror of mirrors)
+    expect(valueOf(`mirror_lag_seconds{mirror="${mirror}"}`)).toBe(
+      valueOf(`backlog_age_seconds{queue="${mirror}"}`),
+    );
+  expect(valueOf('pending_conversions')).toMatch(/ \d+/);
+  expect(valueOf('pending_conversions')).toBe(valueOf('backlog_items{queue="pending-conversions"}'));
+  const other = createMetrics();
+  exposeWaiting({ ...platform, metrics: other }, ages, new Set<Role>(['messenger']), PATIENT);
+  expect(await other.registry.metrics()).not.toMatch(/mirror_lag_seconds|pending_conversions/);
+});
+
 it('queues of segments and messages have a length and an age', async () => {
   const sql = fixture.platform.postgres.service;
   const { tenant_id, project_id } = tenant;

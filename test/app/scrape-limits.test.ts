@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { Gauge, Registry } from 'prom-client';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { exposeWaiting } from '../../src/app/backlogs.ts';
+import { exposeReadings } from '../../src/app/readings.ts';
 import { ROLES } from '../../src/config.ts';
 import { RecordAges } from '../../src/platform/event-log/record-ages.ts';
 import type { Platform } from '../../src/platform/platform.ts';
@@ -13,7 +14,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const ENGINES = ['event log', 'Postgres'] as const;
+const ENGINES = ['event log', 'Postgres', 'ClickHouse'] as const;
 
 it.each(ENGINES)(
   'a scrape ends within 5 s while no answer comes: %s, and has what is known',
@@ -32,8 +33,10 @@ it.each(ENGINES)(
       metrics: { registry },
       eventLog: { lag: ask('event log') },
       postgres: { service: { begin: ask('Postgres') } },
+      clickhouse: { query: ask('ClickHouse') },
     } as unknown as Platform;
     exposeWaiting(platform, new RecordAges({ clock, receivedAt: () => undefined }), new Set(ROLES));
+    exposeReadings({ roles: new Set(ROLES), servers: undefined, data_dir: '/nowhere' }, platform);
     new Gauge({ name: 'known', help: 'Known', registers: [registry] }).set(1);
     let text = '';
     void registry.metrics().then((metrics) => {

@@ -6,6 +6,7 @@ import { readConfig, type Role } from '../../src/config.ts';
 import { encodeAccepted } from '../../src/ingest/events/envelope.ts';
 import { buildHealthApp } from '../../src/app/health-app.ts';
 import { Readiness } from '../../src/http/readiness.ts';
+import { packageVersion } from '../../src/package-root.ts';
 import { newId } from '../../src/platform/ids.ts';
 import { startService, type Service } from '../../src/app/service.ts';
 import type { Platform } from '../../src/platform/platform.ts';
@@ -24,6 +25,7 @@ beforeAll(async () => {
     DATA_DIR: data_dir,
     PORT: '0',
     LOG_LEVEL: 'silent',
+    BUILD_COMMIT: 'f84e879',
     ROLES: 'player-fold,analytics-sink',
   });
   platform = { ...(await openTestPlatform(config)), clock: { now_ms: () => stopped_ms ?? Date.now() } };
@@ -57,6 +59,7 @@ it('a process without the API host serves health, readiness and metrics on its p
   expect(await ready.json()).toEqual({ data: { postgres: 'ok', clickhouse: 'ok', event_log: 'ok' } });
   const metrics = await get('/metrics');
   expect(metrics.headers.get('content-type')).toContain('text/plain');
+  expect(await metrics.text()).toContain(`build_info{version="${packageVersion}",commit="f84e879"} 1`);
   const other = await get('/v1/players');
   expect([other.status, await other.json()]).toMatchObject([404, { error: { code: 'NOT_FOUND' } }]);
 });

@@ -13,7 +13,7 @@ beforeAll(async () => {
   fixture = await openFixture();
   api = fixture.app;
   // No request of this file reaches a dependency.
-  intake = buildIntakeApp({} as IntakeDeps, fixture.platform.logger);
+  intake = buildIntakeApp({ metrics: fixture.platform.metrics } as IntakeDeps, fixture.platform.logger);
   await Promise.all([api.ready(), intake.ready()]);
 });
 afterAll(async () => {

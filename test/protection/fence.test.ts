@@ -1,13 +1,12 @@
 import { expect, it } from 'vitest';
-import { Fence, type FenceMark } from '../../src/protection/fence.ts';
-import type { Platform } from '../../src/platform/platform.ts';
+import { Fence, type FenceDeps, type FenceMark } from '../../src/protection/fence.ts';
 
 /** Of these ids each is in the partition of its last digit. */
 const fence = new Fence({
   eventLog: { partitionOf: (key: string) => Number(key.at(-1)) },
   postgres: {},
   clock: { now_ms: () => 0 },
-} as unknown as Pick<Platform, 'eventLog' | 'postgres' | 'clock'>);
+} as unknown as FenceDeps);
 const mark: FenceMark = {
   noted_at: new Date(0),
   is_log_short: false,

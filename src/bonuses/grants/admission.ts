@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Platform } from '../../platform/platform.ts';
-import { Fence } from '../../protection/fence.ts';
+import { Fence, type FenceDeps } from '../../protection/fence.ts';
 import { DEPARTURE_MS } from '../../ingest/intake/exclusions.ts';
 import { selectProtected, type Protected, selectRecheck, type RecheckFacts } from './admission-queries.ts';
 import { type GrantRow, termsOfGrant } from './grant-row.ts';
@@ -41,12 +40,12 @@ interface Asked {
  * long. A grant that has waited is checked again, too.
  */
 export class GrantAdmission {
-  readonly #deps: Pick<Platform, 'postgres' | 'eventLog' | 'clock'>;
+  readonly #deps: FenceDeps;
   readonly #fence: Fence;
   #asked: Asked[] = [];
   #looks = 0;
 
-  constructor(deps: Pick<Platform, 'postgres' | 'eventLog' | 'clock'>) {
+  constructor(deps: FenceDeps) {
     this.#deps = deps;
     this.#fence = new Fence(deps);
   }

@@ -13,7 +13,7 @@ import { CALL_MS } from './issue.ts';
 import { claimGrants, retryEarly, selectWaitingLanes, type GrantLane } from './call-queries.ts';
 
 /** The parts of the platform that the sender uses. */
-export interface SenderDeps extends Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'logger'> {
+export interface SenderDeps extends Pick<Platform, 'postgres' | 'eventLog' | 'clock' | 'logger' | 'metrics'> {
   platforms: Platforms;
 }
 

@@ -3,6 +3,7 @@ import type { AcceptedEvent } from '../../ingest/events/envelope.ts';
 import { ApiError } from '../../errors.ts';
 import type { EventStream, StreamOut } from '../../http/event-stream.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
+import type { Metrics } from '../../platform/metrics.ts';
 import { maskPersonal } from '../../players/masking.ts';
 import type { EventTail, TailEvent, Viewer } from './tail.ts';
 import { exactJson, JsonText, parseExact } from '../../platform/exact-json.ts';
@@ -29,14 +30,18 @@ export interface LiveOptions extends ProjectRef {
   recheck: () => Promise<void>;
 }
 
+type StreamMetrics = Pick<Metrics, 'eventStreamViewers' | 'eventStreamSkipped'>;
+
 /** The streams of live events that this process has open. */
 export class LiveStreams {
   readonly #tail: EventTail;
   readonly #access_changes: AccessChanges;
+  readonly #metrics: StreamMetrics;
   readonly #open = new Set<LiveOptions>();
 
-  constructor(tail: EventTail, access_changes: AccessChanges) {
+  constructor(tail: EventTail, access_changes: AccessChanges, metrics: StreamMetrics) {
     this.#tail = tail;
+    this.#metrics = metrics;
     this.#access_changes = access_changes;
   }
 
@@ -55,10 +60,12 @@ export class LiveStreams {
         return () => {};
       }
       this.#open.add(options);
+      this.#metrics.eventStreamViewers.set(this.#open.size);
       const stop = this.#run(options, out);
       return () => {
         stop();
         this.#open.delete(options);
+        this.#metrics.eventStreamViewers.set(this.#open.size);
       };
     };
   }
@@ -77,7 +84,7 @@ export class LiveStreams {
   }
 
   #run(options: LiveOptions, out: StreamOut): () => void {
-    const pace = new Pace(options, out);
+    const pace = new Pace(options, out, () => this.#metrics.eventStreamSkipped.inc());
     const second = setInterval(() => pace.nextSecond(), SECOND_MS);
     const recheck = () => void options.recheck().catch(() => out.end());
     const heart = setInterval(() => {
@@ -105,11 +112,13 @@ class Pace implements Viewer {
   readonly project_id: string;
   readonly #options: LiveOptions;
   readonly #out: StreamOut;
+  readonly #onSkip: () => void;
   #left = MAX_EVENTS_PER_S;
   #skipped = 0;
   #has_gap = false;
 
-  constructor(options: LiveOptions, out: StreamOut) {
+  constructor(options: LiveOptions, out: StreamOut, onSkip: () => void) {
+    this.#onSkip = onSkip;
     this.tenant_id = options.tenant_id;
     this.project_id = options.project_id;
     this.#options = options;
@@ -137,13 +146,18 @@ class Pace implements Viewer {
   #take({ id, line }: TailEvent): void {
     const { event, player_ids } = this.#options;
     const has_filter = event !== undefined || player_ids !== undefined;
-    if (this.#left === 0 && !has_filter) return void this.#skipped++;
+    if (this.#left === 0 && !has_filter) return this.#skip();
     const accepted = parseExact(line) as AcceptedEvent;
     const { player_id, anonymous_id } = accepted.event;
     if (event !== undefined && accepted.event.event !== event) return;
     if (player_ids?.has(player_id?.toLowerCase() ?? anonymous_id ?? '') === false) return;
     if (this.#left > 0 && this.#out.send({ id, data: liveJson(accepted) })) this.#left--;
-    else this.#skipped++;
+    else this.#skip();
+  }
+
+  #skip(): void {
+    this.#skipped++;
+    this.#onSkip();
   }
 
   /** With `count` null nobody knows how many. */

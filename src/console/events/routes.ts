@@ -67,7 +67,7 @@ function testEndpoint(platform: Deps): AnyEndpoint {
 }
 
 function streamEndpoint(platform: Deps): AnyEndpoint {
-  const streams = new LiveStreams(new EventTail(platform), platform.access_changes);
+  const streams = new LiveStreams(new EventTail(platform), platform.access_changes, platform.metrics);
   return endpoint({
     method: 'GET',
     path: '/v1/event-stream',

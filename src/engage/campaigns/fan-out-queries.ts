@@ -9,6 +9,7 @@ import {
   type Gate,
   type HoldoutCode,
 } from '../messaging/gate-queries.ts';
+import { groupBy } from '../../platform/group-by.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
@@ -94,15 +95,21 @@ export interface NewRows {
 /** The code of a player who is held out, should the gate let a message of the variant pass; null: it goes out. */
 export type HoldoutOf = (player_id: string, variant: RowVariant) => HoldoutCode | null;
 
+/** How many rows were made with an `error_code`; null: those that are queued. */
+export interface MadeRows {
+  error_code: string | null;
+  rows: number;
+}
+
 /**
- * Inserts send rows for players: queued, or skipped with the reason. Idempotent: an existing row stays as it is. Quiet hours
+ * Inserts send rows for players: queued, or skipped with the reason; resolves with how many of each. Idempotent: an existing row stays as it is. Quiet hours
  * skip no message that is due later.
  */
 export async function insertRows(
   tx: Tx,
   { audience, provider_id, choices, holdoutOf, due }: NewRows,
   gate: Gate,
-): Promise<void> {
+): Promise<MadeRows[]> {
   const { tenant_id, project_id, campaign_id, channel } = audience;
   const recipient = recipientOf(tx, channel);
   const variants = [...new Set(choices.values())];
@@ -110,7 +117,7 @@ export async function insertRows(
   const verdict = verdictSql(tx, gate, recipient, tx`c.bonus_product`);
   const timed = timedSql(tx, due);
   // The lateral join looks each player up by its key, regardless of the plan that the statistics suggest.
-  await tx`
+  const made = await tx<Pick<MadeRows, 'error_code'>[]>`
     insert into message_sends (tenant_id, project_id, send_id, campaign_id, player_id, channel, template_id, variant_id,
       provider_id, recipient, status, error_code, assigned_at, enqueued_at ${timed.columns})
     select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.player_id, ${channel},
@@ -135,7 +142,14 @@ export async function insertRows(
       where p.deleted_at is null
       offset 0
     ) j
-    on conflict (tenant_id, project_id, campaign_id, player_id, dedup_key) do nothing`;
+    on conflict (tenant_id, project_id, campaign_id, player_id, dedup_key) do nothing
+    returning error_code`;
+  return madeRowsOf(made);
+}
+
+function madeRowsOf(rows: readonly Pick<MadeRows, 'error_code'>[]): MadeRows[] {
+  const of_codes = groupBy(rows, ({ error_code }) => error_code);
+  return [...of_codes].map(([error_code, of_code]) => ({ error_code, rows: of_code.length }));
 }
 
 /**
@@ -212,7 +226,7 @@ export async function selectPlayerZones(
 
 /**
  * Inserts send rows for the firings, except for deleted players. Idempotent: an event that has fired the campaign before
- * adds no row. Returns how many rows were added.
+ * adds no row. Resolves with how many rows were added, by code.
  */
 export async function insertFirings(
   tx: Tx,
@@ -220,10 +234,10 @@ export async function insertFirings(
   firings: readonly Firing[],
   holdoutOf: HoldoutOf,
   gate: Gate,
-): Promise<number> {
+): Promise<MadeRows[]> {
   const { tenant_id, project_id, campaign_id, channel, provider_id } = audience;
   const recipient = recipientOf(tx, channel);
-  const { count } = await tx`
+  const made = await tx<Pick<MadeRows, 'error_code'>[]>`
     insert into message_sends (tenant_id, project_id, send_id, campaign_id, dedup_key, player_id, channel, template_id,
       variant_id, provider_id, recipient, status, error_code, assigned_at, context, enqueued_at)
     select j.tenant_id, j.project_id, new_id(), ${campaign_id}, j.dedup_key, j.player_id, ${channel}, j.template_id,
@@ -249,6 +263,7 @@ export async function insertFirings(
       where p.deleted_at is null
       offset 0
     ) j
-    on conflict (tenant_id, project_id, campaign_id, player_id, dedup_key) do nothing`;
-  return count;
+    on conflict (tenant_id, project_id, campaign_id, player_id, dedup_key) do nothing
+    returning error_code`;
+  return madeRowsOf(made);
 }

@@ -8,7 +8,7 @@ import { BackOff } from '../../platform/back-off.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { auditCampaign, type ChangeDeps } from './change.ts';
 import { countCampaign, type AudienceCounts, type CountedAudience } from './audience.ts';
-import { beginFanOut } from './fan-out.ts';
+import { beginFanOut, countRows, type MadeOfChannel } from './fan-out.ts';
 import {
   lockCampaign,
   selectLiveVariants,
@@ -39,19 +39,24 @@ type InTransaction<T> = (work: (tx: Tx) => Promise<SendResult>) => Promise<T>;
  * {@link startCampaign} does.
  */
 export async function sendCampaign<T>(
-  { postgres, clock, audit }: ChangeDeps,
+  { postgres, clock, metrics, audit }: ChangeDeps & SendMetrics,
   ref: CampaignRef,
   run: InTransaction<T>,
 ): Promise<T> {
   const now = new Date(clock.now_ms());
   const counted = await countCampaign(postgres, ref, now);
-  return run(async (tx) => {
-    await startCampaign(tx, ref, now, { audit, counted });
+  let made: MadeOfChannel | undefined;
+  const sent = await run(async (tx) => {
+    made = await startCampaign(tx, ref, now, { audit, counted });
     // Without counts the campaign could not be sent when it was counted.
     const { counts } = counted ?? changedMeanwhile();
     return { campaign_id: ref.campaign_id, ...counts, enqueued_at: now.toISOString() };
   });
+  if (made !== undefined) countRows(metrics, made);
+  return sent;
 }
+
+type SendMetrics = Pick<Platform, 'metrics'>;
 
 interface StartOptions {
   /** Throws unless the campaign may be sent; absent: it must be draft or scheduled. */
@@ -66,14 +71,15 @@ interface StartOptions {
  * Starts a campaign within the caller's transaction: makes the rows of the first members and the ranges that follow;
  * the processor makes the other rows. Rejects with CAMPAIGN_NOT_FOUND, CAMPAIGN_INVALID_STATUS, TEMPLATE_NOT_ACTIVE,
  * PROVIDER_NOT_CONFIGURED, VALIDATION_ERROR for a triggered campaign without an event or a campaign of type journey, or
- * SERVICE_UNAVAILABLE when it was changed since it was counted.
+ * SERVICE_UNAVAILABLE when it was changed since it was counted. Resolves with the rows that it has made; undefined for a
+ * triggered campaign.
  */
 export async function startCampaign(
   tx: Tx,
   ref: CampaignRef,
   now: Date,
   { requireReady = requireUnsent, audit, counted }: StartOptions = {},
-): Promise<void> {
+): Promise<MadeOfChannel | undefined> {
   const campaign = requireRow(CAMPAIGN, ref, await lockCampaign(tx, ref));
   requireReady(campaign);
   if (counted !== undefined && !isOf(counted, campaign)) changedMeanwhile();
@@ -84,7 +90,7 @@ export async function startCampaign(
   await notifyMessengers(tx, ref.campaign_id);
   if (audit !== undefined) await auditCampaign(audit, tx, ref, campaign);
   const sending: CampaignRow = { ...campaign, status: 'sending', provider_id, started_at: now };
-  if (campaign.type !== 'triggered') await beginFanOut(tx, ref, sending, now);
+  return campaign.type === 'triggered' ? undefined : beginFanOut(tx, ref, sending, now);
 }
 
 function isOf(counted: CountedAudience, campaign: CampaignRow): boolean {
@@ -123,10 +129,10 @@ const MAX_DUE = 20;
 
 /** Sends campaigns that are due, and marks those as sent that are done. */
 export class Schedule {
-  readonly #platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>;
+  readonly #platform: Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metrics'>;
   readonly #back_off = new BackOff();
 
-  constructor(platform: Pick<Platform, 'postgres' | 'clock' | 'logger'>) {
+  constructor(platform: Pick<Platform, 'postgres' | 'clock' | 'logger' | 'metrics'>) {
     this.#platform = platform;
   }
 
@@ -135,14 +141,16 @@ export class Schedule {
    * again; a campaign that fails for another reason backs off.
    */
   async turn(): Promise<boolean> {
-    const { postgres, clock, logger } = this.#platform;
+    const { postgres, clock, logger, metrics } = this.#platform;
     const now = new Date(clock.now_ms());
     await finishCampaigns(postgres.service, now);
     const due = await selectDueCampaigns(postgres.service, now, this.#back_off.keys(), MAX_DUE);
     for (const ref of due) {
       const { campaign_id } = ref;
       try {
-        await postgres.service.begin((tx) => startCampaign(tx, ref, now, { requireReady: requireDue(now) }));
+        const requireReady = requireDue(now);
+        const made = await postgres.service.begin((tx) => startCampaign(tx, ref, now, { requireReady }));
+        if (made !== undefined) countRows(metrics, made);
       } catch (error) {
         if (error instanceof NotDue) continue;
         if (error instanceof ApiError) {

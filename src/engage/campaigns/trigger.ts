@@ -11,9 +11,9 @@ import {
   selectArmedCampaigns,
   selectPlayerZones,
 } from './fan-out-queries.ts';
-import { drawHoldout, variantChooser } from './fan-out.ts';
+import { countRows, drawHoldout, variantChooser } from './fan-out.ts';
 
-type TriggerDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock'>;
+type TriggerDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'metrics'>;
 
 /**
  * Triggered campaigns as listeners: an event makes one send row if its player matches the campaign's segment, as it is
@@ -52,11 +52,11 @@ function campaignOf({ tenant_id, project_id, listener_id }: ListenerRef): Campai
 }
 
 async function fire(
-  { clock }: TriggerDeps,
+  { clock, metrics }: TriggerDeps,
   tx: Tx,
   campaign: CampaignRef & CampaignRow,
   events: readonly FiringEvent[],
-): Promise<undefined> {
+): Promise<(() => void) | undefined> {
   const now = new Date(clock.now_ms());
   // A campaign that was cancelled meanwhile fires nothing.
   const current = await selectLiveCampaign(tx, campaign);
@@ -72,7 +72,7 @@ async function fire(
     variant: variantOf(player_id),
   }));
   const holdoutOf = await drawHoldout(tx, campaign, now);
-  if ((await insertFirings(tx, campaign, firings, holdoutOf, gate)) > 0)
-    await notifyMessengers(tx, campaign.campaign_id);
-  return undefined;
+  const made = await insertFirings(tx, campaign, firings, holdoutOf, gate);
+  if (made.length > 0) await notifyMessengers(tx, campaign.campaign_id);
+  return () => countRows(metrics, { channel: campaign.channel, made });
 }

@@ -98,6 +98,8 @@ interface DueChoice {
 export interface ClaimedSend extends ScopePlayer {
   send_id: string;
   status: 'sending' | 'failed' | 'capped' | 'queued';
+  /** Why it is not sent; null when it is sent or waits. */
+  error_code: string | null;
   /** The run that sends it; null: none. */
   journey_run_id: string | null;
   template_id: string | null;
@@ -181,7 +183,7 @@ export async function claimSends(
       where m.ctid = j.ctid and (j.verdict is not null or (j.turn = 1 and j.is_zone_known))
       returning m.*
     )
-    select w.send_id, w.status, w.journey_run_id, w.template_id, w.recipient, w.attempts, w.context,
+    select w.send_id, w.status, w.error_code, w.journey_run_id, w.template_id, w.recipient, w.attempts, w.context,
       coalesce(w.give_up_at, w.enqueued_at + interval '24 hours') as give_up_at,
       p.*, w.player_id
     from written w

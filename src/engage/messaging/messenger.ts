@@ -25,6 +25,7 @@ import {
   type ClaimTerms,
   type SendResultRow,
 } from './messenger-queries.ts';
+import { countSkipped } from './skipped.ts';
 import { giveUpLate, MAX_QUEUES, selectQueues, type SendQueue } from './queue-queries.ts';
 import type { HeldPlaces } from './transports/provider-state.ts';
 import { Transports, type OpenedTransport } from './transports/transports.ts';
@@ -283,7 +284,7 @@ export class Messenger {
     transport: OpenedTransport | undefined,
     pass: FencePass,
   ): Promise<Claimed | 'locked'> {
-    const { postgres, clock } = this.#platform;
+    const { postgres, clock, metrics } = this.#platform;
     // An exclusion that was accepted before `fenced_at` is folded before the gate decides. The claimed rows keep the
     // moment in `counted_at`.
     const { fenced_at, send_ids: only } = pass;
@@ -304,7 +305,9 @@ export class Messenger {
       const rows = await this.#claimRows(queue, terms, pass);
       if (rows === 'locked') places?.keep(0);
       else places?.keep(rows.filter(({ status }) => status === 'sending').length);
-      return rows === 'locked' ? rows : { ...nothing, rows };
+      if (rows === 'locked') return rows;
+      for (const { error_code } of rows) countSkipped(metrics, queue.channel, error_code);
+      return { ...nothing, rows };
     } catch (error) {
       places?.keep(0);
       throw error;

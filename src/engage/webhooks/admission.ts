@@ -1,8 +1,5 @@
-import type { Platform } from '../../platform/platform.ts';
-import { Fence } from '../../protection/fence.ts';
+import { Fence, type FenceDeps } from '../../protection/fence.ts';
 import { selectAddressees, selectWithheld, type ClaimedCall, type ClaimedDelivery } from './claim-queries.ts';
-
-type AdmissionDeps = Pick<Platform, 'postgres' | 'eventLog' | 'clock'>;
 
 /** How long a batch waits for the fold. While it does, the deliverer begins no other attempts. */
 const PATIENCE_MS = 100;
@@ -21,10 +18,10 @@ export const WITHHELD = 'SKIPPED_NO_RECIPIENT';
  * excluded, banned or deleted while it was pending does not go out.
  */
 export class WebhookAdmission {
-  readonly #deps: AdmissionDeps;
+  readonly #deps: FenceDeps;
   readonly #fence: Fence;
 
-  constructor(deps: AdmissionDeps) {
+  constructor(deps: FenceDeps) {
     this.#deps = deps;
     this.#fence = new Fence(deps);
   }

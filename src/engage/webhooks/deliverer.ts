@@ -127,7 +127,9 @@ export class Deliverer {
     try {
       const outcome = 'kind' in with_what ? refusal(with_what) : await this.#outcomeOf(delivery, with_what);
       metrics.webhookAttempts.inc({ outcome: outcome.kind });
-      await this.#results.write(resultOf(delivery, outcome, clock.now_ms()));
+      const result = resultOf(delivery, outcome, clock.now_ms());
+      await this.#results.write(result);
+      if (result.status !== 'pending') metrics.webhookDeliveries.inc({ outcome: result.status });
       return verdictOf(outcome);
     } catch (error) {
       logger.error({ err: error, event_id: delivery.event_id }, 'an attempt to deliver a webhook failed');

@@ -11,7 +11,7 @@ import type { Notifications } from '../../platform/postgres/notifications.ts';
 import type { Db } from '../../platform/postgres/port.ts';
 import type { RateLimiter, RatePolicy } from '../../platform/rate-limit/port.ts';
 import { decryptClientSecret, isUserHash } from './client-secret.ts';
-import { keyClientOf } from './key-clients.ts';
+import { keyClientOf, type KeyClient } from './key-clients.ts';
 import { KeyLookups } from './key-lookups.ts';
 import type { KeyUses } from './key-uses.ts';
 import type { Maybe } from './maybe.ts';
@@ -121,6 +121,8 @@ export interface Caller {
    * The name of the library, where the body names it (Segment dialect); null: the body is not read yet, and `noteUse` follows.
    */
   readonly library?: string | null | undefined;
+  /** Called with the kind of the client once the key is accepted, unless `library` is null. */
+  noteClient?(client: KeyClient): void;
 }
 
 interface ApiKeyAuthenticatorOptions extends Pick<Platform, 'clock' | 'logger'> {
@@ -208,10 +210,11 @@ export class ApiKeyAuthenticator {
     }, throwUnchecked);
   }
 
-  /** Notes the use of a key whose library was not known yet when the key was accepted. */
-  noteUse(principal: ApiKeyPrincipal, { headers, library }: Omit<Caller, 'ip'>): void {
+  /** Notes the use of a key whose library was not known yet when the key was accepted. Returns the kind of the client. */
+  noteUse(principal: ApiKeyPrincipal, { headers, library }: Omit<Caller, 'ip'>): KeyClient {
     const client = keyClientOf({ user_agent: headers?.['user-agent'], library: library ?? undefined });
     this.#uses?.note(principal, client);
+    return client;
   }
 
   /** Removes one key from the cache; must be called after its change has been committed. */
@@ -259,7 +262,9 @@ export class ApiKeyAuthenticator {
   /** The end of a key is looked at here, after all caches, so that it applies to the millisecond. */
   #used({ principal, expires_at_ms }: CachedKey, from: Caller): ApiKeyPrincipal {
     if (this.#clock.now_ms() >= expires_at_ms) throw new ApiError('UNAUTHORIZED', 'the API key has ended');
-    if (from.library !== null) this.noteUse(principal, from);
+    if (from.library === null) return principal;
+    const client = this.noteUse(principal, from);
+    from.noteClient?.(client);
     return principal;
   }
 

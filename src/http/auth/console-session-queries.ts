@@ -52,6 +52,18 @@ export async function findSession(
   return rows[0];
 }
 
+/** How many sessions are neither expired nor idle since before `idle_since`, counted up to `most`. */
+export async function countSessions(
+  sql: Tx,
+  { now, idle_since }: { now: Date; idle_since: Date },
+  most: number,
+): Promise<number> {
+  const [row] = await sql<{ open: number }[]>`
+    select count(*)::integer as open from (
+      select from console_sessions where expires_at > ${now} and last_seen_at > ${idle_since} limit ${most}) as counted`;
+  return row?.open ?? 0;
+}
+
 /** Notes that the session is in use. */
 export async function touchSession(sql: Tx, id_hash: Buffer, now: Date): Promise<void> {
   await sql`

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiKeyAuthenticator, ApiKeyPrincipal, Caller } from '../../http/auth/api-key.ts';
+import type { KeyClient } from '../../http/auth/key-clients.ts';
 import { andThen, onRejection, whenDone, type Maybe } from '../../http/auth/maybe.ts';
 import { ADDRESS_POLICY, addressOf, takeOfAddress } from '../../http/auth/address-limit.ts';
 import { admitOrigin, NATIVE_CORS } from '../../http/cors.ts';
@@ -117,9 +118,15 @@ function admit(deps: IntakeDeps, request: FastifyRequest, reply: FastifyReply): 
 class Sender implements Caller {
   readonly library: string | null | undefined;
   readonly #request: FastifyRequest;
+  readonly #metrics: Pick<Metrics, 'intakeClients'>;
 
-  constructor(request: FastifyRequest, library: string | null | undefined) {
+  constructor(
+    request: FastifyRequest,
+    library: string | null | undefined,
+    metrics: Pick<Metrics, 'intakeClients'>,
+  ) {
     this.#request = request;
+    this.#metrics = metrics;
     this.library = library;
   }
 
@@ -130,6 +137,10 @@ class Sender implements Caller {
   /** Read only where the key is not in memory. Behind a proxy each read parses a header. */
   get ip(): string {
     return addressOf(this.#request);
+  }
+
+  noteClient(library: KeyClient): void {
+    this.#metrics.intakeClients.inc({ library });
   }
 }
 
@@ -144,8 +155,8 @@ export function admitKey(
   reply: FastifyReply,
   library?: string | null,
 ): Maybe<ApiKeyPrincipal> {
-  const { apiKeys, rateLimiter, defaultPolicy } = deps;
-  return andThen(apiKeys.authenticate(authorization, new Sender(request, library)), (key) => {
+  const { apiKeys, rateLimiter, defaultPolicy, metrics } = deps;
+  return andThen(apiKeys.authenticate(authorization, new Sender(request, library, metrics)), (key) => {
     request.apiKey = key;
     // Before anything that takes time.
     if (key.kind === 'client') addressOf(request);
@@ -203,12 +214,13 @@ export function append(
   { eventLog, metrics }: Pick<IntakeDeps, 'eventLog' | 'metrics'>,
   { records, is_protecting }: Accepted,
   reply: FastifyReply,
-  { status, answer }: { status: 200 | 202; answer: string },
+  { status, answer, onDurable }: { status: 200 | 202; answer: string; onDurable?: () => void },
 ): void {
   const started_ms = performance.now();
   const accepted = () => {
     metrics.appendSeconds.observe((performance.now() - started_ms) / 1000);
     metrics.eventsAccepted.inc(records.length);
+    onDurable?.();
     const send = () => void reply.code(status).header('content-type', JSON_TYPE).send(answer);
     if (is_protecting) setTimeout(send, DEPARTURE_MS);
     else send();

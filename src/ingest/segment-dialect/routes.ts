@@ -7,6 +7,7 @@ import { JSON_TYPE } from '../../http/envelope.ts';
 import { ApiError } from '../../errors.ts';
 import { answerError, errorOf } from '../../http/error-handler.ts';
 import { inflatingParser } from '../../http/json-body.ts';
+import type { Metrics } from '../../platform/metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { RateVerdict } from '../../platform/rate-limit/port.ts';
 import type { TenantCapabilityCache } from '../../tenants/config/capability-cache.ts';
@@ -18,7 +19,7 @@ import { callsOf, type Calls } from './calls.ts';
 import { basicUser, bearerOf } from './credentials.ts';
 import { applyIdentities, type DialectParts } from './identities.ts';
 import { settingsOf } from './settings.ts';
-import type { CallType } from './translate.ts';
+import { CALL_TYPES, type CallType, type Translated } from './translate.ts';
 
 /** The steps of intake that the dialect shares (`intake/routes.ts`). */
 export interface IntakeSteps {
@@ -32,7 +33,11 @@ export interface IntakeSteps {
   /** Throws RATE_LIMITED for a refusal. */
   applyAddress(verdict: RateVerdict | undefined, reply: FastifyReply): void;
   /** Answers once the records are durable. */
-  append(accepted: Accepted, reply: FastifyReply, answer: { status: 200; answer: string }): void;
+  append(
+    accepted: Accepted,
+    reply: FastifyReply,
+    answer: { status: 200; answer: string; onDurable?: () => void },
+  ): void;
 }
 
 export interface DialectDeps
@@ -171,7 +176,8 @@ function keyOf(
   const key = request.apiKey;
   if (key === undefined)
     return deps.admitKey(bearerOf(write_key, request.headers.authorization), request, reply, library);
-  deps.apiKeys.noteUse(key, { headers: request.headers, library });
+  const client = deps.apiKeys.noteUse(key, { headers: request.headers, library });
+  deps.metrics.intakeClients.inc({ library: client });
   return key;
 }
 
@@ -188,13 +194,45 @@ function accept(deps: DialectDeps, received: Received, key: ApiKeyPrincipal, cal
         clientOf: () => calls.library ?? clientOf(request),
         nameOf: nameInCall,
       });
+      const counted = { calls: calls.calls, type, translated };
+      countCalls(deps.metrics, counted, 'rejected');
       if (rejected.length === translated.length) throw refusalOf(rejected, calls.is_batch);
       const text = rejected.length === 0 ? SUCCESS : JSON.stringify({ success: true, rejected });
-      if (accepted.records.length === 0) answer(reply, text);
-      else deps.append(accepted, reply, { status: 200, answer: text });
+      const onDurable = () => countCalls(deps.metrics, counted, 'accepted');
+      if (accepted.records.length > 0)
+        return deps.append(accepted, reply, { status: 200, answer: text, onDurable });
+      onDurable();
+      answer(reply, text);
     };
     return are_players_known ? finish() : applyIdentities(deps, key, translated).then(finish);
   });
+}
+
+/** Counts those calls of a request that had this outcome, by their type; `other`: they have none that we know. */
+function countCalls(
+  { segmentCalls }: Pick<Metrics, 'segmentCalls'>,
+  { calls, type, translated }: CountedCalls,
+  outcome: 'accepted' | 'rejected',
+): void {
+  const counts = new Map<string, number>();
+  for (const [i, { kind }] of translated.entries()) {
+    if ((kind === 'rejected') !== (outcome === 'rejected')) continue;
+    const name = type ?? typeIn(calls[i]);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  for (const [name, count] of counts) segmentCalls.inc({ type: name, outcome }, count);
+}
+
+interface CountedCalls {
+  calls: readonly unknown[];
+  /** Undefined: a batch, whose calls say it themselves. */
+  type: CallType | undefined;
+  translated: readonly Translated[];
+}
+
+function typeIn(call: unknown): CallType | 'other' {
+  const { type } = (call ?? {}) as { type?: unknown };
+  return CALL_TYPES.find((known) => known === type) ?? 'other';
 }
 
 /** The settings for pages that use a client key; a server key does not belong in a page, so nothing says that it is one. */

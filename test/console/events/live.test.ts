@@ -148,8 +148,17 @@ it('shows only events of a name, or of a player by any of its ids', async () => 
   his.close();
 });
 
+/** The value of a metric without labels. */
+async function metric(name: string): Promise<number> {
+  const text = await (await fetch(`${service.base_url}/metrics`)).text();
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
+}
+
 it('shows at most 50 events a second, and counts the others', async () => {
+  const before = await metric('event_stream_skipped_total');
   const stream = await Stream.open();
+  // Those of earlier tests may still be leaving.
+  await until(async (saw) => saw(await metric('event_stream_viewers')) === 1);
   const numbers = Array.from({ length: 100 }, (_, n) => n);
   await accept(service, service, ...numbers.map((n) => event(n)));
   const skipped = () => stream.of('skipped').reduce((sum, { data }) => sum + Number(data['count']), 0);
@@ -158,7 +167,9 @@ it('shows at most 50 events a second, and counts the others', async () => {
   expect(stream.of().length).toBeLessThanOrEqual(100);
   expect(stream.numbers.slice(0, 50)).toEqual(numbers.slice(0, 50));
   expect(skipped()).toBeGreaterThan(0);
+  expect((await metric('event_stream_skipped_total')) - before).toBe(skipped());
   stream.close();
+  await until(async (saw) => saw(await metric('event_stream_viewers')) === 0);
 });
 
 it('leaves out long properties', async () => {

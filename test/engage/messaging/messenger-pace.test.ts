@@ -104,4 +104,35 @@ it('with a slow provider no message waits between the gate and its hand-over', a
   }
   const metrics = await service.platform.metrics.registry.metrics();
   expect(metrics).toMatch(/^message_hand_over_seconds_count\{channel="email"\} 60$/m);
+  expect(metrics).toMatch(/^campaign_rows_total 60$/m);
+  expect(metrics).toMatch(/^fence_wait_seconds_count [1-9]\d*$/m);
+});
+
+it('messages that the gate stops are counted by channel and code, when they are made and when they are sent', async () => {
+  const { service } = fixture;
+  const read = async (name: string) => {
+    const lines = (await service.platform.metrics.registry.metrics()).split('\n');
+    return Number(lines.find((line) => line.startsWith(`${name} `))?.split(' ')[1] ?? 0);
+  };
+  const skipped = 'messages_skipped_total{channel="email",code="SKIPPED_NO_RECIPIENT"}';
+  const rows = await read('campaign_rows_total');
+  const { client, sending, codes } = await fixture.newTenant();
+  const players = [...(await client.players(2)), ...(await client.players(3, { email: null }))];
+  const provider_id = await client.provider();
+  const campaign_id = await sending(players, { provider_id });
+  expect([await read('campaign_rows_total'), await read(skipped)]).toEqual([rows + 5, 3]);
+  // After the message was made the player has no address any more.
+  await service.platform.postgres
+    .service`update players set email = null where player_id = ${players[0] ?? ''}`;
+  const { messenger, turnsUntil } = messengerOf(service);
+  try {
+    await turnsUntil('the other one is sent', async () => {
+      const counted = await client.stats(campaign_id);
+      return counted.counters['sent'] === 1;
+    });
+  } finally {
+    await messenger.close();
+  }
+  expect((await codes(campaign_id)).filter((code) => code === 'failed SKIPPED_NO_RECIPIENT')).toHaveLength(4);
+  expect(await read(skipped)).toBe(4);
 });

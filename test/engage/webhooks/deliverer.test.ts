@@ -485,4 +485,7 @@ it('the metrics count attempts, and what is pending by host', async () => {
   const text = await (await fetch(`${service.base_url}/metrics`)).text();
   expect(text).toMatch(/webhook_attempts_total\{outcome="delivered"\} \d+/);
   expect(text).toContain('backlog_items{queue="webhooks"}');
+  for (const outcome of ['delivered', 'failed'])
+    expect(text).toMatch(new RegExp(`webhook_deliveries_total\\{outcome="${outcome}"\\} [1-9]`));
+  expect(text).not.toContain('webhook_deliveries_total{outcome="pending"}');
 });

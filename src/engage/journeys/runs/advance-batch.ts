@@ -63,6 +63,7 @@ export interface BatchResult {
   unreadable: ReadonlyMap<string, { ref: RunningRow; reason: string }>;
   /** Runs whose step threw an error, and what it was. */
   errors: readonly { run_id: string; error: unknown }[];
+  writes: { steps: readonly Pick<StepRow, 'node_type' | 'status'>[] };
 }
 
 /** What a batch needs in addition to its transaction. */

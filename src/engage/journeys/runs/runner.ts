@@ -238,7 +238,9 @@ export class JourneyRunner {
     if (count > 0) this.#deps.metrics.journeyRunsMoved.inc({ outcome }, count);
   }
 
-  #note({ moved, held, without_start, errors, unreadable }: BatchResult): void {
+  #note({ moved, held, without_start, errors, unreadable, writes }: BatchResult): void {
+    const { journeySteps } = this.#deps.metrics;
+    for (const { node_type: type, status: outcome } of writes.steps) journeySteps.inc({ type, outcome });
     const outcomes = { ...moved, held, postponed: without_start };
     for (const [outcome, count] of Object.entries(outcomes)) this.#count(outcome, count);
     for (const { run_id, error } of errors) this.#logFailure(run_id, error);

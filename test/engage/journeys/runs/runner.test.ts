@@ -85,6 +85,8 @@ it('two runners side by side move 2,500 runs, each exactly once, with one timer 
   expect(odd).toEqual([]);
   const [timers] = await on.sql<{ count: number }[]>`select count(*)::integer as count from journey_timers`;
   expect(timers?.count).toBe(2_500);
+  const metrics = await service.platform.metrics.registry.metrics();
+  expect(metrics).toMatch(/^journey_steps_total\{type="update_player",outcome="completed"\} 2500$/m);
 });
 
 it('a run whose step cannot be decided fails alone', async () => {
