@@ -1,7 +1,6 @@
 import { isActivity } from '../../ingest/events/catalogue.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import { moneyOnly } from '../../ingest/events/money-only.ts';
-import { depositLimitOf } from '../../protection/limits/deposit-limit.ts';
 import type { PlayerLimit } from '../../protection/limits/limit-queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { addAnomalies, anomaliesOf, NO_ANOMALIES, type Anomalies } from '../money/anomalies.ts';
@@ -19,6 +18,7 @@ import {
   type LedgerRow,
   type MoneyKind,
 } from '../money/ledger.ts';
+import { depositLimitOf } from './deposit-limit.ts';
 import { addChange, statusChangeOf, type StatusChange } from './status-events.ts';
 import {
   type ClaimedEventId,

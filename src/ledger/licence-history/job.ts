@@ -3,8 +3,8 @@ import { parseExact } from '../../platform/exact-json.ts';
 import type { CronEntry } from '../../platform/jobs/port.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { retryConflicts } from '../../platform/postgres/retry.ts';
-import { depositLimitOf } from '../../protection/limits/deposit-limit.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { depositLimitOf } from '../fold/deposit-limit.ts';
 import {
   endHistory,
   insertOldLimits,

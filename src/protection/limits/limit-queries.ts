@@ -2,7 +2,17 @@ import type { PendingQuery, Row } from 'postgres';
 import type { Tx } from '../../platform/postgres/port.ts';
 import { rowsOf } from '../../platform/postgres/rows.ts';
 import { PROJECT_KEY, type ProjectRef } from '../../tenants/project-ref.ts';
-import type { DepositLimit } from './deposit-limit.ts';
+
+/** A deposit limit that a player has set. */
+export interface DepositLimit {
+  at_ms: number;
+  /** As sent: in the smallest unit of `currency`. */
+  amount: bigint;
+  /** What the limit is for, such as `daily`; an empty text: the event does not say. */
+  period: string;
+  /** An empty text: the event does not say. */
+  currency: string;
+}
 
 /** A deposit limit of a player. */
 export interface PlayerLimit extends DepositLimit, ProjectRef {
