@@ -11,8 +11,6 @@ create table open_withdrawals (
   player_id uuid not null,
   tenant_id uuid not null,
   project_id uuid not null,
-  -- That of the ledger.
-  project_no integer not null,
   reference text collate "C" not null,
   primary key (reference, tenant_id, project_id)
 );

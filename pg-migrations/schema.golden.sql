@@ -2282,7 +2282,6 @@ create table public.open_withdrawals (
   player_id uuid not null,
   tenant_id uuid not null,
   project_id uuid not null,
-  project_no integer not null,
   reference text not null,
   constraint open_withdrawals_pkey PRIMARY KEY (reference, tenant_id, project_id)
 );

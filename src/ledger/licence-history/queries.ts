@@ -43,8 +43,8 @@ export async function readLedgerPage(tx: Tx, limit: number): Promise<boolean> {
     return owner === undefined ? [] : [{ reference, player_id: owner }];
   });
   await tx`
-    insert into open_withdrawals (player_id, tenant_id, project_id, project_no, reference)
-    select r.player_id, ${tenant_id}, ${project_id}, ${project_no}, r.reference
+    insert into open_withdrawals (player_id, tenant_id, project_id, reference)
+    select r.player_id, ${tenant_id}, ${project_id}, r.reference
     from ${rowsOf(tx, 'r', open, { player_id: 'uuid', reference: 'text' })}
     order by r.reference
     on conflict do nothing`;

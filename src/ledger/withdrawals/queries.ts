@@ -9,7 +9,7 @@ import type { LedgerRow, MoneyEvent } from '../money/ledger.ts';
 /** After one of these a withdrawal is open no more, whatever the order in which they arrive. */
 const ENDS: readonly MoneyEvent[] = ['withdrawal_confirmed', 'withdrawal_failed'];
 
-/** The condition that the ledger has an end of the withdrawal `w`. */
+/** The condition that the ledger has an end of the withdrawal `w`, which has a `project_no` and a `reference`. */
 export function isEnded(tx: Tx): PendingQuery<Row[]> {
   return tx`exists (
     select from ledger e where e.project_no = w.project_no and e.reference = w.reference
@@ -23,9 +23,12 @@ export function isEnded(tx: Tx): PendingQuery<Row[]> {
 export function hasPendingWithdrawal(tx: Tx): PendingQuery<Row[]> {
   return tx`case
     when exists (
-      select from open_withdrawals w
-      where w.player_id = p.player_id and w.tenant_id = p.tenant_id and w.project_id = p.project_id
-        and not ${isEnded(tx)} offset 0) then true
+      select from (
+        select o.reference, (select j.project_no from projects j
+          where j.tenant_id = o.tenant_id and j.project_id = o.project_id) as project_no
+        from open_withdrawals o
+        where o.player_id = p.player_id and o.tenant_id = p.tenant_id and o.project_id = p.project_id offset 0) w
+      where not ${isEnded(tx)}) then true
     when exists (
       select from licence_history h where h.tenant_id = p.tenant_id and h.project_id = p.project_id offset 0)
       then null
@@ -55,8 +58,8 @@ function insertRequested(tx: Tx, requested: readonly LedgerRow[]) {
   const rows = requested.toSorted(byReference);
   const { projects, place } = placesOf(rows);
   return tx`
-    insert into open_withdrawals (player_id, tenant_id, project_id, project_no, reference)
-    select w.player_id, w.tenant_id, w.project_id, w.project_no, w.reference
+    insert into open_withdrawals (player_id, tenant_id, project_id, reference)
+    select w.player_id, w.tenant_id, w.project_id, w.reference
     from (
       select r.player_id, p.tenant_id, p.project_id, p.project_no, r.reference
       from ${projectsInPlaces(tx, projects)} p
