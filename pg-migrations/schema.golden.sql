@@ -1339,6 +1339,22 @@ create table public.dead_letter_replays (
 );
 grant delete, insert, select, update on public.dead_letter_replays to engagement_service;
 
+create table public.deposit_limits (
+  player_id uuid not null,
+  occurred_at timestamp with time zone not null,
+  amount numeric(38,0) not null,
+  period text not null,
+  currency text not null,
+  tenant_id uuid not null,
+  project_id uuid not null,
+  constraint deposit_limits_pkey PRIMARY KEY (player_id, occurred_at, period, currency, amount, tenant_id, project_id)
+);
+-- row-level security of public.deposit_limits: enabled, forced
+create policy every_tenant on deposit_limits for all to engagement_service using (true);
+create policy own_tenant on deposit_limits for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.deposit_limits to engagement_api;
+grant delete, insert, select, update on public.deposit_limits to engagement_service;
+
 create table public.dirty_players (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -2081,6 +2097,21 @@ create policy own_tenant on ledger_adjustments for all to engagement_api using (
 grant delete, insert, select, update on public.ledger_adjustments to engagement_api;
 grant delete, insert, select, update on public.ledger_adjustments to engagement_service;
 
+create table public.licence_history (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  reference text not null default ''::text,
+  ordinal integer not null default '-1'::integer,
+  is_ledger_read boolean not null default false,
+  constraint licence_history_pkey PRIMARY KEY (tenant_id, project_id),
+  constraint licence_history_tenant_id_project_id_fkey FOREIGN KEY (tenant_id, project_id) REFERENCES projects(tenant_id, project_id)
+);
+-- row-level security of public.licence_history: enabled, forced
+create policy every_tenant on licence_history for all to engagement_service using (true);
+create policy own_tenant on licence_history for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.licence_history to engagement_api;
+grant delete, insert, select, update on public.licence_history to engagement_service;
+
 create table public.member_ranges (
   tenant_id uuid not null,
   project_id uuid not null,
@@ -2245,6 +2276,20 @@ create table public.mirror_positions (
   constraint mirror_positions_pkey PRIMARY KEY (name)
 );
 grant delete, insert, select, update on public.mirror_positions to engagement_service;
+
+create table public.open_withdrawals (
+  player_id uuid not null,
+  tenant_id uuid not null,
+  project_id uuid not null,
+  reference text not null,
+  constraint open_withdrawals_pkey PRIMARY KEY (reference, tenant_id, project_id)
+);
+CREATE INDEX open_withdrawals_of_player ON public.open_withdrawals USING btree (player_id, tenant_id, project_id);
+-- row-level security of public.open_withdrawals: enabled, forced
+create policy every_tenant on open_withdrawals for all to engagement_service using (true);
+create policy own_tenant on open_withdrawals for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.open_withdrawals to engagement_api;
+grant delete, insert, select, update on public.open_withdrawals to engagement_service;
 
 create table public.player_changes (
   tenant_id uuid not null,
@@ -2485,6 +2530,7 @@ END),
   ltv_model text,
   ltv_as_of timestamp with time zone,
   session_hours bytea,
+  has_dated_traits boolean not null default false,
   constraint players_kyc_status_check CHECK ((kyc_status = ANY (ARRAY['none'::text, 'pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text, 'revoked'::text]))) NOT VALID,
   constraint players_pkey PRIMARY KEY (player_id, tenant_id, project_id),
   constraint players_status_check CHECK ((status = ANY (ARRAY['active'::text, 'self_excluded'::text, 'banned'::text, 'deleted'::text, 'conflict'::text])))

@@ -55,6 +55,7 @@ app.post('/new/:tenant_id/:project_id', ({ params, body }) => {
       asked_currency: null,
       attributes,
       identified_at: now,
+      has_dated_traits: false,
       max_bytes: 65_536,
     };
     const [made] = await insertPlayers(tx, [player], now);

@@ -69,6 +69,11 @@ import {
   FIRST_DEPOSITS_TASK,
   runFirstDepositsJob,
 } from '../../src/analytics/first-deposit-job.ts';
+import {
+  LICENCE_HISTORY_CRONTAB,
+  LICENCE_HISTORY_TASK,
+  runLicenceHistoryJob,
+} from '../../src/ledger/licence-history/job.ts';
 import { FREEZE_TASK, runFreezeJob } from '../../src/analytics/insights/saving/frozen-job.ts';
 import {
   INSIGHT_EXPORT_TASK,
@@ -111,6 +116,7 @@ export function startScheduler(
     [BONUS_RECONCILE_TASK]: async (payload: unknown, stop: AbortSignal) =>
       runBonusReconcileJob({ ...platform, platforms: await openBonusPlatforms() }, payload, stop),
     [FIRST_DEPOSITS_TASK]: (_payload: unknown, stop: AbortSignal) => runFirstDepositsJob(platform, stop),
+    [LICENCE_HISTORY_TASK]: (_payload: unknown, stop: AbortSignal) => runLicenceHistoryJob(platform, stop),
     [PROFILES_TASK]: (_payload: unknown, stop: AbortSignal) => runProfilesJob(platform, stop),
     [ERASE_TASK]: (_payload: unknown, stop: AbortSignal) => runEraseJob({ ...platform, ...privacy }, stop),
     [EXPORT_TASK]: (payload: unknown, stop: AbortSignal) =>
@@ -143,6 +149,7 @@ export function startScheduler(
     ...BONUS_RECONCILE_CRONTAB,
     ...PROFILES_CRONTAB,
     ...FIRST_DEPOSITS_CRONTAB,
+    ...LICENCE_HISTORY_CRONTAB,
     ...ERASE_CRONTAB,
   ];
   return platform.jobs.work(tasks, crontab);

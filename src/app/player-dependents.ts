@@ -4,6 +4,8 @@ import { contributionsOfPlayers } from '../bonuses/wagering/merge-queries.ts';
 import { journeysOfPlayers } from '../engage/journeys/runs/merge-queries.ts';
 import { messagesOfPlayers } from '../engage/messaging/player-queries.ts';
 import { exclusionsOfPlayers } from '../protection/exclusions/merge-queries.ts';
+import { withdrawalsOfPlayers } from '../ledger/withdrawals/queries.ts';
+import { limitsOfPlayers } from '../protection/limits/limit-queries.ts';
 import { kycOfPlayers } from '../players/kyc/merge-queries.ts';
 import type { PlayerDependent } from '../players/dependents.ts';
 import { tiersOfPlayers } from '../players/tiers/merge-queries.ts';
@@ -16,6 +18,8 @@ import { membershipsOfPlayers } from '../segments/membership-queries.ts';
  */
 export const PLAYER_DEPENDENTS: readonly PlayerDependent[] = [
   exclusionsOfPlayers,
+  limitsOfPlayers,
+  withdrawalsOfPlayers,
   kycOfPlayers,
   tiersOfPlayers,
   membershipsOfPlayers,

@@ -14,7 +14,7 @@ export function reconcileEndpoints(platform: Platform): AnyEndpoint[] {
       summary:
         'Recomputes every total from the ledger and compares every table of ClickHouse with its source',
       access: { mode: 'internal' },
-      body: reconcileBody,
+      body: reconcileBody.prefault({}),
       response: reconcileReport,
       errors: ['SERVICE_UNAVAILABLE'],
       handle: async ({ body }) => envelope(await reconcile(platform, body)),

@@ -125,6 +125,15 @@ test('every documented error is in the error table under its status', () => {
   }
 });
 
+test('a POST of which no field is required needs no body', () => {
+  const asking = apiEndpoints(fixture.platform, fixture.config, fixture.deps).filter(
+    ({ method, body }) =>
+      method === 'POST' && body?.safeParse({}).success === true && !body.safeParse(undefined).success,
+  );
+  // A call of identify that says nothing is one whose body was lost.
+  expect(asking.map(({ path }) => path)).toEqual(['/v1/players/identify']);
+});
+
 test('input schemas come from the endpoints’ schemas', () => {
   const list = document.paths['/v1/players']?.['get'];
   expect(list?.parameters.map(({ name }) => name)).toEqual([

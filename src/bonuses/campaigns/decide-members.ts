@@ -1,4 +1,5 @@
 import type { Tx } from '../../platform/postgres/port.ts';
+import { asksForMoney } from '../../tenants/licence/effective.ts';
 import { countedFor, NO_GRANTS } from '../grants/issue.ts';
 import { countGrants, type GrantCounts } from '../grants/issue-queries.ts';
 import type { Worth } from '../grants/worth.ts';
@@ -35,6 +36,7 @@ export async function decideMembers(
   const groups = await selectMemberGroups(tx, campaign, player_ids, {
     segment_id,
     has_rules: rules.length > 0,
+    asks_for_money: asksForMoney(rules),
   });
   const counted = groups.filter(({ has_grants }) => has_grants).flatMap((group) => group.player_ids);
   const found = await countGrants(

@@ -24,26 +24,34 @@ type FoundGroup = Omit<GrantPlayer, 'player_id' | 'external_id'> & {
 
 /**
  * Players by what the checks of a grant ask about them, as they are now; nobody is locked. `has_rules` false: rules of a
- * licence ask nothing about them, and their births and first days, which differ, are omitted.
+ * licence ask nothing about them, and their births and first days, which differ, are omitted. `asks_for_money` false: no rule
+ * asks for their withdrawals and limits, which are not read.
  */
 export async function selectMemberGroups(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
   player_ids: readonly string[],
-  { segment_id, has_rules }: { segment_id: string | null; has_rules: boolean },
+  {
+    segment_id,
+    has_rules,
+    asks_for_money,
+  }: { segment_id: string | null; has_rules: boolean; asks_for_money: boolean },
 ): Promise<MemberGroup[]> {
   const traits = has_rules
     ? tx`p.birth_date, p.first_seen_at`
     : tx`null::text as birth_date, null::timestamptz as first_seen_at`;
+  const money = asks_for_money
+    ? tx`p.has_pending_withdrawal, p.limit_raised_at`
+    : tx`null::boolean as has_pending_withdrawal, null::timestamptz as limit_raised_at`;
   const isOfPlayer = (row: string) =>
     tx`${tx(row)}.player_id = r.player_id and ${tx(row)}.tenant_id = ${tenant_id} and ${tx(row)}.project_id = ${project_id}`;
   const found = await tx<FoundGroup[]>`
     select string_agg(k.player_id::text, ',') as player_ids, k.is_known, k.is_member, k.has_grants, k.deleted_at,
       k.is_self_excluded, k.is_banned, k.cooldown_until, k.kyc_status, k.kyc_level, k.rg_risk, k.birth_date,
-      k.first_seen_at
+      k.first_seen_at, k.has_pending_withdrawal, k.limit_raised_at
     from (
       select r.player_id, p.player_id is not null as is_known, p.deleted_at, p.is_self_excluded, p.is_banned,
-        p.cooldown_until, p.kyc_status, p.kyc_level, p.rg_risk, ${traits},
+        p.cooldown_until, p.kyc_status, p.kyc_level, p.rg_risk, ${traits}, ${money},
         exists (select from bonus_grants g where ${isOfPlayer('g')} offset 0) as has_grants,
         ${segment_id === null ? tx`true` : tx`exists (select from segment_members s where ${isOfPlayer('s')} and s.segment_id = ${segment_id} offset 0)`} as is_member
       from unnest(${plainArray(player_ids)}::text::uuid[]) as r (player_id)
@@ -51,7 +59,8 @@ export async function selectMemberGroups(
         select ${grantPlayerColumns(tx)} from players p where ${isOfPlayer('p')} offset 0) p on true
       offset 0) k
     group by k.is_known, k.is_member, k.has_grants, k.deleted_at, k.is_self_excluded, k.is_banned, k.cooldown_until,
-      k.kyc_status, k.kyc_level, k.rg_risk, k.birth_date, k.first_seen_at`;
+      k.kyc_status, k.kyc_level, k.rg_risk, k.birth_date, k.first_seen_at,
+      k.has_pending_withdrawal, k.limit_raised_at`;
   return found.map(({ player_ids: ids, is_known, is_member, has_grants, ...known }) => {
     const members = ids.split(',');
     const player = is_known ? { ...known, player_id: members[0] ?? '', external_id: null } : null;

@@ -28,7 +28,7 @@ import {
 } from './issue.ts';
 import { countGrants, type GrantCounts, type GrantPlayer, type NewGrant } from './issue-queries.ts';
 import { lockBudgets, lockGrantPlayers, selectMembers } from './reserve-queries.ts';
-import { readGrantRates, worthOf, type GrantRates } from './worth.ts';
+import { readGrantRates, worthOf, type GrantRates, type Worth } from './worth.ts';
 
 /** A grant that is asked for. */
 export interface AskedGrant extends PlayerRef, Omit<GrantRequest, 'grant_id' | 'player_id'> {
@@ -193,12 +193,14 @@ export class Checks {
     const terms = this.#termsOf(template);
     if (terms instanceof ApiError) throw terms;
     const rates = await this.#ratesOf(asked, terms);
-    const worth = asked.is_loss_behind === true ? undefined : worthOf(terms, rates, asked);
+    const worth = asked.is_loss_behind === true ? undefined : worthOrRefusal(terms, rates, asked);
     const counts = this.#counts.get(grant_id) ?? NO_GRANTS;
     const is_member = (segment_id: string) => this.#members.has(`${segment_id} ${player_id}`);
     let warnings: readonly LicenceWarning[] = [];
     await requireEligible({ player, template, counts, config, is_member, now }, async () => {
       if (worth === undefined) return;
+      // What protects the player, which the gate has asked, is the reason before a cashback of nothing.
+      if (worth instanceof ApiError) throw worth;
       const value_in = await this.#values.get(`${tenant_id} ${rates.currency}`);
       warnings = refuseByLicence(rules, value_in?.(worth.amounts.bonus_amount) ?? {}, {
         terms: worth.terms,
@@ -213,6 +215,7 @@ export class Checks {
     requirePlace(template, counts);
     // A request that is refused anyway gets the refusal at once, and is not repeated.
     if (worth === undefined) throw lossBehind();
+    if (worth instanceof ApiError) throw worth;
     const platform = asked.platform ?? this.#platformOf(project_id);
     const no_platform = platform instanceof ApiError ? platform : undefined;
     const intent = newGrantOf({
@@ -239,6 +242,16 @@ export class Checks {
 function lossBehind(): ApiError {
   const message = "ClickHouse does not have all of the player's bets yet, of which the cashback is";
   return new ApiError('SERVICE_UNAVAILABLE', message, { retry_after_s: 1 });
+}
+
+/** The worth, or why the player has nothing to get, which belongs to the gate. Throws what is wrong with the request or the terms. */
+function worthOrRefusal(terms: BonusTerms, rates: GrantRates, asked: AskedGrant): Worth | ApiError {
+  try {
+    return worthOf(terms, rates, asked);
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'BONUS_PLAYER_NOT_ELIGIBLE') return error;
+    throw error;
+  }
 }
 
 function termsOrError(template: BonusTemplateRow): BonusTerms | ApiError {

@@ -161,9 +161,8 @@ function playerFactsOf({ player, bonuses_before }: LicenceInput): PlayerFacts {
     rg_risk: RISK_LEVELS.find((level) => level === rg_risk) ?? null,
     kyc_status: player.kyc_status,
     first_seen_at: player.first_seen_at,
-    // Postgres has no withdrawals or limits by player.
-    has_pending_withdrawal: null,
-    limit_raised_at: null,
+    has_pending_withdrawal: player.has_pending_withdrawal,
+    limit_raised_at: player.limit_raised_at ?? 'never',
     bonuses_before,
     consent: {},
   };

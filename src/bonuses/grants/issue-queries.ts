@@ -1,4 +1,6 @@
 import type { PendingQuery, Row } from 'postgres';
+import { hasPendingWithdrawal } from '../../ledger/withdrawals/queries.ts';
+import { limitRaisedAt } from '../../protection/limits/limit-queries.ts';
 import type { Tx } from '../../platform/postgres/port.ts';
 import type { PlayerRef } from '../../players/player-ref.ts';
 import type { GrantRow } from './grant-row.ts';
@@ -17,6 +19,10 @@ export interface GrantPlayer {
   rg_risk: string | null;
   birth_date: string | null;
   first_seen_at: Date | null;
+  /** A withdrawal is requested, and neither confirmed nor failed; null: not known. */
+  has_pending_withdrawal: boolean | null;
+  /** When a deposit limit was raised last; null: never. */
+  limit_raised_at: Date | null;
 }
 
 /** The columns of {@link GrantPlayer}, of the table `p`. */
@@ -26,7 +32,8 @@ export function grantPlayerColumns(tx: Tx): PendingQuery<Row[]> {
     case when p.kyc_status = 'approved' and p.kyc_expires_at <= now() then 'expired' else p.kyc_status end as kyc_status,
     p.custom_attributes ->> 'rg_risk' as rg_risk, p.custom_attributes ->> 'birth_date' as birth_date,
     (select t.first_seen_at from player_totals t
-      where t.player_id = p.player_id and t.tenant_id = p.tenant_id and t.project_id = p.project_id) as first_seen_at`;
+      where t.player_id = p.player_id and t.tenant_id = p.tenant_id and t.project_id = p.project_id) as first_seen_at,
+    ${hasPendingWithdrawal(tx)} as has_pending_withdrawal, ${limitRaisedAt(tx)} as limit_raised_at`;
 }
 
 /** What the player has been granted. */

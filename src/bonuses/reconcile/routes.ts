@@ -29,7 +29,7 @@ export function bonusReconcileEndpoints(deps: BonusReconcileDeps): AnyEndpoint[]
       summary:
         'Compares live bonus grants with their platforms, and applies the ends that no webhook has reported',
       access: { mode: 'internal' },
-      body: reconcileBody,
+      body: reconcileBody.prefault({}),
       response: summary,
       handle: async ({ body, leaves }) =>
         envelope(await reconcileBonuses(deps, { tenant_id: body.tenant_id, scope: 'whole', stop: leaves() })),

@@ -5,6 +5,7 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { BUILT_IN_CAPABILITIES } from '../../adapters/sandbox.ts';
 import { SANDBOX_SLUG } from '../../adapters/platform.ts';
 import type { GrantRef } from '../grants/grant-row.ts';
+import { requiredColumn } from './count-queries.ts';
 
 const IS_BUILT_IN_COMPLETED = BUILT_IN_CAPABILITIES.completion === 'service';
 
@@ -38,7 +39,7 @@ export async function selectLiveWagering(sql: Tx, after: string, limit: number):
   return sql<LiveGrant[]>`
     select g.tenant_id, g.project_id, g.grant_id,
       g.status = 'active' and g.progress_source <> 'platform' and g.cancel_requested_at is null
-        and g.wagering_required > 0 and g.wagering_sum >= g.wagering_required * 100
+        and coalesce(g.wagering_sum >= (${requiredColumn(sql)}) * 100, false)
         and ((g.adapter_slug = ${SANDBOX_SLUG} and ${IS_BUILT_IN_COMPLETED}::boolean)
           or exists (select from adapters a where a.slug = g.adapter_slug and a.tenant_id = g.tenant_id
             and a.project_id = g.project_id and a.capabilities ->> 'completion' = 'service' offset 0)) as is_met

@@ -1,3 +1,4 @@
+import type { PendingQuery, Row } from 'postgres';
 import type { ExactRate } from '../../ledger/money/conversion.ts';
 import type { BetKind } from '../../ledger/money/ledger.ts';
 import { plainArray } from '../../platform/postgres/arrays.ts';
@@ -55,7 +56,8 @@ export interface LockedGrant extends WageredGrant {
   player_id: string;
   status: GrantStatus;
   max_bet_action: MaxBetAction;
-  wagering_required: bigint;
+  /** Null: not known yet. */
+  wagering_required: bigint | null;
   wagering_sum: bigint;
   progress_source: 'none' | 'events' | 'platform';
   cancel_requested_at: Date | null;
@@ -115,9 +117,20 @@ type LockedValues = Omit<
   activated_at: Date | null;
   until: Date | null;
   max_bet: string | null;
-  wagering_required: string;
+  wagering_required: string | null;
   wagering_sum: string;
 };
+
+/**
+ * What is to be wagered of the grant `g`; null: the platform has not said what was won, of which it is a multiple. 0 is
+ * known otherwise: there is nothing to wager.
+ */
+export function requiredColumn(tx: Tx): PendingQuery<Row[]> {
+  return tx`case when g.wagering_required > 0 or g.terms -> 'wagering' ->> 'basis' <> 'winnings'
+      or g.terms -> 'wagering' ->> 'multiplier_hundredths' = '0' or g.facts ->> 'winnings' is not null
+      or g.facts ->> 'wagering_required' is not null
+    then g.wagering_required end`;
+}
 
 /** Locks grants in the order of their ids until the transaction ends, and returns them as they are then. */
 export async function lockGrants(
@@ -131,7 +144,7 @@ export async function lockGrants(
       case when jsonb_typeof(g.terms -> 'game_contribution') = 'object' then g.terms -> 'game_contribution' end
         as game_contribution,
       g.terms ->> 'max_bet_action' as max_bet_action, g.max_bet, g.activated_at,
-      least(g.expires_at, g.ended_at) as until, g.wagering_required, g.wagering_sum, g.progress_source,
+      least(g.expires_at, g.ended_at) as until, ${requiredColumn(tx)} as wagering_required, g.wagering_sum, g.progress_source,
       g.cancel_requested_at, g.wagering_record <> 'open' and g.ended_at is not null as is_closed
     from (select * from unnest(${plainArray([...grant_ids].sort())}::text::uuid[]) as r (grant_id) order by 1) r
     cross join lateral (
@@ -142,7 +155,7 @@ export async function lockGrants(
     ...row,
     product,
     max_bet: max_bet === null ? null : BigInt(max_bet),
-    wagering_required: BigInt(wagering_required),
+    wagering_required: wagering_required === null ? null : BigInt(wagering_required),
     wagering_sum: BigInt(wagering_sum),
     activated_at_ms: activated_at?.getTime() ?? null,
     until_ms: until?.getTime() ?? null,

@@ -92,9 +92,9 @@ export function progressOf(sum: bigint): bigint {
   return sum / 100n;
 }
 
-/** Whether the exact sum of contributions meets what is to be wagered. Nothing to wager is not met by bets. */
-export function isMet(sum: bigint, required: bigint): boolean {
-  return required > 0n && sum >= required * 100n;
+/** Whether the exact sum of contributions meets what is to be wagered; null: that is not known yet. Nothing to wager is met. */
+export function isMet(sum: bigint, required: bigint | null): boolean {
+  return required !== null && sum >= required * 100n;
 }
 
 function percentOf(

@@ -1,17 +1,18 @@
 import { z } from 'zod';
 import { nameSchemas, timestampWithOffset } from '../../http/field-schemas.ts';
+import { MAX_ID_LENGTH, MAX_TEXT_LENGTH } from '../../ingest/events/catalogue.ts';
 import { amountOrZero } from '../templates/config.ts';
 import { MAX_BETS } from './count.ts';
 
 const bet = z.strictObject({
   player_id: z.uuid(),
   kind: z.enum(['casino', 'sport']),
-  bet_id: z.string().min(1).max(200),
+  bet_id: z.string().min(1).max(MAX_ID_LENGTH),
   state: z.enum(['placed', 'settled', 'voided', 'cashed_out']),
   stake: amountOrZero.describe('In the smallest unit of `currency`'),
   currency: z.string().min(1).max(16),
   game_category: z.string().min(1).max(100).optional(),
-  game_id: z.string().max(500).optional(),
+  game_id: z.string().max(MAX_TEXT_LENGTH).optional(),
   occurred_at: timestampWithOffset.describe(
     'When the bet counts: a casino bet when it was placed, a sport bet when it was settled',
   ),

@@ -79,7 +79,7 @@ function previewEndpoint(deps: Deps): AnyEndpoint {
     audit: { none: 'it changes nothing' },
     summary: 'Renders the template for a player; without a player_id, for a sample player',
     access: { mode: 'session', role: 'viewer', scope: 'project' },
-    body: previewBody,
+    body: previewBody.prefault({}),
     response: previewResult,
     errors: ['TEMPLATE_NOT_FOUND', 'PLAYER_NOT_FOUND', 'TEMPLATE_INVALID'],
     handle: async ({ caller, params, body }) => {

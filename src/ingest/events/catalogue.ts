@@ -18,6 +18,8 @@ export interface EventDefinition {
 
 /** The longest id that a caller may make up, in UTF-16 units: anonymous_id, external_id, transaction_id, bet_id. */
 export const MAX_ID_LENGTH = 256;
+/** The longest other text of an event that the service reads, such as game_id. */
+export const MAX_TEXT_LENGTH = 1024;
 /** Events in one batch request (spec part 8). */
 export const MAX_BATCH_EVENTS = 100;
 
@@ -33,7 +35,7 @@ const id: PropertySchema = {
   description: 'Unique in the project; the text of an empty value, such as undefined or 0, is refused',
 };
 export { id as ID_SCHEMA };
-const text: PropertySchema = { type: 'string', minLength: 1, maxLength: 1024 };
+const text: PropertySchema = { type: 'string', minLength: 1, maxLength: MAX_TEXT_LENGTH };
 /**
  * In the smallest unit. Not every client reads a JSON number above 2^53 − 1 exactly: such an amount is a digit string.
  */

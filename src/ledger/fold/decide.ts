@@ -1,6 +1,7 @@
 import { isActivity } from '../../ingest/events/catalogue.ts';
 import type { PlayerEvent } from '../../ingest/events/envelope.ts';
 import { moneyOnly } from '../../ingest/events/money-only.ts';
+import type { PlayerLimit } from '../../protection/limits/limit-queries.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { addAnomalies, anomaliesOf, NO_ANOMALIES, type Anomalies } from '../money/anomalies.ts';
 import { COUNTS_NOTHING, stakesDiffer } from '../money/bets.ts';
@@ -17,6 +18,7 @@ import {
   type LedgerRow,
   type MoneyKind,
 } from '../money/ledger.ts';
+import { depositLimitOf } from './deposit-limit.ts';
 import { addChange, statusChangeOf, type StatusChange } from './status-events.ts';
 import {
   type ClaimedEventId,
@@ -98,6 +100,7 @@ class Decider {
   /** player_id → first and last event times, and the last of own activity; has every player whose totals row the batch writes. */
   #seen = new Map<string, ProjectRef & Seen>();
   #statuses = new Map<string, StatusChange[]>();
+  #limits: PlayerLimit[] = [];
   #kyc: KycOfBatch;
   #emitted: PlayerEvent[] = [];
   #rejections: Rejection[] = [];
@@ -125,6 +128,7 @@ class Decider {
         recounted,
         players: this.#playerEffects(),
         statuses: this.#statusRounds(),
+        limits: this.#limits,
         kyc: this.#kyc.changes(),
       },
       emission: { events: this.#emitted, rejections: this.#rejections },
@@ -158,6 +162,7 @@ class Decider {
     this.#see(event, player_id);
     if (event.accepted.event.event === 'session_start') this.#totals.add({ player_id, session_count: 1n });
     this.#changeStatus(accepted, player_id);
+    this.#takeLimit(event, player_id);
     this.#kyc.take(event, player_id);
     const worth = row ?? worthOf(event, base_currency, this.#snapshot);
     const emitted = toPlayerEvent(event, player_id, worth);
@@ -408,6 +413,12 @@ class Decider {
     const change = statusChangeOf(event.accepted.event.event, event.properties, seenAt(event), by);
     if (change === undefined) return;
     this.#statuses.set(player_id, addChange(this.#statuses.get(player_id) ?? [], change));
+  }
+
+  #takeLimit(event: FoldEvent, player_id: string): void {
+    const { tenant_id, project_id } = event.accepted;
+    const limit = depositLimitOf(event.accepted.event.event, event.properties, seenAt(event));
+    if (limit !== undefined) this.#limits.push({ tenant_id, project_id, player_id, ...limit });
   }
 
   #statusRounds(): PlayerStatusChange[][] {

@@ -2,6 +2,7 @@ import type { Anomalies } from '../money/anomalies.ts';
 import { needsRate, type Conversion } from '../money/conversion.ts';
 import type { LedgerRow } from '../money/ledger.ts';
 import type { KnownKyc, KycChange } from '../../protection/kyc/decision-queries.ts';
+import type { PlayerLimit } from '../../protection/limits/limit-queries.ts';
 import type { KycModel } from '../../tenants/config/catalogue.ts';
 import {
   anonymousIdentityKey,
@@ -203,6 +204,8 @@ export interface Effects {
   players: PlayerEffect[];
   /** Rounds, to be written one after the other; a player is in each at most once. */
   statuses: PlayerStatusChange[][];
+  /** Deposit limits that players have set. */
+  limits: PlayerLimit[];
   kyc: KycChange[];
 }
 

@@ -18,6 +18,8 @@ import { recordExclusions, type ExclusionCause } from '../../protection/exclusio
 import { writeKyc } from '../../protection/kyc/decision-queries.ts';
 import { WriteConflict } from '../../platform/postgres/retry.ts';
 import { placesOf, projectsInPlaces } from '../../tenants/project-numbers-queries.ts';
+import { insertLimits } from '../../protection/limits/limit-queries.ts';
+import { noteWithdrawals } from '../withdrawals/queries.ts';
 import { insertEventIds } from './event-ids-queries.ts';
 import { insertSentIds } from './sent-ids-queries.ts';
 import type { Effects, PlayerEffect, PlayerStatusChange, NewPlayer } from './snapshot.ts';
@@ -40,8 +42,8 @@ type Write<T = void> = () => Promise<T>;
  * Makes the statements that write a batch's effects, of thousands of values each, and returns a function that sends them in
  * one round trip: they can be made while another transaction is still awaited. Rejects with {@link WriteConflict} when
  * another transaction changed the position or a row that was read; the caller's transaction must then roll back. Every
- * writer of players or money except merges takes its locks in this order: identities, players, player_totals, bet_items, ledger, event_ids,
- * sent_ids.
+ * writer of players or money except merges takes its locks in this order: identities, players, player_totals, bet_items, ledger,
+ * open_withdrawals, deposit_limits, event_ids, sent_ids.
  * Players whose tier is to be computed are noted in a second round trip.
  */
 export function prepareWrite(
@@ -57,6 +59,7 @@ export function prepareWrite(
   const relied_on = lockReliedOn(tx, effects.relied_on);
   const items = insertItems(tx, effects.ledger_rows);
   const ledger = insertLedger(tx, effects.ledger_rows, position.partition);
+  const withdrawals = noteWithdrawals(tx, effects.ledger_rows);
   const event_ids = insertEventIds(tx, effects.event_ids, now_ms);
   const sent_ids = insertSentIds(tx, effects.sent_ids, now_ms);
   const corrections = insertCorrections(tx, effects.recounted);
@@ -70,6 +73,8 @@ export function prepareWrite(
       relied_on(),
       items(),
       ledger(),
+      withdrawals(),
+      insertLimits(tx, effects.limits),
       event_ids(),
       sent_ids(),
       corrections(),

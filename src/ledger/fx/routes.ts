@@ -58,7 +58,7 @@ function internalEndpoints(platform: Platform, urls: FxUrls): AnyEndpoint[] {
       audit: { resource: 'fx_rates', action: 'refresh' },
       summary: 'Fetches exchange rates from their providers now',
       access: { mode: 'internal' },
-      body: fetchRequest,
+      body: fetchRequest.prefault({}),
       response: fetchReport,
       errors: ['TENANT_NOT_FOUND', 'SERVICE_UNAVAILABLE'],
       handle: async ({ body, audit }) => {

@@ -56,17 +56,18 @@ export class Identifier {
   }
 
   /**
-   * Finds or creates the player of the ids, merges other players into it, links the ids and writes the traits; `decide` makes
-   * the decisions. A call that changes nothing is one read. Players whose ids nobody has share transactions
-   * ({@link Newcomers}); every other call is a transaction of its own, which reads again. Other identify calls and the fold,
-   * which creates players for unknown anonymous_ids, may run at the same time: the key of `player_identities` lets only one
-   * of them create a link. Locks are taken in the order identities, players, player_totals. A merge moves and links identities
-   * last; a deadlock that results is a write conflict and is retried. A client key without the `user_hash` of the external_id
-   * changes the ids of no player who exists. It sets no guarded trait of a player with an external_id, and of another player
-   * none that is set already; `ignored` names what was not set. A currency that is not active is refused, also where it would
-   * not be set. `at_ms`: when the traits were known; absent: now. Traits that are older than those of an earlier call
-   * overwrite nothing. Rejects with PLAYER_NOT_FOUND, VALIDATION_ERROR, SERVICE_UNAVAILABLE (repeated write conflicts),
-   * TooBusy or CONFLICT (the sum of the totals does not fit a 64-bit integer).
+   * Finds or creates the player of the ids, merges other players into it, links the ids and writes the traits; `decide`
+   * makes the decisions. A call that changes nothing is one read, unless the time of its traits is to be noted. Players
+   * whose ids nobody has share transactions ({@link Newcomers}); every other call is a transaction of its own, which reads
+   * again. Other identify calls and the fold, which creates players for unknown anonymous_ids, may run at the same time:
+   * the key of `player_identities` lets only one of them create a link. Locks are taken in the order identities, players,
+   * player_totals. A merge moves and links identities last; a deadlock that results is a write conflict and is retried. A
+   * client key without the `user_hash` of the external_id changes the ids of no player who exists. It sets no guarded trait
+   * of a player with an external_id, and of another player none that is set already; `ignored` names what was not set. A
+   * currency that is not active is refused, also where it would not be set. `at_ms`: when the traits were known; absent:
+   * now. Traits that are older than those of an earlier call overwrite nothing. Rejects with PLAYER_NOT_FOUND,
+   * VALIDATION_ERROR, SERVICE_UNAVAILABLE (repeated write conflicts), TooBusy or CONFLICT (the sum of the totals does not
+   * fit a 64-bit integer).
    */
   async identify(
     caller: IdentifyCaller,
@@ -143,9 +144,11 @@ function unchangedOf(
   const guarded = guardedOf(asked);
   const refused = refusedOf(guarded, asked.ids, target, known);
   if (refused.length < guarded.length) return undefined;
-  // When the traits were known is noted, also of those that the player has already.
-  const is_noted = known.identified_at !== null && known.identified_at >= knownAt(asked, now_ms);
-  if (saysWhen(asked, patch) && asked.is_proven && !is_noted) return undefined;
+  // When the traits were known is noted, also of those that the player has already: by calls that say it, and then by all.
+  const { identified_at, has_dated_traits } = known;
+  const is_noted = has_dated_traits && identified_at !== null && identified_at >= knownAt(asked, now_ms);
+  const is_dated = saysWhen(asked, patch) || (has_dated_traits && !isEmptyPatch(patch));
+  if (is_dated && asked.is_proven && !is_noted) return undefined;
   return resultOf(target.player_id, decided, refused);
 }
 
@@ -210,6 +213,7 @@ async function change(
   for (const { player_id } of merge)
     await mergePlayer(tx, { ...ref, player_id, into_player_id: ref.player_id }, now, dependents);
   const says_when = saysWhen(asked, patch);
+  const has_traits = !isEmptyPatch(traits);
   const linking = link === null ? true : linkAnonymousId(tx, { ...ref, anonymous_id: link }, now);
   if (says_when) [, patch] = await Promise.all([linking, newerPart(tx, ref, patch, known_at)]);
   // One round trip; the statements run in this order, each under the locks of those before it.
@@ -219,7 +223,7 @@ async function change(
     conflict ? markConflict(tx, ref, now) : undefined,
     newAddresses(tx, ref, patch),
     applyPatch(tx, ref, patch, now_ms, { identified_at, max_bytes: maxBytesOf(is_proven) }),
-    identified_at !== undefined && says_when ? noteIdentified(tx, ref, identified_at) : undefined,
+    identified_at !== undefined && has_traits ? noteIdentified(tx, ref, identified_at, says_when) : undefined,
   ]);
   if (!won) throw new WriteConflict('the anonymous_id was taken');
   if (locked?.external_id !== target.external_id) throw new WriteConflict('the external_id was set');

@@ -118,6 +118,7 @@ async function mergeProfile(
         else g.self_excluded_at end,
       cooldown_until = greatest(t.cooldown_until, g.cooldown_until),
       identified_at = greatest(t.identified_at, g.identified_at),
+      has_dated_traits = t.has_dated_traits or g.has_dated_traits,
       kyc_provider_ref = coalesce(t.kyc_provider_ref, g.kyc_provider_ref),
       ${mergedScore(tx, 'churn_score', 'churn')},
       ${mergedScore(tx, 'ltv_predicted', 'ltv')},

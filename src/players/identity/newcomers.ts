@@ -57,6 +57,7 @@ export function newcomerOf(asked: Asked, decided: Decided, now_ms: number): Newc
     attributes: patch.attributes,
     // Anybody could otherwise make what the tenant's servers say of a player older than what is known.
     identified_at: asked.is_proven && !isEmptyPatch(patch) ? knownAt(asked, now_ms) : null,
+    has_dated_traits: asked.at_ms !== undefined && asked.is_proven && !isEmptyPatch(patch),
     max_bytes: maxBytesOf(asked.is_proven),
     patch,
     result: resultOf(player_id, decided, refused),

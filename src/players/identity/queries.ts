@@ -25,6 +25,8 @@ export interface NewPlayer extends PlayerRef {
   attributes: Record<string, unknown>;
   /** When the traits were known; null: it is not noted. */
   identified_at: Date | null;
+  /** The call says when its traits were known. */
+  has_dated_traits: boolean;
   /** The most bytes of JSON of the attributes. */
   max_bytes: number;
 }
@@ -41,6 +43,8 @@ interface NamedRow extends NamedPlayer {
 
 /** A player that an id names, and what it has of the traits of a call. */
 export interface KnownPlayer extends NamedRow, Pick<KnownTraits, 'identified_at'>, Partial<TraitNames> {
+  /** A call has said when its traits were known. */
+  has_dated_traits: boolean;
   /** It has all of them or is deleted, and their currency, if given, is active. */
   has_traits: boolean;
 }
@@ -61,7 +65,7 @@ export function selectKnown(
       ? tx`true`
       : tx`exists (select from currencies where tenant_id = ${project.tenant_id} and code = ${currency} and is_active)`;
   const names = is_named ? tx`, ${traitNamesSql(tx)}` : tx``;
-  const columns = tx`${names}, p.identified_at, (p.deleted_at is not null or ${hasTraits(tx, traits)}) and ${is_active} as has_traits`;
+  const columns = tx`${names}, p.identified_at, p.has_dated_traits, (p.deleted_at is not null or ${hasTraits(tx, traits)}) and ${is_active} as has_traits`;
   return selectNamed<KnownPlayer>(tx, project, given, columns);
 }
 
@@ -138,6 +142,7 @@ export async function insertPlayers(
     asked_currency: 'text',
     attributes: ['jsonb', (player) => exactJson(player.attributes)],
     identified_at: 'timestamptz',
+    has_dated_traits: 'boolean',
     max_bytes: 'integer',
     place: 'ordinality',
   });
@@ -158,10 +163,10 @@ export async function insertPlayers(
     ), player as (
       insert into players (
         tenant_id, project_id, player_id, external_id, anonymous_ids, status, email, phone, telegram_id, timezone,
-        default_currency_code, custom_attributes, identified_at, created_at, updated_at
+        default_currency_code, custom_attributes, identified_at, has_dated_traits, created_at, updated_at
       )
       select tenant_id, project_id, player_id, external_id, array_remove(array[anonymous_id], null), status, email, phone,
-        telegram_id, timezone, coalesce(currency, base_currency), attributes, identified_at, ${now}, ${now}
+        telegram_id, timezone, coalesce(currency, base_currency), attributes, identified_at, has_dated_traits, ${now}, ${now}
       from allowed a
       where a.anonymous_id is null or exists (select from identity i where i.player_id = a.player_id)
       order by place

@@ -231,12 +231,21 @@ export async function patchPlayer(
   return rows[0]?.attributes_bytes;
 }
 
-/** Notes when the traits were known that identify has written, also where they were those that the player had. */
-export async function noteIdentified(tx: Tx, ref: PlayerRef, identified_at: Date): Promise<void> {
+/**
+ * Notes when the traits were known that identify has written, also where they were those that the player had. A call that
+ * does not say when (`says_when` false) notes it only for players of whom a call has said it: others have no late ones.
+ */
+export async function noteIdentified(
+  tx: Tx,
+  ref: PlayerRef,
+  identified_at: Date,
+  says_when: boolean,
+): Promise<void> {
   await tx`
-    update players set identified_at = ${identified_at}
+    update players set identified_at = greatest(identified_at, ${identified_at}), has_dated_traits = true
     where tenant_id = ${ref.tenant_id} and project_id = ${ref.project_id} and player_id = ${ref.player_id}
-      and deleted_at is null and (identified_at is null or identified_at < ${identified_at})`;
+      and deleted_at is null and (has_dated_traits or ${says_when})
+      and (not has_dated_traits or identified_at is null or identified_at < ${identified_at})`;
 }
 
 /** What a player has of what identify writes: the columns that have a value, and the names of the custom attributes. */

@@ -126,7 +126,7 @@ function revealEndpoint(postgres: Postgres): AnyEndpoint {
     summary: 'The email and phone of a player; the audit log records who asked and why',
     audit: { resource: 'player', action: 'reveal' },
     access: { mode: 'session', role: 'personal_data', scope: 'project' },
-    body: revealPlayerBody,
+    body: revealPlayerBody.prefault({}),
     response: revealedPlayer,
     errors: ['PLAYER_NOT_FOUND'],
     handle: async ({ caller, params, body, audit }) => {

@@ -150,7 +150,7 @@ function playerTierEndpoints(deps: ChangeDeps): AnyEndpoint[] {
       summary: 'Sets the tier of a player by hand; an empty body computes it by the rules',
       audit: { resource: 'player', action: 'update' },
       access: { mode: 'session', role: 'editor', scope: 'project' },
-      body: setTierBody,
+      body: setTierBody.prefault({}),
       response: tierChange,
       errors: ['PLAYER_NOT_FOUND', 'VIP_TIER_NOT_FOUND', 'VIP_TIER_INACTIVE', 'CONFLICT'],
       handle: async ({ caller, params, body, audit }) => {

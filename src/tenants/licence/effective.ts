@@ -80,3 +80,12 @@ export function currenciesOf(rules: readonly LicenceRule[]): string[] {
     ...new Set(rules.flatMap((rule) => (rule.kind === 'max_bonus_value' ? [rule.params.currency] : []))),
   ];
 }
+
+/** Whether one of the rules asks for a player's withdrawals or limits. */
+export function asksForMoney(rules: readonly LicenceRule[]): boolean {
+  return rules.some(
+    ({ kind, params }) =>
+      kind === 'no_bonus_when' &&
+      (params.pending_withdrawal === true || params.limit_raised_days !== undefined),
+  );
+}

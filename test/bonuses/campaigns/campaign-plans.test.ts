@@ -159,7 +159,11 @@ it.each(['without statistics', 'with statistics'])('%s steps of a campaign read 
     async (tx) => expect(await lockUnsent(tx, ref, 5)).toHaveLength(5),
     async (tx) => {
       const ids = Array.from({ length: 20 }, () => randomUUID());
-      const groups = await selectMemberGroups(tx, ref, ids, { segment_id: randomUUID(), has_rules: true });
+      const groups = await selectMemberGroups(tx, ref, ids, {
+        segment_id: randomUUID(),
+        has_rules: true,
+        asks_for_money: true,
+      });
       expect(groups).toMatchObject([{ player: null }]);
     },
     async (tx) => expect(await lockPart(tx, ref, 'release', false)).toMatchObject({ campaign_id }),

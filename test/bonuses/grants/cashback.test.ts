@@ -216,6 +216,31 @@ it('is refused for what is known before the loss is', async () => {
   });
 });
 
+it('is refused to a protected player for the protection, whatever there is to get', async () => {
+  const cashback = await on.template(CASHBACK);
+  const players = await on.client.players(4);
+  const [, excluded = '', banned = '', resting = ''] = players;
+  await on.sql`update players set self_excluded = true where player_id = ${excluded}`;
+  await on.sql`update players set status = 'banned' where player_id = ${banned}`;
+  await on.sql`update players set cooldown_until = now() + interval '1 day' where player_id = ${resting}`;
+  const answers = await Promise.all(
+    players.map((player_id) =>
+      // Until ClickHouse has all events, the loss of who is not protected is not known.
+      until('the grant is decided about', async (saw) => {
+        const { status, error } = saw(await on.grant(cashback, player_id));
+        const { reason } = (error as { details?: { reason?: string } }).details ?? {};
+        return status === 503 ? undefined : [status, reason];
+      }),
+    ),
+  );
+  expect(answers).toEqual([
+    [422, 'NOT_ELIGIBLE'],
+    [422, 'SELF_EXCLUDED'],
+    [422, 'BANNED'],
+    [422, 'COOLDOWN'],
+  ]);
+});
+
 it('is of own money alone, of what counts of finished bets', async () => {
   const [net, turnover] = await Promise.all(
     ['net_loss', 'turnover'].map((basis) =>

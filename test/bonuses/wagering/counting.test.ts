@@ -135,9 +135,10 @@ describe('a bet that is recorded while its grant is being stored', () => {
 
 describe('completion by the service', () => {
   it('needs no new bet once the requirement is known; a platform completes its own', async () => {
-    const free = { wagering_required: 0, adapter_slug: 'sandbox', player_id: randomUUID() };
+    const terms = { wagering: { multiplier_hundredths: 1_000, basis: 'winnings' } };
+    const free = { terms, wagering_required: 0, adapter_slug: 'sandbox', player_id: randomUUID() };
     const own = await insertGrant(on, free);
-    const other = await insertGrant(on, { wagering_required: 0 });
+    const other = await insertGrant(on, { terms, wagering_required: 0 });
     await count(betOf(own.player_id), betOf(other.player_id));
     await on.sql`update bonus_grants set wagering_required = 101`;
     await new CompletionSweep(on.platform).turn();
@@ -146,6 +147,35 @@ describe('completion by the service', () => {
     await new CompletionSweep(on.platform).turn();
     expect(await shown(on, own.grant_id)).toMatchObject({ status: 'completed', sum: '10000' });
     expect(await shown(on, other.grant_id)).toMatchObject({ status: 'active' });
+  });
+
+  const wagering = (basis: string, multiplier_hundredths = 1_000) => ({
+    terms: { wagering: { basis, multiplier_hundredths } },
+  });
+
+  const PENDING = { status: 'pending', outcome: 'unknown', activated_at: null, next_attempt_at: at(20) };
+
+  it.each([
+    ['a multiplier of 0', wagering('bonus', 0), 'completed'],
+    ['a multiplier of 0, of winnings that are not known', wagering('winnings', 0), 'completed'],
+    ['a sum that is rounded down', wagering('bonus', 1), 'completed'],
+    ['winnings of 0', { ...wagering('winnings'), facts: { winnings: '0' } }, 'completed'],
+    [
+      'a platform that asks for nothing',
+      { ...wagering('winnings'), facts: { wagering_required: '0' } },
+      'completed',
+    ],
+    ['winnings that are not known', wagering('winnings'), 'active'],
+    ['a bonus that is not active yet', { ...wagering('bonus', 0), ...PENDING }, 'pending'],
+    ['a platform that completes it', { ...wagering('bonus', 0), adapter_slug: 'casino' }, 'active'],
+  ])('of nothing to wager: %s', async (_why, columns, status) => {
+    const nothing = { wagering_required: 0, adapter_slug: 'sandbox' };
+    const swept = await insertGrant(on, { ...nothing, ...columns });
+    await new CompletionSweep(on.platform).turn();
+    expect(await shown(on, swept.grant_id)).toMatchObject({ status });
+    const played = await insertGrant(on, { ...nothing, ...columns });
+    await count(betOf(played.player_id));
+    expect(await shown(on, played.grant_id)).toMatchObject({ status });
   });
 
   it('asks once which adapters leave it to the service', async () => {

@@ -217,6 +217,10 @@ describe('POST /v1/internal/bonus-progress', () => {
     expect(await on.get(id)).toMatchObject({ wagering_progress: 10_000, status: 'completed' });
     expect((await progress(Array.from({ length: 1_001 }, () => bet))).status).toBe(422);
     expect((await progress([{ ...bet, stake: -1 }])).status).toBe(422);
+    // As long as those of events.
+    const long = told(player_id, { bet_id: 'b'.repeat(256), game_id: 'g'.repeat(1_024) });
+    expect((await progress([long])).status).toBe(200);
+    expect((await progress([{ ...long, bet_id: 'b'.repeat(257) }])).status).toBe(422);
   });
 
   it('finds stakes above the limit; a bonus whose terms say so is cancelled', async () => {

@@ -359,6 +359,11 @@ it.each([
   expect([answer.status, answer.body.error]).toMatchObject([422, { code: 'VALIDATION_ERROR', message }]);
 });
 
+it('POST /v1/journeys/:id/runs/cancel needs no body', async () => {
+  const answer = await f.api('POST', `/v1/journeys/${UNKNOWN}/runs/cancel`);
+  expect([answer.status, answer.body.error]).toMatchObject([404, { code: 'JOURNEY_NOT_FOUND' }]);
+});
+
 describe('values in headers of webhooks', () => {
   const calling = (headers: object, id = 'call', url = 'https://example.com/x') => ({
     id,

@@ -121,11 +121,38 @@ test('the time of traits that the player has already is noted, so that older one
   await at(20, 2);
   const shown = async () => (await fixture.as(tenant.session, `/v1/players/${player_id}`)).body.data;
   expect((await shown())['custom_attributes']).toEqual({ level: 1 });
-  const again = { external_id, traits: { level: 1 } };
-  const answer = await whileLocked(player_id, again);
-  expect(answer).toMatchObject({ player_id, created: false });
+  expect(await whileLocked(player_id, { external_id })).toMatchObject({ player_id });
   await at(31, 3);
   expect((await shown())['custom_attributes']).toEqual({ level: 3 });
+  // The native endpoint says what is known now, also of what the player has already.
+  await identify({ external_id, traits: { level: 3 } });
+  await at(32, 4);
+  expect((await shown())['custom_attributes']).toEqual({ level: 3 });
+});
+
+test('the native endpoint notes its time once a call has said one, also where both are new or older', async () => {
+  const identifier = new Identifier({
+    ...fixture.platform,
+    dependents: PLAYER_DEPENDENTS,
+    erasure_key: Buffer.alloc(32),
+  });
+  const caller = { ...tenant, kind: 'server', provesUser: () => false } as const;
+  const at = (second: number, external_id: string, level: number) =>
+    identifier.identify(caller, { external_id, traits: { level } }, Date.UTC(2026, 0, 1, 0, 0, second));
+  const native = fresh('e');
+  const { player_id } = await identify({ external_id: native, traits: { level: 1 } });
+  // What is older fills in nothing here, and is known from then on.
+  await at(1, native, 1);
+  await at(2, native, 2);
+  expect(await whileLocked(player_id, { external_id: native })).toMatchObject({ player_id });
+  const shown = async (id: string) =>
+    (await fixture.as(tenant.session, `/v1/players/${id}`)).body.data['custom_attributes'];
+  expect(await shown(player_id)).toEqual({ level: 1 });
+  const dated = fresh('e');
+  const { player_id: other } = await at(1, dated, 1);
+  await identify({ external_id: dated, traits: { level: 1 } });
+  await at(2, dated, 2);
+  expect(await shown(other)).toEqual({ level: 1 });
 });
 
 /** What traits become of: the last value of each, and null removes it. */

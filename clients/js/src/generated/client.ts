@@ -156,7 +156,7 @@ reencryptCredentials(options?: CallOptions): Promise<{ "reencrypted": number; "u
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 404 TENANT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-fxFetch(body: S.FetchRatesBody, options?: CallOptions): Promise<S.FetchRatesReport>;
+fxFetch(body?: S.FetchRatesBody, options?: CallOptions): Promise<S.FetchRatesReport>;
 /**
  * Stores manual rates of a tenant, with a verdict for each; events since their times are restated.
  *
@@ -176,7 +176,7 @@ fxRates(body: S.ImportRatesBody, options?: CallOptions): Promise<S.ImportRatesRe
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-reconcile(body: S.ReconcileBody, options?: CallOptions): Promise<S.ReconcileReport>;
+reconcile(body?: S.ReconcileBody, options?: CallOptions): Promise<S.ReconcileReport>;
 tableExport: {
 /**
  * How many rows an export of a table has, and in how many files they should be read.
@@ -208,7 +208,7 @@ create(body: S.ExportFileBody, options?: CallOptions): Promise<string>;
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-bonusReconcile(body: S.BonusReconcileBody, options?: CallOptions): Promise<S.BonusReconcileReport>;
+bonusReconcile(body?: S.BonusReconcileBody, options?: CallOptions): Promise<S.BonusReconcileReport>;
 deadLetters: {
 /**
  * Events that could not be folded, the oldest first, with the reason.
@@ -550,7 +550,7 @@ delete(id: string, options?: CallOptions): Promise<S.Player>;
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-reveal(id: string, body: S.RevealPlayerBody, options?: CallOptions): Promise<S.RevealedPlayer>;
+reveal(id: string, body?: S.RevealPlayerBody, options?: CallOptions): Promise<S.RevealedPlayer>;
 /**
  * Erases the data of a person, in two calls: the second one has the token of the first answer.
  *
@@ -695,7 +695,7 @@ get(id: string, options?: CallOptions): Promise<S.PlayerTier>;
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 PLAYER_NOT_FOUND, VIP_TIER_NOT_FOUND, PROJECT_NOT_FOUND; 409 VIP_TIER_INACTIVE, CONFLICT; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-set(id: string, body: S.SetTierBody, options?: CallOptions): Promise<S.TierChange>;
+set(id: string, body?: S.SetTierBody, options?: CallOptions): Promise<S.TierChange>;
 };
 /**
  * Lists the segments of the player, the last entered first.
@@ -1527,7 +1527,7 @@ cancel(id: string, runId: string, options?: CallOptions): Promise<S.JourneyRun>;
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 JOURNEY_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-cancelAll(id: string, body: S.CancelRunsBody, options?: CallOptions): Promise<{ "cancelled": number; }>;
+cancelAll(id: string, body?: S.CancelRunsBody, options?: CallOptions): Promise<{ "cancelled": number; }>;
 };
 /**
  * Simulates a run of the journey as saved last, on a virtual clock: its steps, its messages and its end.
@@ -1622,7 +1622,7 @@ delete(id: string, options?: CallOptions): Promise<S.Template>;
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 TEMPLATE_NOT_FOUND, PLAYER_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 TEMPLATE_INVALID, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-preview(id: string, body: S.PreviewTemplateBody, options?: CallOptions): Promise<S.TemplatePreview>;
+preview(id: string, body?: S.PreviewTemplateBody, options?: CallOptions): Promise<S.TemplatePreview>;
 /**
  * The rendered body as a page for a frame, in which no script runs and nothing is loaded.
  *

@@ -117,7 +117,7 @@ function cancelEndpoints(deps: Platform): AnyEndpoint[] {
       audit: { resource: 'journey', action: 'cancel' },
       summary: 'Cancels the running runs of a journey: all, those of one version, or those at one node',
       access: write,
-      body: cancelRunsBody,
+      body: cancelRunsBody.prefault({}),
       response: z.object({ cancelled: z.int() }),
       errors: ['JOURNEY_NOT_FOUND'],
       handle: async ({ caller, params, body, audit }) => {
