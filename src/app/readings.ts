@@ -1,9 +1,9 @@
-import { statfs } from 'node:fs/promises';
 import type { Config } from '../config.ts';
 import { IDLE_MS } from '../http/auth/console-sessions.ts';
 import { countSessions } from '../http/auth/console-session-queries.ts';
 import { exposeReading, MAX_COUNTED, type Reading } from '../platform/backlog-gauge.ts';
 import { readParts } from '../platform/clickhouse/parts.ts';
+import { freeBytes } from '../platform/disk-space.ts';
 import type { Platform } from '../platform/platform.ts';
 import { readXidAge } from '../platform/postgres/xid-age.ts';
 import { readLastReconcile } from '../reconcile/queries.ts';
@@ -89,9 +89,6 @@ function ofDisk(data_dir: string): Reading {
   return {
     name: 'data_dir_free_bytes',
     help: 'Bytes that the service may still write to the disk of DATA_DIR',
-    read: async () => {
-      const { bavail, bsize } = await statfs(data_dir);
-      return [{ value: bavail * bsize }];
-    },
+    read: async () => [{ value: await freeBytes(data_dir) }],
   };
 }

@@ -193,7 +193,9 @@ it('mirrors and amounts without a rate have metrics of their own, from the same 
       .split('\n')
       .find((line) => line.startsWith(`${start} `))
       ?.slice(start.length);
-  const mirrors = [...text.matchAll(/^mirror_lag_seconds\{mirror="(.+)"\}/gm)].map(([, mirror]) => mirror);
+  const mirrors = [...text.matchAll(/^mirror_lag_seconds\{mirror="(.+)"\}/gm)].map(
+    ([, mirror = '']) => mirror,
+  );
   expect(mirrors.sort()).toEqual(['journey-mirror', 'player-mirror', 'send-mirror']);
   for (const mirror of mirrors)
     expect(valueOf(`mirror_lag_seconds{mirror="${mirror}"}`)).toBe(
