@@ -1,5 +1,6 @@
 import { isMoneyProperty } from '../../../segments/language/fields.ts';
 import type { Bindings } from '../../../segments/sql/bindings.ts';
+import { isPersonalName } from '../../../players/masking.ts';
 import { PRODUCT } from '../metrics/measure-queries.ts';
 import type { Breakdown } from '../schema.ts';
 
@@ -18,17 +19,46 @@ export function playerColumnOf(by: Breakdown): string | undefined {
   return by in PLAYER_COLUMNS ? PLAYER_COLUMNS[by as keyof typeof PLAYER_COLUMNS] : undefined;
 }
 
+/** The one group of all texts that are, or contain, e-mail addresses or telephone numbers. */
+export const PERSONAL_GROUP = '•••';
+
+const SEPARATOR = '[ .()/\u00a0-]';
+const DIGIT = '[0-9０-９]';
+const digits = (least: number) => `(${SEPARATOR}*${DIGIT}){${least}}`;
+/** What `maskPersonal` masks in texts, and a little more; for `match` of ClickHouse, without backslashes. */
+const CONTACTS = [
+  '[^ @]@[^ @]+[.][^ @]',
+  `(^|[^A-Za-z0-9０-９])[+＋]${digits(7)}`,
+  `[+＋]${digits(9)}`,
+  `(^|[^A-Za-z0-9０-９._/-])00([1-9１-９]|${SEPARATOR}+${DIGIT})${digits(8)}`,
+].join('|');
+/** A personal name in the JSON of an object. */
+const NAME = '(?i)"[^"]*(mail|phone|tel|mobile|msisdn)[^"]*" *:';
+
+/** The text, or {@link PERSONAL_GROUP} for one with an address or a number. `type`: what it is in JSON; absent: a text. */
+export function groupedSql(text: string, type?: string): string {
+  const is_contact = `match(${text}, '${CONTACTS}')`;
+  if (type === undefined) return `if(${is_contact}, '${PERSONAL_GROUP}', ${text})`;
+  // In JSON any character may be written with escapes.
+  const in_json = `${type} in ('Object', 'Array') and (match(${text}, '${NAME}') or position(${text}, '\\\\u') > 0)`;
+  return `if(${is_contact} or (${in_json}), '${PERSONAL_GROUP}', ${text})`;
+}
+
 /** The group of a row as text; an empty text: not known. */
 export function groupSql(by: Breakdown, property: string | undefined, bindings: Bindings): GroupSql {
   const column = playerColumnOf(by);
   if (column !== undefined) return { of_player: `ifNull(p.${column}, '')` };
   if (by === 'product') return { of_event: PRODUCT };
   if (by === 'event') return { of_event: 'toString(event)' };
-  if (by !== 'property') return { of_event: `toString(${by})` };
+  if (by !== 'property') return { of_event: groupedSql(`toString(${by})`) };
   const key = bindings.bind('String', property ?? '');
-  const json = `if(JSONType(properties, ${key}) = 'String', JSONExtractString(properties, ${key}), JSONExtractRaw(properties, ${key}))`;
+  const type = `JSONType(properties, ${key})`;
+  const json = `if(${type} = 'String', JSONExtractString(properties, ${key}), JSONExtractRaw(properties, ${key}))`;
+  const shown = isPersonalName(property ?? '')
+    ? `if(${json} in ('', 'true', 'false', 'null'), ${json}, '${PERSONAL_GROUP}')`
+    : groupedSql(json, type);
   // Longer texts than a cell can name are one group.
-  return { of_event: `substringUTF8(${json}, 1, 256)` };
+  return { of_event: `substringUTF8(${shown}, 1, 256)` };
 }
 
 /** Whether a breakdown by the property makes sense: amounts have a value of their own for nearly each event. */
