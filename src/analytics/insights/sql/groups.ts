@@ -4,8 +4,13 @@ import { isPersonalName } from '../../../players/masking.ts';
 import { PRODUCT } from '../metrics/measure-queries.ts';
 import type { Breakdown } from '../schema.ts';
 
-/** How rows are grouped: by an expression over rows of events, or over the player `p` that they belong to. */
-export type GroupSql = { of_event: string } | { of_player: string };
+/**
+ * How rows are grouped: by an expression over rows of events, or over the player `p` that they belong to. `shownOf` makes the
+ * group as it is shown of that: it costs more than grouping, so it is for what is grouped already.
+ */
+export type GroupSql = ({ of_event: string } | { of_player: string }) & {
+  shownOf: (grouped: string) => string;
+};
 
 const PLAYER_COLUMNS = {
   tier: 'current_tier_code',
@@ -35,30 +40,33 @@ const CONTACTS = [
 /** A personal name in the JSON of an object. */
 const NAME = '(?i)"[^"]*(mail|phone|tel|mobile|msisdn)[^"]*" *:';
 
-/** The text, or {@link PERSONAL_GROUP} for one with an address or a number. `type`: what it is in JSON; absent: a text. */
-export function groupedSql(text: string, type?: string): string {
-  const is_contact = `match(${text}, '${CONTACTS}')`;
-  if (type === undefined) return `if(${is_contact}, '${PERSONAL_GROUP}', ${text})`;
+/** Longer texts than a cell can name are one group. */
+const MAX_GROUP = 256;
+/** So much of a text is looked at, so that no address is cut. */
+const MAX_LOOKED_AT = 2 * MAX_GROUP + 64;
+
+/** The text, or {@link PERSONAL_GROUP} for one with an address or a number. */
+export function groupedSql(text: string): string {
   // In JSON any character may be written with escapes.
-  const in_json = `${type} in ('Object', 'Array') and (match(${text}, '${NAME}') or position(${text}, '\\\\u') > 0)`;
-  return `if(${is_contact} or (${in_json}), '${PERSONAL_GROUP}', ${text})`;
+  const is_json = `match(${text}, '^[[{]') and (match(${text}, '${NAME}') or position(${text}, '\\\\u') > 0)`;
+  return `if(match(${text}, '${CONTACTS}') or (${is_json}), '${PERSONAL_GROUP}', ${text})`;
 }
+
+const asItIs = (grouped: string) => grouped;
 
 /** The group of a row as text; an empty text: not known. */
 export function groupSql(by: Breakdown, property: string | undefined, bindings: Bindings): GroupSql {
   const column = playerColumnOf(by);
-  if (column !== undefined) return { of_player: `ifNull(p.${column}, '')` };
-  if (by === 'product') return { of_event: PRODUCT };
-  if (by === 'event') return { of_event: 'toString(event)' };
-  if (by !== 'property') return { of_event: groupedSql(`toString(${by})`) };
+  if (column !== undefined) return { of_player: `ifNull(p.${column}, '')`, shownOf: asItIs };
+  if (by === 'product') return { of_event: PRODUCT, shownOf: asItIs };
+  if (by === 'event') return { of_event: 'toString(event)', shownOf: asItIs };
+  if (by !== 'property') return { of_event: `toString(${by})`, shownOf: groupedSql };
   const key = bindings.bind('String', property ?? '');
-  const type = `JSONType(properties, ${key})`;
-  const json = `if(${type} = 'String', JSONExtractString(properties, ${key}), JSONExtractRaw(properties, ${key}))`;
-  const shown = isPersonalName(property ?? '')
-    ? `if(${json} in ('', 'true', 'false', 'null'), ${json}, '${PERSONAL_GROUP}')`
-    : groupedSql(json, type);
-  // Longer texts than a cell can name are one group.
-  return { of_event: `substringUTF8(${shown}, 1, 256)` };
+  const json = `if(JSONType(properties, ${key}) = 'String', JSONExtractString(properties, ${key}), JSONExtractRaw(properties, ${key}))`;
+  const shownOf = isPersonalName(property ?? '')
+    ? (text: string) => `if(${text} in ('', 'true', 'false', 'null'), ${text}, '${PERSONAL_GROUP}')`
+    : (text: string) => `substringUTF8(${groupedSql(text)}, 1, ${MAX_GROUP})`;
+  return { of_event: `substringUTF8(${json}, 1, ${MAX_LOOKED_AT})`, shownOf };
 }
 
 /** Whether a breakdown by the property makes sense: amounts have a value of their own for nearly each event. */

@@ -126,7 +126,9 @@ export function trendStatement(
       select *, ${of_step}, arrayJoin([(toNullable(toUInt64(if(place > ${grouping.top}, 0, place))), if(place > ${grouping.top}, '', g)), (null, '')]) as shown
       from (
         select *, dense_rank() over (order by rank desc, g) as place
-        from (select *, ${rankSql(grouping)} as rank from (${sides}) as u))) as u
+        from (
+          select *, ${rankSql(grouping)} as rank
+          from (select * replace (${grouping.sql.shownOf('g')} as g) from (${sides})) as u))) as u
     group by side, step, place`;
   return {
     sql,
@@ -173,7 +175,7 @@ export function trendPlayersStatement(
   value: string,
   params: Readonly<Record<string, unknown>>,
 ): Statement {
-  const g = cell.grouping === undefined ? "''" : groupText(cell.grouping);
+  const g = cell.grouping === undefined ? "''" : cell.grouping.sql.shownOf(groupText(cell.grouping));
   const sql = `select owner as player_id, ${value} as value
     from (${rowsSql(source, scope, parts, (column) => within(column))}) as e${joinPlayers(cell.grouping?.player_column)}
     ${cell.condition === '' ? '' : `where ${g} ${cell.condition}`}

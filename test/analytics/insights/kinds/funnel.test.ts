@@ -155,7 +155,12 @@ it('gives groups of their own to the largest, and puts the rest together exactly
       [labelsOfPlayers("ifNull(p.current_tier_code, '')"), (player_id) => tiers.get(player_id)],
     ];
     const population = everyone();
-    const by_event = labelsOfFirstEvents(one.funnel, "JSONExtractString(properties, 'from')", population);
+    const by_event = labelsOfFirstEvents(
+      one.funnel,
+      "JSONExtractString(properties, 'from')",
+      (label) => label,
+      population,
+    );
     for (const [sql, label_of] of groupings) await expectGroups(one, { sql, top: 2 }, label_of);
     const rows = await kinds.ask<ReachedRow>(
       project,
