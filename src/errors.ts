@@ -42,6 +42,7 @@ export const ERRORS = {
   DASHBOARD_NOT_FOUND: { status: 404, when: 'the dashboard does not exist in this project' },
   ALERT_NOT_FOUND: { status: 404, when: 'the alert does not exist in this project' },
   REPORT_NOT_FOUND: { status: 404, when: 'the report does not exist in this project' },
+  EXPORT_NOT_FOUND: { status: 404, when: 'the export does not exist in this project, or its time is over' },
   EVENT_NOT_FOUND: { status: 404, when: 'no event of this project has this ingestion_id and index' },
   METHOD_NOT_ALLOWED: { status: 405, when: 'the path exists, but not for this method' },
   CONFLICT: { status: 409, when: 'the change collides with another record' },

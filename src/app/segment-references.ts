@@ -1,3 +1,4 @@
+import { savedNamingSegment } from '../analytics/insights/saved/segment-use-queries.ts';
 import { bonusCampaignsOfSegment } from '../bonuses/campaigns/segment-use-queries.ts';
 import { bonusTemplatesOfSegment } from '../bonuses/templates/segment-use-queries.ts';
 import { campaignsOfSegment } from '../engage/campaigns/queries.ts';
@@ -10,4 +11,5 @@ export const SEGMENT_REFERENCES: readonly FindReferences[] = [
   journeysOfSegment,
   bonusCampaignsOfSegment,
   bonusTemplatesOfSegment,
+  ...savedNamingSegment,
 ];

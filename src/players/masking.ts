@@ -184,7 +184,8 @@ function afterSpaces(json: string, from: number): number {
   return at;
 }
 
-function isPersonalName(name: string): boolean {
+/** Whether all texts and numbers under this name are masked. */
+export function isPersonalName(name: string): boolean {
   return PERSONAL_NAME.test(name) || TEL_IN_NAME.test(name);
 }
 

@@ -4,7 +4,17 @@ import type { SegmentRef } from './queries.ts';
 import { selectReferringSegments } from './reading-queries.ts';
 
 /** The kinds of records that refer to segments. */
-export const REFERRING = ['segment', 'campaign', 'journey', 'bonus_campaign', 'bonus_template'] as const;
+export const REFERRING = [
+  'segment',
+  'campaign',
+  'journey',
+  'bonus_campaign',
+  'bonus_template',
+  'insight',
+  'dashboard',
+  'alert',
+  'report',
+] as const;
 
 /** A record that uses a segment; `status` is null for one that has none. */
 export interface SegmentReference {

@@ -196,7 +196,7 @@ it('mirrors and amounts without a rate have metrics of their own, from the same 
   const mirrors = [...text.matchAll(/^mirror_lag_seconds\{mirror="(.+)"\}/gm)].map(
     ([, mirror = '']) => mirror,
   );
-  expect(mirrors.sort()).toEqual(['journey-mirror', 'player-mirror', 'send-mirror']);
+  expect(mirrors.toSorted()).toEqual(['journey-mirror', 'player-mirror', 'send-mirror']);
   for (const mirror of mirrors)
     expect(valueOf(`mirror_lag_seconds{mirror="${mirror}"}`)).toBe(
       valueOf(`backlog_age_seconds{queue="${mirror}"}`),

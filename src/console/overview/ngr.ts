@@ -60,6 +60,6 @@ export async function askNgr(
     );
   const { columns, rows, totals } = read(answers);
   const at = columns.findIndex(({ name }) => name === 'ngr');
-  const valueOf = (row: (typeof rows)[number] | undefined) => BigInt((row?.[at] as bigint | undefined) ?? 0n);
+  const valueOf = (row: (typeof rows)[number] | undefined) => (row?.[at] as bigint | undefined) ?? 0n;
   return { total: valueOf(totals[0]), by_step: rows.map(valueOf) };
 }

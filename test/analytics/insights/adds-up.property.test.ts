@@ -124,69 +124,112 @@ function expectParts(answer: Insight, metrics: readonly string[]): void {
   }
 }
 
+/** Hundredths of a percent of an amount, rounded half to even. */
+function shareOf(basis: number, bp: number): number {
+  const exact = (Math.abs(basis) * bp) / 10_000;
+  const [low, rest] = [Math.floor(exact), exact % 1];
+  const rounded = rest > 0.5 || (rest === 0.5 && low % 2 === 1) ? low + 1 : low;
+  return Math.sign(basis) * rounded;
+}
+
+/** Deductions are rounded in each cell, and all else adds the cells. */
+function expectDeducted(answer: Insight, bp: number): void {
+  const { rows, other } = answer;
+  for (const of of [rows, other ?? []].map((one) => one.filter(([at]) => at !== null))) {
+    const [ggr, before, duty, fee, ngr] = NET.map((name) => column(answer, of, name).map(Number));
+    expect(duty).toEqual(ggr?.map((basis) => shareOf(basis, bp)));
+    expect(ngr).toEqual(before?.map((sum, i) => sum - (duty?.[i] ?? NaN) - (fee?.[i] ?? NaN)));
+  }
+  expectParts(answer, NET);
+}
+const NET = ['ggr', 'ngr_before_deductions', 'deductions.0', 'deductions.1', 'ngr'];
+const NET_SERIES = ['ggr', 'ngr_before_deductions', 'deductions', 'ngr'].map((metric) => ({ metric }));
+
 it('figures add up to the totals of the players, by interval, by group, and player by player', async () => {
   await assert(
-    asyncProperty(array(story, { minLength: 6, maxLength: 20 }), nat(2), async (stories, top) => {
-      const tenant = await service.newTenant();
-      const ids = [
-        await newPlayer(service, tenant, { external_id: 'ann' }),
-        await newPlayer(service, tenant, { external_id: 'ben' }),
-      ];
-      const today_ms = Math.floor(Date.now() / DAY_MS) * DAY_MS;
-      const events = stories
-        .flatMap(({ made: { made, id }, is_of_ann, days, ranks }, n) =>
-          made.map(([event, properties], i) => ({
-            rank: ranks[i] ?? 0,
-            event: {
-              event,
-              player_id: ids[is_of_ann ? 0 : 1],
-              timestamp: new Date(
-                today_ms - (days[i] ?? 0) * DAY_MS - n * 60_000 - i * 1_000 - 1_000,
-              ).toISOString(),
-              properties: { ...properties, [id]: `story ${n}` },
-            },
-          })),
-        )
-        .toSorted((a, b) => a.rank - b.rank)
-        .map(({ event }) => event);
-      await accept(service, tenant, ...events.slice(0, 60));
-      await counted(service.platform);
-      const players = await Promise.all(
-        ids.map(async (id) => {
-          const { data } = await api(service, tenant.session_token, `/v1/players/${id}`);
-          return data as Record<string, number>;
-        }),
-      );
-      const range = { last: { days: DAYS + 2 } };
-      for (const names of [NAMES.slice(0, 5), NAMES.slice(5)]) {
-        const query = { kind: 'trend', range, series: names.map((metric) => ({ metric })) };
-        const plain = await ask(service, tenant, query);
-        for (const name of names) {
-          const expected = players.reduce((all, player) => all + (TOTALS[name]?.(player) ?? NaN), 0);
-          expect(column(plain, plain.totals, name), name).toEqual([expected]);
-          expect(sum(column(plain, plain.rows, name)), `days of ${name}`).toBe(expected);
+    asyncProperty(
+      array(story, { minLength: 6, maxLength: 20 }),
+      nat(2),
+      nat(9_999),
+      async (stories, top, bp) => {
+        const tenant = await service.newTenant();
+        const ids = [
+          await newPlayer(service, tenant, { external_id: 'ann' }),
+          await newPlayer(service, tenant, { external_id: 'ben' }),
+        ];
+        const today_ms = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+        const events = stories
+          .flatMap(({ made: { made, id }, is_of_ann, days, ranks }, n) =>
+            made.map(([event, properties], i) => ({
+              rank: ranks[i] ?? 0,
+              event: {
+                event,
+                player_id: ids[is_of_ann ? 0 : 1],
+                timestamp: new Date(
+                  today_ms - (days[i] ?? 0) * DAY_MS - n * 60_000 - i * 1_000 - 1_000,
+                ).toISOString(),
+                properties: { ...properties, [id]: `story ${n}` },
+              },
+            })),
+          )
+          .toSorted((a, b) => a.rank - b.rank)
+          .map(({ event }) => event);
+        await accept(service, tenant, ...events.slice(0, 60));
+        await counted(service.platform);
+        const players = await Promise.all(
+          ids.map(async (id) => {
+            const { data } = await api(service, tenant.session_token, `/v1/players/${id}`);
+            return data as Record<string, number>;
+          }),
+        );
+        const range = { last: { days: DAYS + 2 } };
+        for (const names of [NAMES.slice(0, 5), NAMES.slice(5)]) {
+          const query = { kind: 'trend', range, series: names.map((metric) => ({ metric })) };
+          const plain = await ask(service, tenant, query);
+          for (const name of names) {
+            const expected = players.reduce((all, player) => all + (TOTALS[name]?.(player) ?? NaN), 0);
+            expect(column(plain, plain.totals, name), name).toEqual([expected]);
+            expect(sum(column(plain, plain.rows, name)), `days of ${name}`).toBe(expected);
+          }
+          for (const by of ['item', 'product', 'event', 'payment_method'])
+            expectParts(
+              await ask(service, tenant, { ...query, breakdown: { by, top: top + 1 }, interval: 'week' }),
+              names,
+            );
+          for (const [number, name] of names.entries()) {
+            const { status, text, data } = await insights(service, tenant, '/players', {
+              query,
+              cell: { series: number },
+            });
+            expect(status, text).toBe(200);
+            const found = new Map(
+              (data as unknown as { id: string; value: number }[]).map(({ id, value }) => [id, value]),
+            );
+            expect(
+              ids.map((id) => found.get(id) ?? 0),
+              `players of ${name}`,
+            ).toEqual(players.map((player) => TOTALS[name]?.(player)));
+          }
         }
+        const deductions = [
+          { name: 'Duty', basis: 'ggr', bp },
+          { name: 'Fees', basis: 'deposits', bp: 7 },
+        ];
+        const config = { reporting: { deductions } };
+        const configured = await api(service, tenant.session_token, '/v1/tenant/config', {
+          method: 'PATCH',
+          body: { config },
+        });
+        expect(configured.status, configured.text).toBe(200);
+        const net = { kind: 'trend', range, series: NET_SERIES };
         for (const by of ['item', 'product', 'event', 'payment_method'])
-          expectParts(
-            await ask(service, tenant, { ...query, breakdown: { by, top: top + 1 }, interval: 'week' }),
-            names,
-          );
-        for (const [number, name] of names.entries()) {
-          const { status, text, data } = await insights(service, tenant, '/players', {
-            query,
-            cell: { series: number },
-          });
-          expect(status, text).toBe(200);
-          const found = new Map(
-            (data as unknown as { id: string; value: number }[]).map(({ id, value }) => [id, value]),
-          );
-          expect(
-            ids.map((id) => found.get(id) ?? 0),
-            `players of ${name}`,
-          ).toEqual(players.map((player) => TOTALS[name]?.(player)));
-        }
-      }
-    }),
+          for (const interval of ['day', 'week'])
+            expectDeducted(
+              await ask(service, tenant, { ...net, interval, breakdown: { by, top: top + 1 } }),
+              bp,
+            );
+      },
+    ),
     { numRuns: runs(5) },
   );
 });

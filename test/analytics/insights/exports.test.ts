@@ -131,7 +131,17 @@ it('each role has what it may have', async () => {
 });
 
 it('the audit log has who took which players and why, and no address', async () => {
-  const asked = await request({ format: 'csv', cell, contact: ['email'], reason: 'a complaint' });
+  const clause = { property: 'game_id', op: 'neq', value: 'ann@example.com' };
+  const trait = { type: 'trait', field: 'email', op: 'neq', value: 'ann@example.com' };
+  const filter = { definition: { operator: 'AND', conditions: [trait] }, where: [clause] };
+  const breakdown = { by: 'property', property: 'game_id' };
+  const asked = await request({
+    format: 'csv',
+    query: { ...query, filter, breakdown },
+    cell: { ...cell, group: 'ann@example.com' },
+    contact: ['email'],
+    reason: 'a complaint',
+  });
   const id = String(asked.data['id']);
   await until(async () => (await get(id)).data['status'] === 'ready');
   await get(`${id}/file`);
@@ -145,7 +155,12 @@ it('the audit log has who took which players and why, and no address', async () 
   expect(rows[0]?.after).toMatchObject({
     contact: ['email'],
     reason: 'a complaint',
-    query: { kind: 'trend' },
+    query: {
+      kind: 'trend',
+      series: query.series,
+      filter: { definition: { conditions: [{ field: 'email' }] }, where: [{ property: 'game_id' }] },
+      breakdown,
+    },
   });
   expect(text).not.toContain('ann@example.com');
 });
@@ -160,7 +175,10 @@ it('what cannot be asked is refused at once, and what fails later says why', asy
   const segment_id = String(made.data['id']);
   const asked = await request({ format: 'csv', query: { ...query, filter: { segment_id } } });
   expect(asked.status, asked.text).toBe(202);
-  expect((await get('00000000-0000-4000-8000-000000000000')).status).toBe(404);
+  for (const path of ['00000000-0000-4000-8000-000000000000', 'x', 'x/file']) {
+    const { status: missing, code } = await get(path);
+    expect([missing, code]).toEqual([404, 'EXPORT_NOT_FOUND']);
+  }
 });
 
 it('another tenant sees nothing of it, and files end with their time', async () => {

@@ -25,6 +25,61 @@ const newInsight = async (name = 'GGR') => {
 };
 
 describe('saved insights', () => {
+  it('are in the audit log without values, also when only a value was changed', async () => {
+    const queryOf = (value: string) => ({
+      ...QUERY,
+      filter: {
+        definition: { operator: 'AND', conditions: [{ type: 'trait', field: 'email', op: 'eq', value }] },
+        where: [{ property: 'note', op: 'eq', value }],
+      },
+    });
+    const [first, second] = ['ann@example.com', 'ben@example.com'];
+    const { data } = await post('/v1/insights', { name: 'Ann', query: queryOf(first ?? '') });
+    const changed = await patch(`/v1/insights/${String(data['id'])}`, { query: queryOf(second ?? '') });
+    expect(changed.status, changed.text).toBe(200);
+    const log = await as(`/v1/audit-log?resource_id=${String(data['id'])}`);
+    const rows = log.data as unknown as { after: Record<string, unknown> }[];
+    expect(rows.map(({ after }) => after['has_other_values'])).toEqual([true, undefined]);
+    expect(log.text).toContain('"field":"email"');
+    for (const value of [first, second]) expect(log.text).not.toContain(value);
+  });
+
+  it('that name a segment are references of it, with dashboards, alerts and reports', async () => {
+    const random = { operator: 'AND', conditions: [{ type: 'random', percent: 50, salt: 'x' }] };
+    const segment = await post('/v1/segments', { name: 'Half', definition: random });
+    const segment_id = String(segment.data['id']);
+    const idOf = async (path: string, body: object) => {
+      const { status, text, data } = await post(path, { name: 'Half', ...body });
+      expect(status, text).toBe(201);
+      return String(data['id']);
+    };
+    const receivers = [{ kind: 'webhook', url: 'https://operator.example/x' }];
+    const member = { operator: 'AND', conditions: [{ type: 'segment', segment_id, op: 'in' }] };
+    const insight = await idOf('/v1/insights', { query: { ...QUERY, filter: { definition: member } } });
+    const dashboard = await idOf('/v1/dashboards', { segment_id });
+    const { kind, series } = QUERY;
+    const alert = await idOf('/v1/alerts', {
+      query: { kind, series, filter: { segment_id } },
+      interval: 'day',
+      condition: { kind: 'threshold', op: 'lt', value: 1 },
+      receivers,
+    });
+    const report = await idOf('/v1/reports', {
+      dashboard_id: dashboard,
+      schedule: { every: 'day', hour: 7 },
+      receivers,
+    });
+    await newInsight();
+    const found = await as(`/v1/segments/${segment_id}/references`, undefined, viewer);
+    const of = (type: string, id: string) => ({ type, id, name: 'Half', status: null });
+    expect(found.data).toEqual([
+      of('insight', insight),
+      of('dashboard', dashboard),
+      of('alert', alert),
+      of('report', report),
+    ]);
+  });
+
   it('are created, listed, read, changed by version, and deleted', async () => {
     const id = await newInsight();
     const read = await as(`/v1/insights/${id}`, undefined, viewer);

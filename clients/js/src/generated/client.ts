@@ -788,7 +788,7 @@ create(body: S.InsightExportBody, options?: CallOptions): Promise<S.InsightExpor
  *
  * `GET /v1/exports/{id}`
  *
- * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 EXPORT_NOT_FOUND, PROJECT_NOT_FOUND; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 get(id: string, options?: CallOptions): Promise<S.InsightExport>;
 /**
@@ -798,7 +798,7 @@ get(id: string, options?: CallOptions): Promise<S.InsightExport>;
  *
  * `GET /v1/exports/{id}/file`
  *
- * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
+ * Errors: 401 UNAUTHORIZED; 403 FORBIDDEN; 404 EXPORT_NOT_FOUND, PROJECT_NOT_FOUND; 409 CONFLICT; 422 VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
 file(id: string, query?: { /** As X-Tenant-Id, for callers that cannot set headers */ tenant_id?: string | undefined; /** As X-Project-Id, for callers that cannot set headers */ project_id?: string | undefined; }, options?: CallOptions): Promise<string>;
 };

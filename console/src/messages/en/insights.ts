@@ -108,6 +108,7 @@ export const insights = {
   rest: 'All others',
   all: 'All',
   unknownGroup: 'None, or not known',
+  personalGroup: 'Addresses and phone numbers',
   products: { casino: 'Casino', sport: 'Sport' } as Readonly<Record<string, string>>,
   chartShows: 'The chart shows',
   mostLines: (count: number) => `The chart has the first ${count} groups; the table has all.`,

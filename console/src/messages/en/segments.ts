@@ -77,7 +77,7 @@ export const segments = {
   tier: 'Tier',
   lastSeen: 'Last seen',
   noReferences: 'Nothing uses this segment',
-  noReferencesHelp: 'Campaigns, journeys, bonuses and other segments that use it are listed here.',
+  noReferencesHelp: 'Campaigns, journeys, bonuses, insights and other segments that use it are listed here.',
   referenceType: 'Type',
   referenceTypes: {
     segment: 'Segment',
@@ -85,6 +85,10 @@ export const segments = {
     journey: 'Journey',
     bonus_campaign: 'Bonus campaign',
     bonus_template: 'Bonus template',
+    insight: 'Insight',
+    dashboard: 'Dashboard',
+    alert: 'Alert',
+    report: 'Report',
   } as Readonly<Record<string, string>>,
   explain: {
     search: 'Why is a player in the segment, or not?',

@@ -102,9 +102,13 @@ export function pointsOf(answer: Answer, interval: Interval, rows: readonly Row[
   });
 }
 
+/** What the API calls the group of all addresses and numbers. */
+const PERSONAL = '•••';
+
 /** A group of a breakdown as it is read. */
 export function groupName(group: string, by: string): string {
   if (group === '') return t.insights.unknownGroup;
+  if (group === PERSONAL) return t.insights.personalGroup;
   const words: Readonly<Record<string, string>> = by === 'product' ? t.insights.products : {};
   return words[group] ?? group;
 }

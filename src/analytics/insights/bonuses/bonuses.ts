@@ -12,7 +12,7 @@ import {
 import { MAX_BONUSES } from '../limits.ts';
 import { metricOf } from '../metrics/dictionary.ts';
 import { BONUS_FIGURES, type BonusesCell, type BonusesQuery } from '../schema.ts';
-import type { GroupSql } from '../sql/groups.ts';
+import { groupedSql, type GroupSql } from '../sql/groups.ts';
 import { Parts, type Part } from '../trend/parts.ts';
 import { namesOf, trendPlayersStatement, trendStatement, type TrendRow } from '../trend/trend-queries.ts';
 
@@ -25,6 +25,8 @@ export const BONUSES: InsightKind<BonusesQuery, BonusesCell> = { plan, players }
 /** The property of the events that names the template or campaign. */
 const groupOf = (by: BonusesQuery['by']): GroupSql => ({
   of_event: `JSONExtractString(properties, '${by}_id')`,
+  // Of the operator's own bonuses the id is a text of theirs.
+  shownOf: groupedSql,
 });
 
 function partsOf(): { parts: Parts; figures: readonly Part[] } {

@@ -16,6 +16,7 @@ import { isUuid, newId } from '../../../platform/ids.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import { projectRefOf } from '../../../tenants/project-ref.ts';
 import { readAsked, withFixedRange } from '../ask.ts';
+import { withoutValues } from '../audited.ts';
 import { kindOf, queryBody, readCell, writtenCell } from '../kinds.ts';
 import { INSIGHT_EXPORT_TASK, KEPT_MS, MAX_ATTEMPTS } from './job.ts';
 import { INSIGHT_EXPORTS, insertExport, selectExport, type InsightExportRow } from './queries.ts';
@@ -61,7 +62,7 @@ export function insightExportEndpoints(deps: Deps): AnyEndpoint[] {
       summary: 'Whether the file is ready',
       access,
       response: insightExport,
-      errors: ['NOT_FOUND'],
+      errors: ['EXPORT_NOT_FOUND'],
       handle: async ({ caller, params }) =>
         envelope(exportJson(await requireExport(deps, caller, params['id'] ?? ''))),
     }),
@@ -77,7 +78,7 @@ export function insightExportEndpoints(deps: Deps): AnyEndpoint[] {
       shape: 'raw',
       content_type: 'application/octet-stream',
       headers: { 'cache-control': 'no-store' },
-      errors: ['NOT_FOUND', 'CONFLICT'],
+      errors: ['EXPORT_NOT_FOUND', 'CONFLICT'],
       handle: async ({ caller, params, audit, sendFileName }) => {
         const row = await requireExport(deps, caller, params['id'] ?? '');
         if (row.status !== 'ready') {
@@ -153,9 +154,10 @@ async function requestExport(
   });
 }
 
-/** What the audit log shows: who took what of whom, and why. */
+/** What the audit log shows: who took what, and why; no value that may be personal. */
 function changeOf({ tenant_id, project_id, export_id, ...row }: InsightExportRow, status: string) {
-  const { query, cell, format, contact, reason } = row;
+  const { format, contact, reason } = row;
+  const [query, cell] = [row.query, row.cell].map(withoutValues);
   const after = { status, query, cell, format, contact, reason };
   return { tenant_id, project_id, resource_id: export_id, before: null, after };
 }
@@ -173,7 +175,7 @@ async function requireExport(
     : [];
   if (row === undefined) {
     const message = `export ${export_id.slice(0, 64)} does not exist in this project, or its 24 hours are over`;
-    throw new ApiError('NOT_FOUND', message);
+    throw new ApiError('EXPORT_NOT_FOUND', message);
   }
   requireRights(caller, { has_players: row.cell !== null, contact: row.contact });
   return row;

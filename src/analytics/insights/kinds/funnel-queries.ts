@@ -88,12 +88,13 @@ function labelledSql(reached: string, { sql }: Labels): string {
 }
 
 /**
- * Groups by the first event of the first step in the span: `label` is an expression over its row. Of several at one time the
+ * Groups by the first event of the first step in the span: `label` is an expression over its row, `shownOf` makes the group of it. Of several at one time the
  * first by ingestion id counts.
  */
 export function labelsOfFirstEvents(
   { steps: [step], ...span }: Funnel,
   label: string,
+  shownOf: (label: string) => string,
   population: Population,
 ): string {
   if (step === undefined) throw new Error('a funnel has steps');
@@ -101,7 +102,8 @@ export function labelsOfFirstEvents(
   const first = 'argMin(toString(label_of), (occurred_at, ingestion_id, event_index))';
   const columns = [`${label} as label_of`, 'occurred_at', 'ingestion_id', 'event_index'];
   const read = [isChosen(step, bindings), within(span, bindings)];
-  return `select owner, ${first} as label from (${eventsSql(columns, read, population)}) group by owner`;
+  const firsts = `select owner, ${first} as label_of_first from (${eventsSql(columns, read, population)}) group by owner`;
+  return `select owner, ${shownOf('label_of_first')} as label from (${firsts})`;
 }
 
 /** Groups by what is known of the players now: `label` is an expression over `p`, a row of players. */

@@ -56,7 +56,7 @@ function labelsOf({ breakdown }: FunnelQuery, funnel: Funnel, population: Popula
   const sql =
     'of_player' in label
       ? labelsOfPlayers(label.of_player)
-      : labelsOfFirstEvents(funnel, label.of_event, population);
+      : labelsOfFirstEvents(funnel, label.of_event, label.shownOf, population);
   return { sql, top };
 }
 

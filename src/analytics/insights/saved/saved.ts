@@ -1,11 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ApiError, validationError } from '../../../errors.ts';
-import { auditOf, type Auditing } from '../../../http/audit.ts';
+import type { AuditChange, Auditing } from '../../../http/audit.ts';
 import { requireLiveRow, requireRow, type RecordKind } from '../../../http/record.ts';
 import { newId } from '../../../platform/ids.ts';
 import type { Tx } from '../../../platform/postgres/port.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import { selectLiveSegment } from '../../../segments/queries.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
+import { withoutValues } from '../audited.ts';
 import {
   dashboardsWith,
   insertSaved,
@@ -87,7 +89,7 @@ export const DASHBOARD: SavedKind<'dashboard_id', DashboardContent> = {
   },
 };
 
-/** A record as the API returns it, and as the audit log shows it. */
+/** A record as the API returns it. */
 export function savedJson<Id extends string>({ id }: SavedTable<Id>) {
   return (row: SavedRow<Id>, { tenant_id, project_id }: ProjectRef): Record<string, unknown> => ({
     id: row[id],
@@ -101,12 +103,49 @@ export function savedJson<Id extends string>({ id }: SavedTable<Id>) {
   });
 }
 
+/** A content as the audit log shows it. */
+function auditedContent(content: object): object {
+  return 'query' in content ? { ...content, query: withoutValues(content.query) } : content;
+}
+
+/**
+ * Writes a change to the audit log, without values of queries; `has_other_values` when only these differ. Resolves with
+ * `after`.
+ */
+async function auditSaved<Id extends string, Row extends SavedRow<Id>>(
+  kind: SavedTable<Id>,
+  audit: AuditChange,
+  tx: Tx,
+  ref: SavedRef<Id>,
+  before: Row | null,
+  after: Row,
+): Promise<Row> {
+  const { tenant_id, project_id } = ref;
+  const toJson = savedJson(kind);
+  const [old, anew] = [before, after].map((row) => row && auditedContent(row.content as object));
+  const have_other_values =
+    before !== null && isDeepStrictEqual(old, anew) && !isDeepStrictEqual(before.content, after.content);
+  await audit(tx, {
+    tenant_id,
+    project_id,
+    resource_id: ref[kind.id],
+    before: before && toJson({ ...before, content: old }, ref),
+    after: {
+      ...toJson({ ...after, content: anew }, ref),
+      ...(have_other_values ? { has_other_values: true } : {}),
+    },
+    ...(before === null ? {} : { version: toJson(before, ref) }),
+  });
+  return after;
+}
+
 /** The functions of a kind's endpoints. Each rejects with the kind's NOT_FOUND, VALIDATION_ERROR or CONFLICT. */
 export function savedRecords<Id extends string, Content extends object, State extends object>(
   kind: SavedKind<Id, Content, State>,
 ) {
   type Row = SavedRow<Id> & State;
-  const audited = auditOf<Id, SavedRef<Id>, Row>(kind, savedJson(kind));
+  const audited = (audit: AuditChange, tx: Tx, ref: SavedRef<Id>, before: Row | null, after: Row) =>
+    auditSaved<Id, Row>(kind, audit, tx, ref, before, after);
   const reread = async (tx: Tx, ref: SavedRef<Id>) => {
     const [row] = await selectSaved(tx, kind, ref);
     return requireRow<Id, Row>(kind, ref, row);

@@ -7,8 +7,8 @@ import type { TrendQuery } from '../schema.ts';
 import type { Part, Parts } from './parts.ts';
 
 /**
- * The value of a part in a cell as text; undefined: the cell has no rows. `cells`: of the whole range, those of its
- * intervals, of which what is rounded is added up.
+ * The value of a part in a cell as text; undefined: the cell has no rows. `cells`: of what is put together, its cells (interval and
+ * group), of which what is rounded is added up.
  */
 export interface ValueOf {
   (part: Part): string | null | undefined;
@@ -22,6 +22,8 @@ export interface SeriesColumn {
   type: Column['type'];
   /** The number of the series; null: the ratio of two. */
   series: number | null;
+  /** It is a rate or a mean, in which no interval is that is not over. */
+  is_average: boolean;
   value: (of: ValueOf) => Cell;
 }
 
@@ -52,7 +54,7 @@ export function shareOf(amount: bigint, bp: number): bigint {
   return scaled < 0n ? -rounded : rounded;
 }
 
-/** {@link shareOf} of what a part comes to in a cell; of the whole range the sum over its intervals, so that rows add up. */
+/** {@link shareOf} of what a part comes to in a cell; of what is put together the sum over its cells, so that rows add up. */
 function deducted(of: ValueOf, part: Part, bp: number): bigint {
   const { cells = [of] } = of;
   return cells.reduce((sum, cell) => sum + shareOf(integer(cell, part), bp), 0n);
@@ -89,7 +91,7 @@ function amountOf(name: MetricName, parts: Parts, { bonus_cost, deductions }: Se
 
 function metricSeries(name: MetricName, number: number, parts: Parts, settings: Settings): Series {
   const metric = metricOf(name);
-  const column = { name, label: metric.label, series: number };
+  const column = { name, label: metric.label, series: number, is_average: metric.unit === 'rate' };
   if (metric.unit === 'deductions') {
     const lines = settings.deductions.map((deduction) => ({ ...deduction, part: parts.basis(deduction) }));
     const [first] = lines;
@@ -125,7 +127,7 @@ function eventSeries(
   const made = parts.ofEvents(series, `series.${number}`);
   const [part, values] = made.parts;
   const label = property === undefined ? `${event}: ${aggregate}` : `${event}: ${aggregate} of ${property}`;
-  const column = { name: `${event}.${aggregate}`, label, series: number };
+  const column = { name: `${event}.${aggregate}`, label, series: number, is_average: aggregate === 'avg' };
   const rank = [[part, 1n]] as const;
   const is_count = ['count', 'players', 'distinct'].includes(aggregate);
   if (is_count) {
@@ -174,6 +176,7 @@ export function ratioColumn(
     label: `${numerator.label} ÷ ${denominator.label}`,
     type: 'rate',
     series: null,
+    is_average: true,
     value: (of) => ({ numerator: whole(numerator.value(of)), denominator: whole(denominator.value(of)) }),
   };
 }

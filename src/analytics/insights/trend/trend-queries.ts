@@ -32,9 +32,12 @@ const EVENT_COLUMNS = [
   'payment_method',
 ].join(', ');
 
+/** In place of a step: all intervals that are over. No interval begins a millisecond before 1970. */
+export const OVER = '-1';
+
 /**
  * A row of a trend's statement: `side` (1: of the range that is compared with), `step` (the beginning of the interval in
- * milliseconds; null: the whole range), `place` and `g` of the group (0: what the groups with rows of their own leave;
+ * milliseconds; null: the whole range; {@link OVER}: its intervals that are over), `place` and `g` of the group (0: what the groups with rows of their own leave;
  * null: all groups), and each part by its alias, as text.
  */
 export interface TrendRow {
@@ -89,13 +92,17 @@ function groupText(grouping: Pick<Grouping, 'sql'> | undefined): string {
   return 'of_event' in grouping.sql ? grouping.sql.of_event : grouping.sql.of_player;
 }
 
-/** The parts of one source by interval and group, and over the whole range; see {@link TrendRow}. Each row of the source is read once. */
+/**
+ * The parts of one source by interval and group, and over the whole range; see {@link TrendRow}. Each row of the source is read once.
+ * `open_ms`: when the first interval begins that is not over; then the rows have {@link OVER}, too. Undefined: they do not.
+ */
 export function trendStatement(
   source: Source,
   parts: readonly Part[],
   scope: Pick<InsightScope, 'filter' | 'steps' | 'compared' | 'are_first_deposits_known'>,
   grouping: Grouping | undefined,
   params: Readonly<Record<string, unknown>>,
+  open_ms?: number,
 ): Statement {
   const { filter, steps, compared } = scope;
   const side = (number: 0 | 1, prefix: string) => `
@@ -105,7 +112,11 @@ export function trendStatement(
       group by n, g`;
   const sides = compared === undefined ? side(0, '') : `${side(0, '')}\n    union all${side(1, 'before_')}`;
   const columns = parts.map(({ alias, outer }) => `toString(${outer(`u.${alias}`)}) as ${alias}`).join(', ');
-  const of_step = 'arrayJoin([toNullable(n), null]) as step';
+  const steps_of_row =
+    open_ms === undefined
+      ? '[toNullable(n), null]'
+      : `if(n < {open_ms:Int64}, [toNullable(n), null, ${OVER}], [toNullable(n), null])`;
+  const of_step = `arrayJoin(${steps_of_row}) as step`;
   const sql =
     grouping === undefined
       ? `select side, step, null as place, '' as g, ${columns}
@@ -115,11 +126,19 @@ export function trendStatement(
       select *, ${of_step}, arrayJoin([(toNullable(toUInt64(if(place > ${grouping.top}, 0, place))), if(place > ${grouping.top}, '', g)), (null, '')]) as shown
       from (
         select *, dense_rank() over (order by rank desc, g) as place
-        from (select *, ${rankSql(grouping)} as rank from (${sides}) as u))) as u
+        from (
+          select *, ${rankSql(grouping)} as rank
+          from (select * replace (${grouping.sql.shownOf('g')} as g) from (${sides})) as u))) as u
     group by side, step, place`;
   return {
     sql,
-    params: { ...params, ...filter.params, ...paramsOf(steps, ''), ...paramsOf(compared, 'before_') },
+    params: {
+      ...params,
+      ...filter.params,
+      ...paramsOf(steps, ''),
+      ...paramsOf(compared, 'before_'),
+      ...(open_ms === undefined ? {} : { open_ms }),
+    },
   };
 }
 
@@ -156,7 +175,7 @@ export function trendPlayersStatement(
   value: string,
   params: Readonly<Record<string, unknown>>,
 ): Statement {
-  const g = cell.grouping === undefined ? "''" : groupText(cell.grouping);
+  const g = cell.grouping === undefined ? "''" : cell.grouping.sql.shownOf(groupText(cell.grouping));
   const sql = `select owner as player_id, ${value} as value
     from (${rowsSql(source, scope, parts, (column) => within(column))}) as e${joinPlayers(cell.grouping?.player_column)}
     ${cell.condition === '' ? '' : `where ${g} ${cell.condition}`}

@@ -5,7 +5,6 @@ import {
   unusedName,
   type Cell,
   type Column,
-  type ComparedSteps,
   type Figures,
   type InsightKind,
   type InsightScope,
@@ -20,6 +19,7 @@ import { Parts, type Part } from './parts.ts';
 import { ratioColumn, seriesOf, type Series, type SeriesColumn, type ValueOf } from './series.ts';
 import {
   namesOf,
+  OVER,
   trendPlayersStatement,
   trendStatement,
   type Grouping,
@@ -76,7 +76,8 @@ function groupingOf(
 
 function plan(query: TrendQuery, scope: InsightScope): Plan {
   const compiled = compile(query, scope);
-  const { sources, parts, grouping, bindings } = compiled;
+  const { sources, parts, columns, grouping, bindings } = compiled;
+  const open_ms = columns.some(({ is_average }) => is_average) ? openFrom(scope) : undefined;
   const statements = sources.map((source) =>
     trendStatement(
       source,
@@ -84,6 +85,7 @@ function plan(query: TrendQuery, scope: InsightScope): Plan {
       scope,
       grouping,
       bindings.params,
+      open_ms,
     ),
   );
   return {
@@ -97,13 +99,20 @@ function plan(query: TrendQuery, scope: InsightScope): Plan {
   };
 }
 
+/** When the first interval of a range begins that is not over; undefined: all are. */
+function openFrom({ steps: { starts_ms, to_ms }, now_ms }: InsightScope): number | undefined {
+  return starts_ms.find((_, i) => (starts_ms[i + 1] ?? to_ms) > now_ms);
+}
+
 /** The rows of all statements by side, step and place. */
 class Cells {
   readonly #rows = new Map<string, TrendRow[]>();
+  readonly #is_grouped: boolean;
   /** Groups with rows of their own, by their places from 1. */
   readonly groups: string[] = [];
 
-  constructor(answers: readonly (readonly TrendRow[])[]) {
+  constructor(answers: readonly (readonly TrendRow[])[], is_grouped: boolean) {
+    this.#is_grouped = is_grouped;
     for (const row of answers.flat()) {
       const key = keyOf(row.side, row.step, row.place);
       this.#rows.set(key, [...(this.#rows.get(key) ?? []), row]);
@@ -112,36 +121,45 @@ class Cells {
     }
   }
 
-  /** What a cell comes to; `place`: 0 the rest, null all. */
+  /** What an interval comes to; `place`: 0 the rest, null all. */
   of(side: 0 | 1, step: string, place: number | null): ValueOf {
-    return this.#valueOf(side, step, place);
-  }
-
-  /** What the cells of these steps come to together. */
-  ofAll(side: 0 | 1, steps: readonly string[], place: number | null): ValueOf {
-    const cells = steps.map((step) => this.of(side, step, place));
-    return Object.assign(this.#valueOf(side, null, place), { cells });
-  }
-
-  #valueOf(side: 0 | 1, step: string | null, place: number | null): ValueOf {
     const rows = this.#rows.get(keyOf(side, step, place)) ?? [];
     return ({ alias }) => {
       const found = rows.find((row) => alias in row)?.[alias];
       return found === undefined || found === null ? found : String(found);
     };
   }
+
+  /** What these intervals come to together, whose rows have `step`. With groups, each cell is an interval of one group, or of the rest. */
+  ofAll(side: 0 | 1, step: string, steps: readonly string[], place: number | null): ValueOf {
+    const all = this.#is_grouped ? [0, ...this.groups.map((_, i) => i + 1)] : [null];
+    const places = place === null ? all : [place];
+    const cells = steps.flatMap((one) => places.map((of_place) => this.of(side, one, of_place)));
+    return Object.assign(this.of(side, step, place), { cells });
+  }
 }
+
+/** In place of a step: the whole range. */
+const WHOLE = 'all';
 
 function keyOf(side: number, step: string | null, place: number | string | null): string {
-  return `${side} ${step ?? 'all'} ${place ?? 'all'}`;
+  return `${side} ${step ?? WHOLE} ${place ?? 'all'}`;
 }
 
-/** A row's time: of the range, and of what it is compared with. `at` null: the whole range, with all of its steps. */
+/** Intervals of one side, of which a row has the figures. */
+interface Span {
+  /** The interval, or {@link WHOLE}. */
+  step: string;
+  steps: readonly string[];
+  /** Those that are over. */
+  over: readonly string[];
+}
+
+/** A row's time: of the range, and of what it is compared with (undefined: nothing). `at` null: the whole range. */
 interface Moment {
   at: string | null;
-  steps: readonly string[];
-  compared_steps: readonly string[];
-  is_complete: boolean;
+  now: Span;
+  before: Span | undefined;
 }
 
 function figuresOf(
@@ -149,31 +167,28 @@ function figuresOf(
   scope: InsightScope,
   answers: readonly (readonly TrendRow[])[],
 ): Figures {
-  const cells = new Cells(answers);
-  const { steps, compared, now_ms } = scope;
   const is_grouped = grouping !== undefined;
-  const moments = momentsOf(steps, compared, now_ms);
-  const whole: Moment = {
-    at: null,
-    steps: moments.flatMap((moment) => moment.steps),
-    compared_steps: compared?.starts_ms.map(String) ?? [],
-    is_complete: steps.to_ms <= now_ms,
+  const cells = new Cells(answers, is_grouped);
+  const { compared } = scope;
+  const { moments, whole } = momentsOf(scope);
+  const figures = (side: 0 | 1, span: Span | undefined, place: number | null) => {
+    if (span === undefined) return columns.map(() => null);
+    const { step, steps, over } = span;
+    const of = step === WHOLE ? cells.ofAll(side, step, steps, place) : cells.of(side, step, place);
+    const are_over = over.length === steps.length;
+    const of_over = are_over || step !== WHOLE ? of : cells.ofAll(side, OVER, over, place);
+    return columns.map((column): Cell => {
+      if (!column.is_average) return column.value(of);
+      return over.length === 0 ? null : column.value(of_over);
+    });
   };
-  const valuesOf = (side: 0 | 1, at: string | null, of: readonly string[], place: number | null) =>
-    at === null ? cells.ofAll(side, of, place) : cells.of(side, of[0] ?? 'none', place);
-  const row = (moment: Moment, place: number | null): Row => {
-    const group = place === null || place === 0 ? null : (cells.groups[place - 1] ?? null);
-    const now = valuesOf(0, moment.at, moment.steps, place);
-    const before = valuesOf(1, moment.at, moment.compared_steps, place);
-    const has_before = moment.compared_steps.length > 0;
-    return [
-      moment.at,
-      moment.is_complete,
-      ...(is_grouped ? [group] : []),
-      ...columns.map((column) => valueOf(column, now, moment)),
-      ...(compared === undefined ? [] : columns.map((column) => (has_before ? column.value(before) : null))),
-    ];
-  };
+  const row = ({ at, now, before }: Moment, place: number | null): Row => [
+    at,
+    now.over.length === now.steps.length,
+    ...(is_grouped ? [place === null || place === 0 ? null : (cells.groups[place - 1] ?? null)] : []),
+    ...figures(0, now, place),
+    ...(compared === undefined ? [] : figures(1, before, place)),
+  ];
   const places = cells.groups.map((_, i) => i + 1);
   return {
     columns: columnsOf(columns, is_grouped, compared !== undefined),
@@ -185,22 +200,29 @@ function figuresOf(
   };
 }
 
-/** An interval that is not over has no rate yet; the whole range has one, of what there is. */
-function valueOf(column: SeriesColumn, of: ValueOf, { at, is_complete }: Moment): Cell {
-  return column.type === 'rate' && !is_complete && at !== null ? null : column.value(of);
-}
-
-function momentsOf(steps: Steps, compared: ComparedSteps | undefined, now_ms: number): Moment[] {
-  return steps.starts_ms.map((start_ms, i) => {
-    const end_ms = steps.starts_ms[i + 1] ?? steps.to_ms;
+/** Both sides of the intervals of the range, and of the whole. */
+function momentsOf(scope: InsightScope): { moments: Moment[]; whole: Moment } {
+  const { steps, compared } = scope;
+  const open_ms = openFrom(scope) ?? Infinity;
+  const spanOf = (step: string, starts_ms: readonly number[]): Span => ({
+    step,
+    steps: starts_ms.map(String),
+    over: starts_ms.filter((start_ms) => start_ms < open_ms).map(String),
+  });
+  const moments = steps.starts_ms.map((start_ms, i) => {
     const before_ms = compared?.pairs_ms[i];
     return {
       at: new Date(start_ms).toISOString(),
-      steps: [String(start_ms)],
-      compared_steps: before_ms === undefined ? [] : [String(before_ms)],
-      is_complete: end_ms <= now_ms,
+      now: spanOf(String(start_ms), [start_ms]),
+      before: before_ms === undefined ? undefined : spanOf(String(before_ms), [before_ms]),
     };
   });
+  const whole = {
+    at: null,
+    now: spanOf(WHOLE, steps.starts_ms),
+    before: compared === undefined ? undefined : spanOf(WHOLE, compared.starts_ms),
+  };
+  return { moments, whole };
 }
 
 function columnsOf(columns: readonly SeriesColumn[], is_grouped: boolean, is_compared: boolean): Column[] {

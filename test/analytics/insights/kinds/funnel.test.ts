@@ -153,7 +153,12 @@ it('gives groups of their own to the largest, and puts the rest together exactly
     const of_first = (player_id: string) => firstLabel(player_id, one);
     const by_tier = labelsOfPlayers("ifNull(p.current_tier_code, '')");
     const population = everyone();
-    const by_event = labelsOfFirstEvents(one.funnel, "JSONExtractString(properties, 'from')", population);
+    const by_event = labelsOfFirstEvents(
+      one.funnel,
+      "JSONExtractString(properties, 'from')",
+      (label) => label,
+      population,
+    );
     await expectGroups(one, { sql: by_tier, top: 2 }, (player_id) => tiers.get(player_id));
     const rows = await kinds.ask<ReachedRow>(
       project,
