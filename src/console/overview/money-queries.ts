@@ -46,7 +46,7 @@ function measured(name: Measure): Figure {
 
 /**
  * The figures of money, each as the sum over events in the smallest unit of the base currency: the measures of insights, GGR,
- * and NGR unless the project has settings for it (ngr.ts). So the days of a range add up to the totals of the players.
+ * and NGR unless the project has settings for it (ngr-queries.ts). So the days of a range add up to the totals of the players.
  */
 const FIGURES = {
   deposits: measured('deposits'),

@@ -11,7 +11,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { countMessages, type MessageCount } from './message-queries.ts';
 import { countFirstDeposits, MONEY_FIGURES, sumEvents, type EventSums, type Range } from './money-queries.ts';
 import { readFirstDepositsKnown } from '../../analytics/first-deposit-queries.ts';
-import { askNgr, hasSettingsOfNgr, type Ngr } from './ngr.ts';
+import { askNgr, hasSettingsOfNgr, type Ngr } from './ngr-queries.ts';
 import { rangeBefore } from './range.ts';
 import { ACTIVITY } from '../../analytics/insights/metrics/measure-queries.ts';
 import type { Steps } from '../../analytics/insights/kind.ts';

@@ -15,7 +15,7 @@ import {
   type StepRow,
   type Steps,
 } from './money-queries.ts';
-import { askNgr, hasSettingsOfNgr } from './ngr.ts';
+import { askNgr, hasSettingsOfNgr } from './ngr-queries.ts';
 import type { Metric, SeriesQuery } from './schema.ts';
 import { JsonText, exactJson } from '../../platform/exact-json.ts';
 

@@ -129,7 +129,8 @@ function shareOf(basis: number, bp: number): number {
   const exact = (Math.abs(basis) * bp) / 10_000;
   const [low, rest] = [Math.floor(exact), exact % 1];
   const rounded = rest > 0.5 || (rest === 0.5 && low % 2 === 1) ? low + 1 : low;
-  return Math.sign(basis) * rounded;
+  // Zero has no sign.
+  return Math.sign(basis) * rounded + 0;
 }
 
 /** Deductions are rounded in each cell, and all else adds the cells. */
