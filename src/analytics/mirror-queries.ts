@@ -92,8 +92,9 @@ export interface PlayerChanges {
  * there are none. Only changes of transactions older than every running one are read, so that no change can become
  * visible below a position that was passed. A player that a later transaction has written again is copied as it is now, so
  * that a position says that ClickHouse has these changes of every player. Its revision is that of the last transaction that
- * is read: its own might be above that of an older transaction that still runs. Only a player that was merged away by such a
- * later transaction is not copied until its merge is: who waits for a change asks about the survivor then.
+ * is read: its own might be above that of an older transaction that still runs. One exception: a player
+ * that such a later transaction has merged away is copied with that merge. A reader that waits for the player's change asks
+ * about the survivor.
  */
 export async function readChangedPlayers(
   sql: Tx,

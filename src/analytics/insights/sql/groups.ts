@@ -5,8 +5,8 @@ import { PRODUCT } from '../metrics/measure-queries.ts';
 import type { Breakdown } from '../schema.ts';
 
 /**
- * How rows are grouped: by an expression over rows of events, or over the player `p` that they belong to. `shownOf` makes the
- * group as it is shown of that: it costs more than grouping, so it is for what is grouped already.
+ * How rows are grouped: by an expression over rows of events, or over the player `p` that they belong to. `shownOf` turns
+ * the grouped text into the one that is shown. It costs more than grouping, so it is applied after grouping.
  */
 export type GroupSql = ({ of_event: string } | { of_player: string }) & {
   shownOf: (grouped: string) => string;
