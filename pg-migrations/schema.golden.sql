@@ -1435,6 +1435,25 @@ create policy own_tenant on erasures for all to engagement_api using ((tenant_id
 grant delete, insert, select, update on public.erasures to engagement_api;
 grant delete, insert, select, update on public.erasures to engagement_service;
 
+create table public.evaluated_players (
+  player_id uuid not null,
+  tenant_id uuid not null,
+  project_id uuid not null,
+  version bigint not null,
+  stamp text not null,
+  totals text,
+  traits text not null default ''::text,
+  edge_ms bigint not null default 0,
+  since_ms bigint not null default 0,
+  recent text not null default ''::text,
+  constraint evaluated_players_pkey PRIMARY KEY (player_id, tenant_id, project_id)
+) with (fillfactor=60);
+-- row-level security of public.evaluated_players: enabled, forced
+create policy every_tenant on evaluated_players for all to engagement_service using (true);
+create policy own_tenant on evaluated_players for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.evaluated_players to engagement_api;
+grant delete, insert, select, update on public.evaluated_players to engagement_service;
+
 create table public.event_corrections (
   tenant_id uuid not null,
   correction_id bigint not null generated as identity,

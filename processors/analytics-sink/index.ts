@@ -235,7 +235,7 @@ class SinkBlocks {
     const allowed = await withoutErased(postgres.service, lines);
     if (allowed.length > 0) await clickhouse.insertLines('events', allowed, token);
     // Before the block is closed: after a crash the repeated block marks the players again.
-    await markDirtyByEvents(postgres.service, lines, new Date(clock.now_ms()));
+    await markDirtyByEvents(postgres.service, allowed, new Date(clock.now_ms()));
     await closeBlock(postgres.service, this.#topic, token);
     this.#unfinished.delete(token);
     metrics.sinkBlockRows.observe(lines.length);

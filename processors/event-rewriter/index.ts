@@ -24,12 +24,15 @@ import { readLedger } from '../../src/ledger/fold/read-queries.ts';
 import { countsOf, eventMoneyOf } from '../../src/ledger/money/counting.ts';
 import { itemOf, placedItem, takenItem } from '../../src/ledger/money/items.ts';
 import { moneyKindOf, type Item } from '../../src/ledger/money/ledger.ts';
+import { groupBy } from '../../src/platform/group-by.ts';
 import { newId } from '../../src/platform/ids.ts';
 import type { Session, Tx } from '../../src/platform/postgres/port.ts';
 import { requireLocks } from '../../src/platform/postgres/session-locks.ts';
 import { startPolling, type PollLoop } from '../../src/platform/poll-loop.ts';
 import { EVERYTHING, readOfEvent } from '../../src/segments/dependencies.ts';
 import { markDirty } from '../../src/segments/dirty-players.ts';
+import { forgetEvaluated } from '../../src/segments/evaluated/evaluated-queries.ts';
+import type { ProjectRef } from '../../src/tenants/project-ref.ts';
 import type { Platform } from '../../src/platform/platform.ts';
 
 const MAX_ALIASES = 5_000;
@@ -56,11 +59,14 @@ interface RewriteState {
   rewritten_ms: number;
   /** The last tenant whose corrections were written. */
   tenant_id: string | undefined;
+  /** The last batch of corrections marked its players. Of one that did not, ClickHouse may have the amounts already. */
+  is_marked: boolean;
 }
 
 /** The state of a rewriter that starts. */
 export function newRewriteState(): RewriteState {
-  return { max_merges: MAX_REWRITTEN, rewritten_ms: Number.NEGATIVE_INFINITY, tenant_id: undefined };
+  const rewritten_ms = Number.NEGATIVE_INFINITY;
+  return { max_merges: MAX_REWRITTEN, rewritten_ms, tenant_id: undefined, is_marked: false };
 }
 
 /**
@@ -127,6 +133,7 @@ async function aliasMerges({ postgres, clickhouse, clock }: Platform, session: S
   // From now on the survivor has the other player's events: all segments must evaluate it.
   const survivors = merges.map((merge) => ({ ...merge, player_id: merge.into_player_id, reads: EVERYTHING }));
   await session.begin(async (tx) => {
+    await forgetPlayers(tx, [...merges, ...survivors]);
     await markDirty(tx, survivors, new Date(clock.now_ms()));
     await markMerges(tx, merges, 'aliased_at');
   });
@@ -147,8 +154,11 @@ async function correctEvents(
   // The rows to correct must be in ClickHouse: the fold may have written them to Postgres only a moment ago.
   await waitUntilInClickHouse(platform, platform.clock.now_ms() + CATCH_UP_MS, stop);
   const present = await readPresentMoney(platform.postgres.service, corrections);
-  const changed = await writeCorrections(platform, session, present);
+  const { is_marked } = state;
+  state.is_marked = false;
+  const changed = await writeCorrections(platform, session, present, is_marked);
   await session.begin(async (tx) => {
+    await forgetPlayers(tx, changed);
     await markDirty(tx, changed, new Date(platform.clock.now_ms()));
     await rateEvents(tx, present);
     await deleteCorrections(
@@ -156,6 +166,7 @@ async function correctEvents(
       corrections.map(({ correction_id }) => correction_id),
     );
   });
+  state.is_marked = true;
   state.tenant_id = corrections.at(-1)?.tenant_id;
   return true;
 }
@@ -185,11 +196,15 @@ async function readPresentMoney(sql: Tx, corrections: readonly Correction[]): Pr
   });
 }
 
-/** Writes the money of the events. Returns the players of those whose amounts changed: segments do not read what counts. */
+/**
+ * Writes the money of the events. Returns the players of those whose amounts changed: segments do not read what counts. With
+ * `is_marked` false it returns all, since an earlier attempt may have changed the amounts.
+ */
 async function writeCorrections(
   { postgres, clickhouse, metrics, logger }: Platform,
   session: Session,
   present: PresentMoney[],
+  is_marked: boolean,
 ) {
   const wanted = new Map(present.map((event) => [`${event.ingestion_id} ${event.event_index}`, event]));
   const rows = await readEventLines(clickhouse, present);
@@ -205,7 +220,7 @@ async function writeCorrections(
   const lines = rows.map((row) => {
     const event = wanted.get(`${row.ingestion_id} ${row.event_index}`);
     const money = Object.fromEntries(EVENT_MONEY.map((name) => [name, event?.[name]?.toString() ?? null]));
-    if (VALUES.some((name) => row[name] !== money[name])) changed.push(row);
+    if (!is_marked || VALUES.some((name) => row[name] !== money[name])) changed.push(row);
     return JSON.stringify({
       ...row,
       // As numbers: in text, ClickHouse reads milliseconds before 2001 as seconds, and refuses those before 1970.
@@ -221,6 +236,18 @@ async function writeCorrections(
   await clickhouse.insertLines('events', lines, newId());
   metrics.eventsCorrected.inc(lines.length);
   return changed.map((row) => ({ ...row, reads: readOfEvent(row.event) }));
+}
+
+/** Their segments are evaluated with what ClickHouse has of them now. */
+async function forgetPlayers(
+  tx: Tx,
+  players: readonly (ProjectRef & { player_id: string })[],
+): Promise<void> {
+  for (const of_project of groupBy(players, ({ project_id }) => project_id).values()) {
+    const [project] = of_project;
+    const ids = of_project.map(({ player_id }) => player_id);
+    if (project !== undefined) await forgetEvaluated(tx, project, ids);
+  }
 }
 
 /** What the event itself says it is about. */

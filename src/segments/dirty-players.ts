@@ -1,9 +1,19 @@
-import { headOf } from '../ingest/events/envelope.ts';
-import type { Tx } from '../platform/postgres/port.ts';
+import { groupByEvent, playerOf, type PlayerEvent } from '../ingest/events/envelope.ts';
+import { parseExact } from '../platform/exact-json.ts';
+import { groupBy } from '../platform/group-by.ts';
+import type { Db, Tx } from '../platform/postgres/port.ts';
 import { EVERYTHING, PROFILE, readOfEvent, readOfSegment } from './dependencies.ts';
 import type { Membership } from './membership-queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import { insertDirtyPlayers, selectRealtimeReads, type DirtyPlayers } from './dirty-player-queries.ts';
+import { addToEvaluated, changedByRows, type Changes } from './evaluated/changes.ts';
+import {
+  forgetEvaluated,
+  selectRealtimeProjects,
+  type RealtimeProject,
+} from './evaluated/evaluated-queries.ts';
+import type { Plan } from './evaluated/plan.ts';
+import { planWith } from './evaluated/plans.ts';
 
 /** Players per queued entry. */
 const MAX_PLAYERS = 1_000;
@@ -22,40 +32,110 @@ export function dirtyPlayersOf(
 }
 
 /**
- * Marks the players of events that are in ClickHouse now, for the realtime segments that read such events. When there
- * are no realtime segments, it costs one query. A repeat only causes another evaluation.
+ * Marks the players of events that are in ClickHouse now, for the realtime segments that read such events, unless the events
+ * change none of their conditions. When there are no realtime segments, it costs one query. A repeat only causes another
+ * evaluation.
  */
-export async function markDirtyByEvents(sql: Tx, lines: readonly string[], now: Date): Promise<void> {
-  const realtime = await selectRealtimeReads(sql);
-  if (realtime.length === 0) return;
-  const projects = new Set(realtime.map(({ project_id }) => project_id));
-  const changed = lines.flatMap((line) => {
-    const head = headOf(line);
-    if (head === undefined || !projects.has(head.project_id)) return [];
-    return [{ ...head, reads: readOfEvent(head.event) }];
-  });
-  await queue(sql, realtime, changed, now);
+export async function markDirtyByEvents(sql: Db, lines: readonly string[], now: Date): Promise<void> {
+  const groups = groupByEvent(lines.map((value) => ({ value })));
+  const projects = new Set(groups.map(({ name }) => name.project_id));
+  for (const project of await selectRealtimeProjects(sql, [...projects])) {
+    const plan = await planWith(sql, project);
+    const marked: ChangedPlayer[] = [];
+    const counted: PlayerEvent[] = [];
+    for (const { name, places } of groups) {
+      const reads = readOfEvent(name.event);
+      if (name.project_id !== project.project_id || !project.reads.includes(reads)) continue;
+      const of_group = places.map((place) => lines[place] ?? '');
+      if (plan.undecided.has(reads)) marked.push(...marksOf(project, reads, of_group.map(playerOf)));
+      else counted.push(...of_group.map((line) => parseExact(line) as PlayerEvent));
+    }
+    await queue(sql, [project], marked, now);
+    const by_player = groupBy(counted, ({ player_id }) => player_id);
+    const players = [...by_player.keys()].sort();
+    for (let from = 0; from < players.length; from += MAX_PLAYERS) {
+      const part = players.slice(from, from + MAX_PLAYERS);
+      const events = new Map(part.map((id) => [id, by_player.get(id) ?? []]));
+      await sql.begin((tx) => markCounted(tx, project, plan, events, now));
+    }
+  }
+}
+
+async function markCounted(
+  tx: Tx,
+  project: RealtimeProject,
+  plan: Plan,
+  events: ReadonlyMap<string, readonly PlayerEvent[]>,
+  now: Date,
+): Promise<void> {
+  const changes = await addToEvaluated(tx, project, plan, events, now.getTime());
+  await markEvents(
+    tx,
+    project,
+    changes,
+    (player_id) => (events.get(player_id) ?? []).map(({ event }) => event),
+    now,
+  );
+}
+
+/** Marks the players with changes, for the events that caused them, or for all that `namesOf` gives where nothing is known. */
+export async function markEvents(
+  tx: Tx,
+  project: ProjectRef,
+  changes: Changes,
+  namesOf: (player_id: string) => readonly string[],
+  now: Date,
+): Promise<void> {
+  const marked = [...changes].flatMap(([player_id, changed]) =>
+    [...(changed ?? new Set(namesOf(player_id)))].flatMap((event) =>
+      marksOf(project, readOfEvent(event), [player_id]),
+    ),
+  );
+  await insertDirtyPlayers(tx, entriesOf(marked), now);
 }
 
 /** A player whose current row is in ClickHouse. */
 interface LandedPlayer extends ProjectRef {
   player_id: string;
+  /** The row, as JSON. */
+  line: string;
   /** True: the player is evaluated in every realtime segment; false: in those that read the player's fields. */
   is_new_or_removed: boolean;
 }
 
-/** Marks players whose current rows are in ClickHouse; returns the ids of the projects that have realtime segments. */
+/**
+ * Marks players whose current rows are in ClickHouse, unless the rows change none of their conditions; returns the ids of the
+ * projects that have realtime segments.
+ */
 export async function markDirtyByRows(
   tx: Tx,
   players: readonly LandedPlayer[],
   now: Date,
 ): Promise<ReadonlySet<string>> {
-  const realtime = await selectRealtimeReads(tx);
-  const changed = players.map(({ is_new_or_removed, tenant_id, project_id, player_id }) => {
-    return { tenant_id, project_id, player_id, reads: is_new_or_removed ? EVERYTHING : PROFILE };
-  });
-  await queue(tx, realtime, changed, now);
+  const by_project = groupBy(players, ({ project_id }) => project_id);
+  const realtime = await selectRealtimeProjects(tx, [...by_project.keys()]);
+  for (const project of realtime) {
+    const landed = by_project.get(project.project_id) ?? [];
+    const changed = landed.filter((one) => one.is_new_or_removed).map(({ player_id }) => player_id);
+    await forgetEvaluated(tx, project, changed);
+    await queue(tx, [project], marksOf(project, EVERYTHING, changed), now);
+    if (!project.reads.includes(PROFILE)) continue;
+    const others = landed.filter((one) => !one.is_new_or_removed);
+    const plan = await planWith(tx, project);
+    const dirty = plan.undecided.has(PROFILE)
+      ? others.map(({ player_id }) => player_id)
+      : await changedByRows(tx, project, plan, others, now.getTime());
+    await queue(tx, [project], marksOf(project, PROFILE, dirty), now);
+  }
   return new Set(realtime.map(({ project_id }) => project_id));
+}
+
+function marksOf(
+  { tenant_id, project_id }: ProjectRef,
+  reads: string,
+  player_ids: readonly string[],
+): ChangedPlayer[] {
+  return player_ids.map((player_id) => ({ tenant_id, project_id, player_id, reads }));
 }
 
 /** A player, and the read that has changed. */
@@ -83,7 +163,7 @@ export async function markDependentsDirty(
   await queue(tx, await selectRealtimeReads(tx, { tenant_id, project_id }), players, now);
 }
 
-/** Queues those changes that a realtime segment of the project reads, as one group of entries per project and read. */
+/** Queues those changes that a realtime segment of the project reads. */
 async function queue(
   tx: Tx,
   realtime: readonly (ProjectRef & { reads: string[] })[],
@@ -91,21 +171,22 @@ async function queue(
   now: Date,
 ): Promise<void> {
   const reads_of = new Map(realtime.map(({ project_id, reads }) => [project_id, new Set(reads)]));
-  const groups = new Map<string, { project: ProjectRef; reads: string; players: Set<string> }>();
-  for (const { tenant_id, project_id, player_id, reads } of changed) {
+  const read = changed.filter(({ project_id, reads }) => {
     const of_project = reads_of.get(project_id);
-    if (of_project === undefined || (reads !== EVERYTHING && !of_project.has(reads))) continue;
-    const key = `${project_id} ${reads}`;
-    const group = groups.get(key) ?? {
-      project: { tenant_id, project_id },
-      reads,
-      players: new Set<string>(),
-    };
-    group.players.add(player_id);
-    groups.set(key, group);
-  }
-  const entries = [...groups.values()].flatMap(({ project, reads, players }) =>
-    dirtyPlayersOf(project, [reads], [...players]),
-  );
-  await insertDirtyPlayers(tx, entries, now);
+    return of_project !== undefined && (reads === EVERYTHING || of_project.has(reads));
+  });
+  await insertDirtyPlayers(tx, entriesOf(read), now);
 }
+
+/** The changes as one group of entries per project and read, with each player once. */
+function entriesOf(changed: readonly ChangedPlayer[]): DirtyPlayers[] {
+  return [...groupBy(changed, ({ project_id, reads }) => `${project_id} ${reads}`).values()].flatMap(
+    (group) => {
+      const [first] = group;
+      const player_ids = [...new Set(group.map(({ player_id }) => player_id))];
+      return first === undefined ? [] : dirtyPlayersOf(projectOf(first), [first.reads], player_ids);
+    },
+  );
+}
+
+const projectOf = ({ tenant_id, project_id }: ProjectRef): ProjectRef => ({ tenant_id, project_id });

@@ -21,13 +21,10 @@ import { tryLockMembership, tryLockProjectEvaluation, tryShareMemberships } from
 import { selectLive } from './membership-queries.ts';
 import { endQuarantine, quarantine, wantRefresh, type SegmentRef } from './queries.ts';
 import { TooManyPlayers } from './refusal.ts';
-import {
-  evaluateSegments,
-  writeVerdict,
-  type EvaluationDeps,
-  type OnRefused,
-  type SegmentVerdict,
-} from './verdict.ts';
+import { evaluatePlayers, isPlanned, type ToEvaluate } from './evaluated/evaluate.ts';
+import type { Plan } from './evaluated/plan.ts';
+import { planFor } from './evaluated/plans.ts';
+import { writeVerdict, type EvaluationDeps, type OnRefused, type SegmentVerdict } from './verdict.ts';
 
 /** Entries read per evaluation. */
 const MAX_ENTRIES = 200;
@@ -55,20 +52,18 @@ export async function evaluateDirtyPlayers(deps: EvaluationDeps, project: Projec
     const entries = boundPlayers(await readDirtyPlayers(service, project, [...quiet], MAX_ENTRIES));
     if (entries.length === 0) return false;
     const now = new Date(deps.clock.now_ms());
-    const segments = (await selectSegmentsToEvaluate(service, project, 'realtime')).filter((segment) =>
-      entries.some((entry) => concerns(entry, segment)),
-    );
-    const free = await tryShareMemberships(session, refsOf(project, segments));
+    const plan = await planFor(service, project);
+    const realtime = await selectSegmentsToEvaluate(service, project, 'realtime');
+    const segments = realtime.filter((segment) => entries.some((entry) => concerns(entry, segment)));
+    const every = new Set(segments);
+    for (const one of realtime) if (plan !== undefined && isPlanned(plan, one)) every.add(one);
+    const free = await tryShareMemberships(session, refsOf(project, [...every]));
     const live = await selectLive(service, project, free);
-    const candidates = segments.filter((one) => live.has(one.segment_id) && one.evaluation_failures === 0);
-    for await (const { verdict, player_ids, remove } of evaluateInParts(
-      deps,
-      project,
-      entries,
-      candidates,
-      now,
-    )) {
-      await writeVerdict(session, project, verdict, now, async (tx) => {
+    const isReady = (one: SegmentToEvaluate) => live.has(one.segment_id) && one.evaluation_failures === 0;
+    const candidates = { concerned: segments.filter(isReady), every: [...every].filter(isReady) };
+    const evaluation = { deps, session, plan, candidates };
+    for await (const { verdict, player_ids, remove } of evaluateInParts(evaluation, project, entries, now)) {
+      const last = async (tx: Tx) => {
         for (const segment of segments) {
           const { segment_id } = segment;
           if (verdict.matching.has(segment_id) || (free.has(segment_id) && !live.has(segment_id))) continue;
@@ -76,10 +71,20 @@ export async function evaluateDirtyPlayers(deps: EvaluationDeps, project: Projec
           await defer(tx, { ...project, segment_id }, segment, player_ids, how);
         }
         await remove(tx);
-      });
+      };
+      await writeVerdict(session, project, verdict, now, last, true);
     }
     return true;
   });
+}
+
+/** How players are evaluated, and in which segments. */
+interface Evaluation {
+  deps: EvaluationDeps;
+  session: Session;
+  /** Undefined: what is found is not kept. */
+  plan: Plan | undefined;
+  candidates: ToEvaluate;
 }
 
 /** A part of an evaluation. */
@@ -98,10 +103,9 @@ interface EvaluatedPart {
  * evaluation, which begins anew: a player with very many events makes no more parts small.
  */
 async function* evaluateInParts(
-  deps: EvaluationDeps,
+  { deps, session, plan, candidates }: Evaluation,
   project: ProjectRef,
   entries: readonly DirtyEntry[],
-  segments: readonly SegmentToEvaluate[],
   now: Date,
   size = MAX_PLAYERS,
 ): AsyncGenerator<EvaluatedPart> {
@@ -114,11 +118,27 @@ async function* evaluateInParts(
   let too_large = Number.POSITIVE_INFINITY;
   for (let parts = 0; left.length > 0 && parts < MAX_PARTS;) {
     const cut = cutAt(left, size);
-    const players = await resolvePlayers(deps.postgres.service, project, idsOf(cut.part));
-    const candidates = segments.filter(({ segment_id }) => !refused.has(segment_id));
+    const marked = new Set(idsOf(cut.part));
+    const players = await resolvePlayers(deps.postgres.service, project, [...marked]);
+    const are_themselves =
+      players.player_ids.length === marked.size && players.player_ids.every((id) => marked.has(id));
+    const isLeft = ({ segment_id }: SegmentToEvaluate) => !refused.has(segment_id);
+    const segments = {
+      concerned: candidates.concerned.filter(isLeft),
+      every: candidates.every.filter(isLeft),
+    };
     let verdict: SegmentVerdict;
     try {
-      verdict = await evaluateSegments(deps, project, players, candidates, now, refuse);
+      verdict = await evaluatePlayers(
+        deps,
+        session,
+        project,
+        plan,
+        players,
+        segments,
+        are_themselves,
+        refuse,
+      );
     } catch (error) {
       if (!(error instanceof TooManyPlayers)) throw error;
       too_large = idsOf(cut.part).length;
@@ -126,7 +146,7 @@ async function* evaluateInParts(
       continue;
     }
     yield { verdict, player_ids: players.player_ids, remove: (tx) => removeCut(tx, project, cut) };
-    if (candidates.some(({ segment_id }) => refused.has(segment_id))) {
+    if (!segments.every.every(isLeft)) {
       too_large = Number.POSITIVE_INFINITY;
       size = MAX_PLAYERS;
     } else if (2 * size < too_large) size *= 2;
@@ -249,7 +269,8 @@ async function evaluateAlone(
   const project = { tenant_id: ref.tenant_id, project_id: ref.project_id };
   const entries = boundPlayers(await readDeferred(deps.postgres.service, ref, MAX_ENTRIES));
   // From one player on: a segment that is still too expensive for one costs one query.
-  for await (const { verdict, remove } of evaluateInParts(deps, project, entries, [segment], now, 1)) {
+  const alone = { deps, session, plan: undefined, candidates: { concerned: [segment], every: [segment] } };
+  for await (const { verdict, remove } of evaluateInParts(alone, project, entries, now, 1)) {
     if (verdict.matching.size === 0) return false;
     await writeVerdict(session, project, verdict, now, remove);
   }

@@ -24,6 +24,7 @@ import { isLockTimeout, retryConflicts } from '../platform/postgres/retry.ts';
 import { TooBusy } from '../platform/fair-queue.ts';
 import { copyPendingChanges, EpochNotReady } from './publish-changes.ts';
 import { markDependentsDirty } from './dirty-players.ts';
+import { forgetEvaluated } from './evaluated/evaluated-queries.ts';
 import { MAX_CHANGED } from './verdict.ts';
 
 export type RefreshDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'jobs' | 'metrics'>;
@@ -165,6 +166,12 @@ async function writeDifference(
         await notePart(tx, ref, progress, new Date(clock.now_ms() + INTERRUPTED_AFTER_MS));
         const changed = await changeMemberships(tx, ref, those(1), those(0), now, true);
         await markDependentsDirty(tx, ref, [...those(1), ...those(0)], now);
+        // They were asked about at another time than when they were evaluated.
+        await forgetEvaluated(
+          tx,
+          ref,
+          part.map(({ player_id }) => player_id),
+        );
         return changed;
       }),
     );

@@ -2,10 +2,14 @@ import { groupBy } from '../platform/group-by.ts';
 import { RoundRobin } from '../platform/round-robin.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Platform } from '../platform/platform.ts';
-import type { PassingWindow } from './dependencies.ts';
+import { PROFILE, type PassingWindow } from './dependencies.ts';
 import { insertDirtyPlayers } from './dirty-player-queries.ts';
-import { dirtyPlayersOf } from './dirty-players.ts';
-import { bisect } from './refusal.ts';
+import { dirtyPlayersOf, markEvents } from './dirty-players.ts';
+import { passTime, type Passed } from './evaluated/changes.ts';
+import { forgetEvaluated } from './evaluated/evaluated-queries.ts';
+import { findPassedTotals } from './evaluated/passed-queries.ts';
+import { planFor } from './evaluated/plans.ts';
+import { bisect, refusalOf } from './refusal.ts';
 import {
   findPassedWindows,
   markSwept,
@@ -26,6 +30,10 @@ const MAX_WINDOWS = 50;
 const MAX_LATE = 100;
 /** Entries of up to 1,000 players per statement. */
 const MAX_ENTRIES = 100;
+/** Players whose counts one transaction changes. */
+const MAX_PLAYERS = 1_000;
+/** Players whose counts one sweep changes; with more, they are evaluated instead. */
+const MAX_PASSED = 50_000;
 /** Projects that are swept at once. */
 const MAX_RUNNING = 2;
 
@@ -80,15 +88,70 @@ export async function sweepOne(deps: SweepDeps, offered: Sweep, every_ms: number
       : await selectLateWindows(postgres.service, now, 1, offered);
   if (sweep === undefined) return false;
   if ('windows' in sweep) {
-    for (let from = 0; from < sweep.windows.length; from += MAX_WINDOWS) {
-      await sweepPart(deps, sweep, sweep.windows.slice(from, from + MAX_WINDOWS), now_ms);
+    const left = await passCounts(deps, sweep, now_ms);
+    for (const { windows, forgets } of left) {
+      for (let from = 0; from < windows.length; from += MAX_WINDOWS) {
+        await sweepPart(deps, sweep, windows.slice(from, from + MAX_WINDOWS), now_ms, forgets);
+      }
     }
     await markSwept(postgres.service, sweep, now);
     return false;
   }
-  const is_swept = !sweep.is_used || (await sweepPart(deps, sweep, [sweep.window], now_ms));
+  const is_swept = !sweep.is_used || (await sweepPart(deps, sweep, [sweep.window], now_ms, true));
   if (is_swept) await postgres.service.begin((tx) => rejoinWindow(tx, sweep, now));
   return false;
+}
+
+/** Windows that are still to be swept; `forgets`: nothing is known any more of the players whose events have crossed their edges. */
+interface LeftWindows {
+  windows: readonly PassingWindow[];
+  forgets: boolean;
+}
+
+/**
+ * Takes what has left the windows of counted events from what is known of players, and marks those players of whom a condition
+ * has changed by it, or of whom nothing is known. Returns the windows that are left, which are those of counted events, too,
+ * when ClickHouse refuses the statement, or very many players are concerned.
+ */
+async function passCounts(
+  { postgres, clickhouse, logger }: SweepDeps,
+  { tenant_id, project_id, swept_ms, windows }: SweepTask,
+  now_ms: number,
+): Promise<LeftWindows[]> {
+  const project = { tenant_id, project_id };
+  const plan = await planFor(postgres.service, project);
+  const isCounted = ({ reads, property }: PassingWindow) =>
+    property === undefined &&
+    plan?.by_event.has(reads.slice('event:'.length)) === true &&
+    reads.startsWith('event:');
+  const counted = windows.filter(isCounted);
+  const others = { windows: windows.filter((one) => !isCounted(one)), forgets: false };
+  if (plan === undefined || counted.length === 0) return [others];
+  const times = { since_ms: Number(swept_ms), now_ms };
+  let passed: ReadonlyMap<string, Passed> | undefined;
+  try {
+    passed = await findPassedTotals(clickhouse, project, plan, times, MAX_PASSED);
+  } catch (error) {
+    const reason = refusalOf(error);
+    if (reason === undefined) throw error;
+    logger.warn({ project_id, reason }, 'counts cannot follow their windows; the players are evaluated');
+  }
+  if (passed === undefined) return [others, { windows: counted, forgets: true }];
+  const players = [...passed].sort(([a], [b]) => (a < b ? -1 : 1));
+  for (let from = 0; from < players.length; from += MAX_PLAYERS) {
+    const part = new Map(players.slice(from, from + MAX_PLAYERS));
+    await postgres.service.begin(async (tx) => {
+      const changes = await passTime(tx, project, plan, part, times);
+      await markEvents(
+        tx,
+        project,
+        changes,
+        (player_id) => part.get(player_id)?.names ?? [],
+        new Date(now_ms),
+      );
+    });
+  }
+  return [others];
 }
 
 /** Sweeps some windows; false when some of them were refused. */
@@ -97,6 +160,7 @@ async function sweepPart(
   { tenant_id, project_id, swept_ms }: Sweep,
   windows: readonly PassingWindow[],
   now_ms: number,
+  forgets: boolean,
 ): Promise<boolean> {
   const project = { tenant_id, project_id };
   const since_ms = Number(swept_ms);
@@ -108,7 +172,13 @@ async function sweepPart(
       const passed = await findPassedWindows(clickhouse, project, part, since_ms, now_ms);
       const entries = entriesOf(project, passed);
       for (let from = 0; from < entries.length; from += MAX_ENTRIES) {
-        await insertDirtyPlayers(postgres.service, entries.slice(from, from + MAX_ENTRIES), now);
+        const part = entries.slice(from, from + MAX_ENTRIES);
+        await postgres.service.begin(async (tx) => {
+          // What is known of fields is as it was when the player was evaluated.
+          for (const { player_ids, reads } of part)
+            if (forgets || reads.includes(PROFILE)) await forgetEvaluated(tx, project, player_ids);
+          await insertDirtyPlayers(tx, part, now);
+        });
       }
     },
     async (window, why) => {

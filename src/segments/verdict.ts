@@ -6,10 +6,12 @@ import type { Group } from './language/conditions.ts';
 import { readDefinition } from './language/definition.ts';
 import type { SegmentToEvaluate } from './dirty-player-queries.ts';
 import { markDependentsDirty } from './dirty-players.ts';
-import { matchPlayers, type Players } from './evaluation-queries.ts';
+import { findPlayers, type Players } from './evaluation-queries.ts';
+import { forgetEvaluated } from './evaluated/evaluated-queries.ts';
 import { changeMemberships, selectMemberships, type Members, type Membership } from './membership-queries.ts';
 import { copyPendingChanges } from './publish-changes.ts';
 import { bisect, isForItsSize, TooManyPlayers } from './refusal.ts';
+import type { Findings } from './sql/matrix.ts';
 
 export type EvaluationDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'metrics'>;
 
@@ -27,6 +29,9 @@ export interface SegmentVerdict {
   left: Membership[];
 }
 
+/** What the statements of an evaluation found of each player, by `player_id`. */
+export type FindingsOf = ReadonlyMap<string, readonly Findings[]>;
+
 /** What happens to a segment that cannot be evaluated; `reason` is for `last_error`. */
 export type OnRefused = (segment: SegmentToEvaluate, reason: string) => Promise<void>;
 
@@ -43,11 +48,12 @@ export async function evaluateSegments(
   segments: readonly SegmentToEvaluate[],
   now: Date,
   onRefused: OnRefused,
-): Promise<SegmentVerdict> {
+): Promise<SegmentVerdict & { findings: FindingsOf }> {
   const matching = new Map<string, ReadonlySet<string>>();
+  const findings = new Map<string, Findings[]>();
   if (segments.length === 0 || players.player_ids.length === 0) {
     for (const { segment_id } of segments) matching.set(segment_id, new Set());
-    return { matching, entered: [], left: [] };
+    return { matching, entered: [], left: [], findings };
   }
   // A segment condition reads the members from ClickHouse, so the pending changes are copied there first.
   if (segments.some(({ reads }) => reads.some((read) => read.startsWith('segment:')))) {
@@ -60,20 +66,32 @@ export async function evaluateSegments(
       candidates.slice(from, from + MAX_SEGMENTS_AT_ONCE),
       async (part) => {
         const definitions = part.map(({ parsed }) => parsed);
-        const found = await matchPlayers(deps.clickhouse, question, players, definitions).catch(
+        const found = await findPlayers(deps.clickhouse, question, players, definitions).catch(
           (cause: unknown) => {
             if (players.player_ids.length === 1 || !isForItsSize(cause)) throw cause;
             const message = `${players.player_ids.length} players are too many for one query`;
             throw new TooManyPlayers(message, { cause });
           },
         );
-        for (const [i, { segment_id }] of part.entries()) matching.set(segment_id, found[i] ?? new Set());
+        for (const [i, { segment_id }] of part.entries())
+          matching.set(segment_id, found.matching[i] ?? new Set());
+        for (const [player_id, of_player] of found.findings)
+          findings.set(player_id, [...(findings.get(player_id) ?? []), of_player]);
       },
       onRefused,
     );
   }
-  const { service } = deps.postgres;
-  const current = await selectMemberships(service, project, players.player_ids, [...matching.keys()]);
+  return { ...(await verdictOf(deps.postgres.service, project, players.player_ids, matching)), findings };
+}
+
+/** Compares who of the players matches with the stored memberships. */
+export async function verdictOf(
+  sql: Tx,
+  project: ProjectRef,
+  player_ids: readonly string[],
+  matching: Members,
+): Promise<SegmentVerdict> {
+  const current = await selectMemberships(sql, project, player_ids, [...matching.keys()]);
   return { matching, entered: without(matching, current), left: without(current, matching) };
 }
 
@@ -110,7 +128,8 @@ async function readable(
 
 /**
  * Writes which memberships begin and end, and marks the players dirty for the segments that refer to these, in
- * transactions of up to 5,000 changes. `last` runs in the last one.
+ * transactions of up to 5,000 changes. `last` runs in the last one. `is_remembered`: what the verdict is made of is what
+ * `evaluated_players` says of the players; otherwise they are forgotten.
  */
 export async function writeVerdict(
   session: Session,
@@ -118,6 +137,7 @@ export async function writeVerdict(
   { entered, left }: Pick<SegmentVerdict, 'entered' | 'left'>,
   now: Date,
   last: (tx: Tx) => Promise<void>,
+  is_remembered = false,
 ): Promise<void> {
   const changes = [
     ...entered.map((one) => ({ one, enters: true })),
@@ -129,6 +149,12 @@ export async function writeVerdict(
     await retryConflicts(() =>
       session.begin(async (tx) => {
         await changeMemberships(tx, project, of(true), of(false), now);
+        if (!is_remembered)
+          await forgetEvaluated(
+            tx,
+            project,
+            part.map(({ one }) => one.player_id),
+          );
         await markDependentsDirty(
           tx,
           project,

@@ -184,6 +184,7 @@ const LARGE = [
   'bonus_grant_events',
   'bonus_grants',
   'deposit_limits',
+  'evaluated_players',
   'event_ids',
   'journey_runs',
   'journey_steps',

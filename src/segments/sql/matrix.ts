@@ -7,25 +7,32 @@ import {
   type Group,
   type TraitCondition,
 } from '../language/conditions.ts';
-import { isAlwaysInLedger } from '../../ledger/money/ledger.ts';
-import {
-  isMoneyProperty,
-  isTraitField,
-  MONEY_PROPERTIES,
-  traitField,
-  type TraitFieldName,
-} from '../language/fields.ts';
+import { isTraitField, traitField, type TraitFieldName } from '../language/fields.ts';
 import { timesAt } from '../language/forms.ts';
 import { timesIn, type Window } from '../language/span.ts';
+import { totalOf } from '../language/totals.ts';
 import { contextOf, eventsOfPlayersSql, playersSql, withEvents, type CompiledQuery } from './compile.ts';
 import { nodeSql, type ConditionContext } from './condition-sql.ts';
 import { intervalOf, type Interval } from './interval.ts';
+import { JOINED_LISTS, TotalLists, type Place, type Times, type Totals } from './total-lists.ts';
 import { exactJson } from '../../platform/exact-json.ts';
 
 /** A statement about some players and any number of segments, and the function that reads its rows. */
 export interface CompiledMatrix extends CompiledQuery {
   /** Whether the player of a row belongs to each of the segments, in the order of their definitions. */
   verdicts: (row: Readonly<Record<string, unknown>>) => boolean[];
+  /** What the statement found of a player: see {@link Findings}. */
+  findings: (row: Readonly<Record<string, unknown>>) => Findings;
+}
+
+/** What a statement found of a player. */
+export interface Findings {
+  /** The total of this name (`nameOfTotal`); undefined: no condition reads it. */
+  totalOf: (name: string) => number | undefined;
+  /** Whether the condition holds that is this text as JSON; undefined: no definition has it. */
+  holds: (condition: string) => boolean | undefined;
+  /** The time of the latest event that was read, in milliseconds since the epoch; 0: there is none. */
+  newest_ms: number;
 }
 
 /**
@@ -74,6 +81,7 @@ export function compileMatrix(
       };
       return definitions.map(holds);
     },
+    findings: (row) => leaves.findings(row),
   };
 }
 
@@ -82,28 +90,11 @@ export function compileMatrix(
  */
 interface Cell {
   column: string;
-  /**
-   * Where in the column `totals`: in the list of a name, at an index. Names of which the player has no events have no
-   * list; their totals are all 0.
-   */
-  at?: { name: number; index: number };
+  /** Where in the column `totals`. */
+  at?: Place;
   within?: Interval;
   negated: boolean;
 }
-
-/** One entry of a name's list: the sum of a measure over its events, in a time span, that satisfy a `where`. */
-interface Total {
-  /** The events with `after_ms` < time <= `until_ms`, in milliseconds since the epoch. */
-  after_ms: number;
-  until_ms: number;
-  /** The index in the list of measures, from 1. */
-  measure: number;
-  /** The index in the list of conditions on properties, from 1. */
-  where: number;
-}
-
-/** The totals of a player, by the number of a name. */
-type Totals = Readonly<Record<number, readonly unknown[]>>;
 
 /** Wider than the range of DateTime64, so it includes every event. */
 const ALWAYS = { after_ms: -(10 ** 15), until_ms: 10 ** 15 };
@@ -116,16 +107,13 @@ class Leaves {
   readonly #asked = new Map<string, Cell>();
   /** Cells by the condition object, for the fast access that thousands of rows need. */
   readonly #cells = new Map<Condition, Cell>();
-  /** By the name of the events. */
-  readonly #totals = new Map<string, Total[]>();
-  readonly #places = new Map<string, { name: number; index: number }>();
-  readonly #measures: string[] = ['1'];
-  readonly #wheres: string[] = ['toUInt8(1)'];
+  readonly #lists: TotalLists;
   readonly #fields = new Set<TraitFieldName>();
   readonly #single: string[] = [];
 
   constructor(context: ConditionContext, now_ms: number) {
     this.#context = context;
+    this.#lists = new TotalLists(context.scan, context.bindings);
     this.#now_ms = now_ms;
   }
 
@@ -139,6 +127,10 @@ class Leaves {
   holds(condition: Condition, row: Readonly<Record<string, unknown>>): boolean {
     const cell = this.#cells.get(condition);
     if (cell === undefined) throw new Error('a condition was not added');
+    return this.#isTrue(cell, row);
+  }
+
+  #isTrue(cell: Cell, row: Readonly<Record<string, unknown>>): boolean {
     const content = row[cell.column];
     const { at } = cell;
     const value = at === undefined ? content : ((content as Totals)[at.name]?.[at.index] ?? 0);
@@ -146,10 +138,25 @@ class Leaves {
     return holds !== cell.negated;
   }
 
+  findings(row: Readonly<Record<string, unknown>>): Findings {
+    const totals = row['totals'] as Totals;
+    return {
+      totalOf: (name) => {
+        const at = this.#lists.placeOf(name);
+        return at && Number(totals[at.name]?.[at.index] ?? 0);
+      },
+      holds: (condition) => {
+        const cell = this.#asked.get(condition);
+        return cell && this.#isTrue(cell, row);
+      },
+      newest_ms: Number(row['newest_ms'] ?? 0),
+    };
+  }
+
   /** The select list: one row per player. */
   columns(): string[] {
     const columns = this.#single.map((sql, i) => `${sql} as c${i}`);
-    if (this.#totals.size > 0) columns.unshift('e.totals as totals');
+    if (!this.#lists.is_empty) columns.unshift('e.totals as totals', 'e.newest_ms as newest_ms');
     columns.unshift(...[...this.#fields].map((field) => `p.${field} as f_${field}`));
     return columns;
   }
@@ -159,47 +166,21 @@ class Leaves {
    * with the time spans of its own name only.
    */
   eventsSql(are_merged: boolean): string {
-    const { scan, bindings } = this.#context;
-    if (this.#totals.size === 0) return eventsOfPlayersSql(scan, are_merged, scan.columns);
-    const names = [...this.#totals.keys()];
+    const { scan } = this.#context;
+    const lists = this.#lists;
+    if (lists.is_empty) return eventsOfPlayersSql(scan, are_merged, scan.columns);
     const by_name = eventsOfPlayersSql(
       scan,
       are_merged,
-      [`${this.#totalsSql()} as totals`, ...scan.columns],
-      [
-        `indexOf(${bindings.bind('Array(String)', names)}, event) as name`,
-        'toUnixTimestamp64Milli(occurred_at) as at_ms',
-        `[${this.#measures.join(', ')}] as measures`,
-        `[${this.#wheres.join(', ')}] as wheres`,
-      ],
+      [`${lists.sql()} as totals`, 'max(at_ms) as newest', ...scan.columns],
+      lists.columns(),
       ['name'],
     );
     const columns = scan.aggregates.map(
-      ({ alias, event }) => `anyIf(${alias}, name = ${this.#nameOf(event)}) as ${alias}`,
+      ({ alias, event }) => `anyIf(${alias}, name = ${lists.numberOf(event)}) as ${alias}`,
     );
-    columns.unshift('mapFromArrays(groupArray(toString(name)), groupArray(totals)) as totals');
+    columns.unshift(JOINED_LISTS, 'max(newest) as newest_ms');
     return `select owner, ${columns.join(', ')}\nfrom (\n${by_name}\n)\ngroup by owner`;
-  }
-
-  /** The totals of one name: the lists of the other names are not read. */
-  #totalsSql(): string {
-    const { bindings } = this.#context;
-    const names = [...this.#totals.values()];
-    const list = (type: string, of: (total: Total) => unknown) =>
-      `${bindings.bind(
-        `Array(Array(${type}))`,
-        names.map((totals) => totals.map(of)),
-      )}[name]`;
-    const lists = [
-      list('Int64', ({ after_ms }) => after_ms),
-      list('Int64', ({ until_ms }) => until_ms),
-      list('UInt8', ({ measure }) => measure),
-      list('UInt16', ({ where }) => where),
-    ].join(', ');
-    return (
-      'sumForEach(arrayMap((after_ms, until_ms, measure, where_index) -> toInt128(if(at_ms > after_ms ' +
-      `and at_ms <= until_ms and wheres[where_index], measures[measure], 0)), ${lists}))`
-    );
   }
 
   #cellOf(condition: Condition): Cell {
@@ -216,39 +197,11 @@ class Leaves {
 
   /** A count, or a sum of money, that is compared with a range: an entry of the lists. */
   #cellOfTotal(condition: EventCondition): Cell | undefined {
-    const { aggregate, property = '', event, window, comparison } = condition;
-    const is_money = isMoneyProperty(property, event) && isAlwaysInLedger(event, property);
-    const of_money = aggregate === 'sum' && is_money ? `ifNull(${MONEY_PROPERTIES[property]}, 0)` : undefined;
-    const sql = aggregate === 'count' ? '1' : of_money;
-    const interval = intervalOf(comparison.positive);
-    if (sql === undefined || interval === undefined) return undefined;
-    const known = this.#measures.indexOf(sql);
-    const measure = known >= 0 ? known + 1 : this.#measures.push(sql);
-    const where = this.#whereOf(condition);
-    const at = this.#placeOf(event, { ...timeOf(window, this.#now_ms), measure, where });
-    return { column: 'totals', at, within: interval, negated: comparison.negated };
-  }
-
-  /** The place of a total, added once: conditions that compare it with different values share it. */
-  #placeOf(event: string, total: Total): { name: number; index: number } {
-    const totals = this.#totals.get(event) ?? [];
-    this.#totals.set(event, totals);
-    const key = JSON.stringify([event, total]);
-    const place = this.#places.get(key) ?? { name: this.#nameOf(event), index: totals.push(total) - 1 };
-    this.#places.set(key, place);
-    return place;
-  }
-
-  /** The number of a name, from 1; 0: no total is of it. */
-  #nameOf(event: string): number {
-    return [...this.#totals.keys()].indexOf(event) + 1;
-  }
-
-  #whereOf(condition: EventCondition): number {
-    const sql = this.#context.scan.whereSql(condition);
-    if (sql === '') return 1;
-    const known = this.#wheres.indexOf(`toUInt8(${sql})`);
-    return known >= 0 ? known + 1 : this.#wheres.push(`toUInt8(${sql})`);
+    const asked = totalOf(condition);
+    if (asked === undefined) return undefined;
+    const { total, within, negated } = asked;
+    const at = this.#lists.add(total, timeOf(total.set.window, this.#now_ms));
+    return { column: 'totals', at, within, negated };
   }
 
   /** A whole-number field that is compared with a range: the field's column. */
@@ -273,7 +226,7 @@ function isWhole(name: TraitFieldName): boolean {
 }
 
 /** The window as bounds of `after_ms < t <= until_ms`. */
-function timeOf(window: Window, now_ms: number): { after_ms: number; until_ms: number } {
+function timeOf(window: Window, now_ms: number): Times {
   const { low, high } = timesAt(timesIn(window), now_ms);
   return {
     after_ms: low === undefined ? ALWAYS.after_ms : low.value - (low.is_included ? 1 : 0),
