@@ -41,7 +41,7 @@ const STAGES: readonly Stage[] = [
   {
     name: 'segments: pass',
     files: /src\/segments\/|segment-refresh/,
-    statements: /dirty_players|segment_members|from segments|segment_changes/,
+    statements: /dirty_players|segment_members|from segments|segment_changes|evaluated_players/,
   },
   {
     name: 'intake',

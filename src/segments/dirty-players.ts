@@ -12,7 +12,7 @@ import {
   selectRealtimeProjects,
   type RealtimeProject,
 } from './evaluated/evaluated-queries.ts';
-import type { Plan } from './evaluated/plan.ts';
+import type { Plan, PlannedTotal } from './evaluated/plan.ts';
 import { planWith } from './evaluated/plans.ts';
 
 /** Players per queued entry. */
@@ -48,7 +48,7 @@ export async function markDirtyByEvents(sql: Db, lines: readonly string[], now: 
       if (name.project_id !== project.project_id || !project.reads.includes(reads)) continue;
       const of_group = places.map((place) => lines[place] ?? '');
       if (plan.undecided.has(reads)) marked.push(...marksOf(project, reads, of_group.map(playerOf)));
-      else counted.push(...of_group.map((line) => parseExact(line) as PlayerEvent));
+      else for (const line of of_group) counted.push(readEvent(line, plan.by_event.get(name.event) ?? []));
     }
     await queue(sql, [project], marked, now);
     const by_player = groupBy(counted, ({ player_id }) => player_id);
@@ -59,6 +59,12 @@ export async function markDirtyByEvents(sql: Db, lines: readonly string[], now: 
       await sql.begin((tx) => markCounted(tx, project, plan, events, now));
     }
   }
+}
+
+/** A double may round amounts that are no safe integers, which are not counted; clauses compare all numbers exactly. */
+function readEvent(line: string, totals: readonly PlannedTotal[]): PlayerEvent {
+  const has_clauses = totals.some(({ total }) => total.set.where.length > 0);
+  return (has_clauses ? parseExact(line) : JSON.parse(line)) as PlayerEvent;
 }
 
 async function markCounted(

@@ -300,7 +300,9 @@ async function expectRight({ tenant, segments }: World): Promise<number> {
   for (const row of known) {
     for (const [segment_id, isMatch] of plan?.decided ?? []) {
       const is_member = stored.get(segment_id)?.includes(row.player_id) === true;
-      expect(is_member, `${segment_id} of ${row.player_id} by ${String(row.totals)} ${row.traits}`).toBe(isMatch(row as never));
+      expect(is_member, `${segment_id} of ${row.player_id} by ${String(row.totals)} ${row.traits}`).toBe(
+        isMatch(row as never),
+      );
     }
   }
   return known.length;

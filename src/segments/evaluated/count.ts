@@ -12,7 +12,7 @@ export interface Counts {
   totals: readonly number[];
   /** The time of the newest event that was counted and is not in `recent`, in milliseconds since the epoch. */
   since_ms: number;
-  /** The newest events, in the order of their times: `<time in ms>:<id>`. */
+  /** The newest events, in the order of their times: `<time in ms>:<end of the id>`. */
   recent: readonly string[];
 }
 
@@ -22,7 +22,9 @@ export interface Counted extends Counts {
 }
 
 /** The newest events whose ids are kept. */
-const MAX_RECENT = 8;
+const MAX_RECENT = 6;
+/** Characters of an id that are kept. */
+const ID_END = 12;
 /**
  * The greatest age of an event that is added. The edge of a window is an hour or more ago, so a sweep never meets an event
  * that is added meanwhile.
@@ -46,7 +48,8 @@ export function addEvents(
   for (const event of events.toSorted((a, b) => a.occurred_at - b.occurred_at)) {
     const at_ms = event.occurred_at;
     if (at_ms <= since_ms || at_ms > now_ms || at_ms <= now_ms - LATE_MS) return undefined;
-    const id = `${at_ms}:${event.ingestion_id}:${event.event_index}`;
+    // Two ids with the same end cost an evaluation.
+    const id = `${at_ms}:${event.ingestion_id.slice(-ID_END)}:${event.event_index}`;
     if (recent.includes(id)) return undefined;
     recent.push(id);
     for (const planned of plan.by_event.get(event.event) ?? []) {
@@ -58,7 +61,10 @@ export function addEvents(
   recent.sort();
   for (const id of recent.splice(0, Math.max(recent.length - MAX_RECENT, 0)))
     since_ms = Number(id.slice(0, id.indexOf(':')));
-  return { totals, since_ms, recent, changed: changedNames(plan, counts.totals, totals) };
+  const added = [...new Set(events.map(({ event }) => event))].flatMap(
+    (name) => plan.by_event.get(name) ?? [],
+  );
+  return { totals, since_ms, recent, changed: changedNames(added, counts.totals, totals) };
 }
 
 /** Takes from the counts what has left its window; undefined as with {@link addEvents}. */
@@ -72,7 +78,7 @@ export function subtract(
     const amount = passed(planned);
     if (amount !== 0 && !add(totals, planned, -amount)) return undefined;
   }
-  return { ...counts, totals, changed: changedNames(plan, counts.totals, totals) };
+  return { ...counts, totals, changed: changedNames(plan.totals, counts.totals, totals) };
 }
 
 function add(totals: number[], { index }: PlannedTotal, amount: number): boolean {
@@ -81,9 +87,14 @@ function add(totals: number[], { index }: PlannedTotal, amount: number): boolean
   return Number.isSafeInteger(amount) && Number.isSafeInteger(sum);
 }
 
-function changedNames(plan: Plan, before: readonly number[], after: readonly number[]): ReadonlySet<string> {
+/** The names of the events of those totals that have crossed an end of a range. */
+function changedNames(
+  planned: readonly PlannedTotal[],
+  before: readonly number[],
+  after: readonly number[],
+): ReadonlySet<string> {
   const changed = new Set<string>();
-  for (const { index, ranges, total } of plan.totals) {
+  for (const { index, ranges, total } of planned) {
     const [was, is] = [before[index] ?? 0, after[index] ?? 0];
     if (was !== is && ranges.some((range) => isIn(was, range) !== isIn(is, range)))
       changed.add(total.set.event);

@@ -81,6 +81,7 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   dirty_players: KEYS,
   effect_reports: 'figures of arms, of nobody alone',
   erasures: 'the proof; its texts are by admins, who are told to name nobody',
+  evaluated_players: 'counts and times of events, as the totals; nothing of what they say',
   event_corrections: 'references, as in the ledger; a row lives for seconds',
   event_subscriptions: OPERATOR,
   first_deposit_pages: 'a reference of the ledger: where counting goes on',
