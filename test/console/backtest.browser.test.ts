@@ -73,6 +73,7 @@ test('by keyboard: members then, what they did, what could be shown, and what wa
   const id = await client.make([
     { type: 'trait', field: 'total_deposited', op: 'gte', value: 1_000 },
     { type: 'trait', field: 'status', op: 'eq', value: 'active' },
+    { type: 'trait', field: `custom_attributes.${'x'.repeat(60)}`, op: 'not_exists' },
   ]);
   const page = await console_.open(`segments/${id}`);
   await tabTo(page, 'Backtest');

@@ -193,7 +193,7 @@ function NotHistoric({ fields }: { fields: readonly string[] }) {
     <>
       <h2>{m.now}</h2>
       <p>{m.nowHelp}</p>
-      <ul>
+      <ul className={css['names']}>
         {fields.map((field) => (
           <li key={field}>
             <bdi>{field === 'list_id' ? m.list : t.segments.words.fields(field)}</bdi>
