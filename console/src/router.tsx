@@ -69,6 +69,7 @@ const insights = createRoute({
 const holdout = createRoute({
   getParentRoute: () => root,
   path: '/insights/holdout',
+  validateSearch: texts('round'),
   component: screen(() => import('./screens/insights/holdout.tsx'), 'Holdout'),
 });
 
@@ -84,6 +85,12 @@ const reports = createRoute({
   path: '/insights/reports',
   validateSearch: texts('report', 'tab'),
   component: screen(() => import('./screens/insights/reports.tsx'), 'Reports'),
+});
+
+const models = createRoute({
+  getParentRoute: () => root,
+  path: '/insights/models',
+  component: screen(() => import('./screens/insights/models.tsx'), 'Models'),
 });
 
 const players = createRoute({
@@ -116,7 +123,7 @@ const newSegment = createRoute({
 const segment = createRoute({
   getParentRoute: () => root,
   path: '/segments/$id',
-  validateSearch: texts('tab', 'player'),
+  validateSearch: texts('tab', 'player', 'as_of', 'days'),
   component: screen(() => import('./screens/segments/view.tsx'), 'Segment'),
 });
 
@@ -264,6 +271,7 @@ export function makeRouter(client: QueryClient) {
       alerts,
       reports,
       holdout,
+      models,
       events,
       players,
       player,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { messagingClient, type MessagingClient } from '../engage/messaging/messaging-client.ts';
 import { faultsInBothThemes, openConsole, show, type ConsoleBrowser } from './browser.ts';
 import { openAs, overflows } from './members.ts';
+import { tabTo } from './segment-screens.ts';
 
 // What campaigns add, next to who gets nothing: the report itself is tested where it is computed.
 
@@ -177,4 +178,36 @@ test('an administrator sets the holdout of the project; an editor reads it', asy
   const editor = await openAs(console_, 'editor', 'insights/holdout');
   await editor.getByRole('definition').filter({ hasText: '5%' }).first().waitFor();
   expect(await editor.getByRole('button', { name: 'Change the holdout' }).count()).toBe(0);
+});
+
+test('by keyboard: past rounds of the project, and what one of them has added', async () => {
+  const { tenant_id, platform } = console_.service;
+  await client.api('PUT', '/v1/experiments/global', { holdout_percent: 6 });
+  // As if it had been set some quarters ago.
+  for (const table of ['global_holdouts', 'global_holdout_shares'])
+    await platform.postgres.service`
+      update ${platform.postgres.service(table)} set changed_at = now() - interval '200 days'
+      where tenant_id = ${tenant_id} and holdout_percent = 6`;
+  const { data } = await client.api<{ rounds: { name: string }[] }>('GET', '/v1/experiments/global');
+  const last = data.rounds[0]?.name ?? '';
+  const page = await console_.open('insights/holdout');
+  await page
+    .getByRole('group', { name: 'Past rounds' })
+    .getByRole('row', { name: new RegExp(`^${last} .* 6%$`) })
+    .waitFor();
+  await tabTo(page, last);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: `Round ${last}` }).waitFor();
+  await page
+    .getByRole('group', { name: 'Groups' })
+    .getByRole('row', { name: /^Held out/ })
+    .waitFor();
+  expect(await faultsInBothThemes(page)).toEqual([]);
+  await page.setViewportSize({ width: 390, height: 800 });
+  expect(await overflows(page)).toBe(false);
+  await tabTo(page, 'The present round');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Holdout of the project' }).waitFor();
+  await show(page, 'insights/holdout?round=2020-Q1.9');
+  await page.getByRole('alert').getByText('VALIDATION_ERROR', { exact: true }).waitFor();
 });

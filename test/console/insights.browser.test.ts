@@ -303,8 +303,8 @@ describe('the other kinds', () => {
   test('each question has an answer, and another kind is chosen in the form', async () => {
     const page = await console_.open('insights');
     const questions = page.getByRole('list', { name: 'Questions' }).getByRole('link');
-    // The last four lead to effects, alerts and reports, which are screens of their own.
-    expect(await questions.count()).toBe(11);
+    // The last five lead to effects, alerts, reports and models, which are screens of their own.
+    expect(await questions.count()).toBe(12);
     for (let i = 0; i < 7; i++) {
       await show(page, 'insights');
       await questions.nth(i).click();

@@ -1,4 +1,5 @@
 import { alerts } from './en/alerts.ts';
+import { backtest } from './en/backtest.ts';
 import { bonuses } from './en/bonuses.ts';
 import { campaigns } from './en/campaigns.ts';
 import { codes, stepCodes } from './en/codes.ts';
@@ -11,6 +12,7 @@ import { effect } from './en/effect.ts';
 import { insights } from './en/insights.ts';
 import { reports } from './en/reports.ts';
 import { journeys } from './en/journeys.ts';
+import { models } from './en/models.ts';
 import { names } from './en/names.ts';
 import { overview } from './en/overview.ts';
 import { players } from './en/players.ts';
@@ -33,11 +35,13 @@ export const en = {
   events,
   players,
   segments,
+  backtest,
   campaigns,
   effect,
   insights,
   alerts,
   reports,
+  models,
   journeys,
   templates,
   bonuses,

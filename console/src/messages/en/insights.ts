@@ -51,6 +51,15 @@ export const insights = {
     ends: 'It ends',
     change: 'Change the holdout',
     changeHint: 'From 0 to 10. A change begins a round with other players.',
+    round: 'Round',
+    rounds: 'Past rounds',
+    roundsHelp:
+      'Rounds that are over, the newest first. A round opens what everything that was sent in it has added.',
+    noRounds: 'No round is over yet. A round ends with its quarter, or when the share is changed.',
+    ofRound: (name: string) => `Round ${name}`,
+    began: 'Began',
+    ended: 'Ended',
+    toPresent: 'The present round',
   },
   saved: {
     title: 'Saved insights',

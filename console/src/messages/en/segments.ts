@@ -1,4 +1,5 @@
 import { formatInt } from '../../format/number.ts';
+import { backtest } from './backtest.ts';
 import { forms } from './forms.ts';
 import { counted } from './shell.ts';
 
@@ -54,6 +55,7 @@ export const segments = {
     members: 'Members',
     references: 'Used by',
     explain: 'Explain',
+    backtest: backtest.title,
     audit: forms.audit.title,
   },
   id: 'Segment id',

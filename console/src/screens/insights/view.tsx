@@ -69,6 +69,12 @@ function Questions({ is_unread }: { is_unread: boolean }) {
             <span>{t.reports.text}</span>
           </Link>
         </li>
+        <li>
+          <Link to="/insights/models">
+            <strong>{t.models.tile}</strong>
+            <span>{t.models.text}</span>
+          </Link>
+        </li>
       </ul>
       <Dashboards />
       <SavedInsights />

@@ -9,6 +9,7 @@ import { useList, useRead, useWholeList } from '../../api/queries.ts';
 export type {
   AuditLogEntry as AuditEntry,
   Segment as SegmentRecord,
+  SegmentBacktest as Backtested,
   SegmentExplanation as Explanation,
   SegmentMember as Member,
   SegmentPreview as Preview,
@@ -85,6 +86,30 @@ export function usePreview(
     },
     enabled: json !== undefined,
     placeholderData: keepPreviousData,
+    gcTime: KEPT_MS,
+  });
+}
+
+/** A moment of the past, and how many days after it are looked at. */
+export interface Past {
+  /** ISO 8601. */
+  as_of: string;
+  horizon_days: number;
+}
+
+/**
+ * Who would have been in a definition, given as JSON, at a moment of the past, and what they did then. What was stays, and the
+ * question is expensive: it is asked once, and again only when the user asks.
+ */
+export function useBacktest(json: string, past: Past) {
+  const place = usePlace();
+  return useQuery({
+    queryKey: ['segment backtest', place.project_id, past.as_of, past.horizon_days, json],
+    queryFn: ({ signal }) => {
+      const definition = parseExactly(json) as Segment['definition'];
+      return ask('segments.backtest', [asWritten({ definition, ...past })], { project: place, signal });
+    },
+    staleTime: Infinity,
     gcTime: KEPT_MS,
   });
 }

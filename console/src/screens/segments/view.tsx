@@ -13,6 +13,7 @@ import { Page } from '../../ui/page.tsx';
 import { Spark } from '../../ui/spark.tsx';
 import { Answered, Failed } from '../../ui/states.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
+import { Backtest } from './backtest.tsx';
 import { Deletion } from './deletion.tsx';
 import { Explain } from './explain.tsx';
 import { useHistory, useSegment, type SegmentRecord } from './queries.ts';
@@ -28,6 +29,7 @@ const TABS = {
   members: Members,
   references: References,
   explain: Explain,
+  backtest: Backtest,
   audit: Audit,
 };
 type Tab = keyof typeof TABS;
