@@ -102,8 +102,8 @@ function changedNames(
   return changed;
 }
 
-/** What an event adds to a total; 0: it is not of its set. NaN: no safe integer. */
-function amountOf({ set, column }: Total, event: PlayerEvent, now_ms: number): number {
+/** What an event adds to a total, if it is in a moving window; 0: it is not of its set. It may be no safe integer. */
+export function amountOf({ set, column }: Total, event: PlayerEvent, now_ms: number): number {
   const { window, where } = set;
   const is_within =
     window.kind !== 'range' || (event.occurred_at >= window.from_ms && event.occurred_at < window.to_ms);
