@@ -309,6 +309,18 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.note_plan_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  changed record := coalesce(new, old);
+begin
+  insert into segment_plans as p (tenant_id, project_id, changes) values (changed.tenant_id, changed.project_id, 1)
+  on conflict (tenant_id, project_id) do update set changes = p.changes + 1;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.note_player_changes()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1461,6 +1473,7 @@ create table public.event_corrections (
   reference text not null,
   queued_at timestamp with time zone not null default now(),
   ordinal integer not null,
+  is_tried boolean not null default false,
   constraint event_corrections_correction_id_key UNIQUE (correction_id),
   constraint event_corrections_pkey PRIMARY KEY (tenant_id, correction_id)
 );
@@ -2794,6 +2807,19 @@ create policy every_tenant on segment_members for all to engagement_service usin
 create policy own_tenant on segment_members for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
 grant delete, insert, select, update on public.segment_members to engagement_api;
 grant delete, insert, select, update on public.segment_members to engagement_service;
+
+create table public.segment_plans (
+  tenant_id uuid not null,
+  project_id uuid not null,
+  changes bigint not null default 0,
+  sweeping_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint segment_plans_pkey PRIMARY KEY (tenant_id, project_id)
+);
+-- row-level security of public.segment_plans: enabled, forced
+create policy every_tenant on segment_plans for all to engagement_service using (true);
+create policy own_tenant on segment_plans for all to engagement_api using ((tenant_id = ( SELECT current_tenant_id() AS current_tenant_id)));
+grant delete, insert, select, update on public.segment_plans to engagement_api;
+grant delete, insert, select, update on public.segment_plans to engagement_service;
 
 create table public.segment_sizes (
   tenant_id uuid not null,

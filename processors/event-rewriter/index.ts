@@ -3,6 +3,7 @@ import { mayWriteRevisions } from '../../src/analytics/epoch.ts';
 import {
   deleteCorrections,
   markMerges,
+  noteAttempt,
   queueRecount,
   readCorrections,
   readEventLines,
@@ -59,14 +60,11 @@ interface RewriteState {
   rewritten_ms: number;
   /** The last tenant whose corrections were written. */
   tenant_id: string | undefined;
-  /** The last batch of corrections marked its players. Of one that did not, ClickHouse may have the amounts already. */
-  is_marked: boolean;
 }
 
 /** The state of a rewriter that starts. */
 export function newRewriteState(): RewriteState {
-  const rewritten_ms = Number.NEGATIVE_INFINITY;
-  return { max_merges: MAX_REWRITTEN, rewritten_ms, tenant_id: undefined, is_marked: false };
+  return { max_merges: MAX_REWRITTEN, rewritten_ms: Number.NEGATIVE_INFINITY, tenant_id: undefined };
 }
 
 /**
@@ -154,19 +152,15 @@ async function correctEvents(
   // The rows to correct must be in ClickHouse: the fold may have written them to Postgres only a moment ago.
   await waitUntilInClickHouse(platform, platform.clock.now_ms() + CATCH_UP_MS, stop);
   const present = await readPresentMoney(platform.postgres.service, corrections);
-  const { is_marked } = state;
-  state.is_marked = false;
-  const changed = await writeCorrections(platform, session, present, is_marked);
+  const ids = corrections.map(({ correction_id }) => correction_id);
+  await noteAttempt(platform.postgres.service, ids);
+  const changed = await writeCorrections(platform, session, present);
   await session.begin(async (tx) => {
     await forgetPlayers(tx, changed);
     await markDirty(tx, changed, new Date(platform.clock.now_ms()));
     await rateEvents(tx, present);
-    await deleteCorrections(
-      tx,
-      corrections.map(({ correction_id }) => correction_id),
-    );
+    await deleteCorrections(tx, ids);
   });
-  state.is_marked = true;
   state.tenant_id = corrections.at(-1)?.tenant_id;
   return true;
 }
@@ -175,6 +169,8 @@ async function correctEvents(
 interface PresentMoney extends EventLineKey, EventMoney {
   /** Whether a rate has converted it; 0 needs none. */
   is_rated: boolean;
+  /** Whether an attempt to write it has begun before. */
+  is_tried: boolean;
   /** What its bet was placed as; undefined where no placed row says it. */
   placed: Item | undefined;
 }
@@ -192,19 +188,26 @@ async function readPresentMoney(sql: Tx, corrections: readonly Correction[]): Pr
     const placed = placedItem(moneyKindOf(row.event), rows);
     const { tenant_id, project_id, event, occurred_at_ms, ingestion_id, event_index } = row;
     const key = { tenant_id, project_id, event, occurred_at_ms, ingestion_id, event_index };
-    return [{ ...key, ...eventMoneyOf(row, counts.get(row)), is_rated: row.rate !== null, placed }];
+    return [
+      {
+        ...key,
+        ...eventMoneyOf(row, counts.get(row)),
+        is_rated: row.rate !== null,
+        is_tried: correction.is_tried,
+        placed,
+      },
+    ];
   });
 }
 
 /**
- * Writes the money of the events. Returns the players of those whose amounts changed: segments do not read what counts. With
- * `is_marked` false it returns all, since an earlier attempt may have changed the amounts.
+ * Writes the money of the events. Returns the players of those whose amounts changed: segments do not read what counts. Those
+ * of an earlier attempt are among them, since it may have changed the amounts.
  */
 async function writeCorrections(
   { postgres, clickhouse, metrics, logger }: Platform,
   session: Session,
   present: PresentMoney[],
-  is_marked: boolean,
 ) {
   const wanted = new Map(present.map((event) => [`${event.ingestion_id} ${event.event_index}`, event]));
   const rows = await readEventLines(clickhouse, present);
@@ -220,7 +223,7 @@ async function writeCorrections(
   const lines = rows.map((row) => {
     const event = wanted.get(`${row.ingestion_id} ${row.event_index}`);
     const money = Object.fromEntries(EVENT_MONEY.map((name) => [name, event?.[name]?.toString() ?? null]));
-    if (!is_marked || VALUES.some((name) => row[name] !== money[name])) changed.push(row);
+    if (event?.is_tried !== false || VALUES.some((name) => row[name] !== money[name])) changed.push(row);
     return JSON.stringify({
       ...row,
       // As numbers: in text, ClickHouse reads milliseconds before 2001 as seconds, and refuses those before 1970.

@@ -72,6 +72,8 @@ export interface Correction extends ProjectRef {
   correction_id: bigint;
   reference: string;
   ordinal: number;
+  /** An attempt to write it has begun before. */
+  is_tried: boolean;
 }
 
 /** The most tenants of which corrections are read at once; the next ones have their turn when these have fewer. */
@@ -92,7 +94,7 @@ export async function readCorrections(sql: Tx, limit: number, after?: string): P
     ), lane as (
       select tenant_id from tenants limit ${Math.min(MAX_TENANTS, limit)}
     )
-    select c.correction_id, c.tenant_id, c.project_id, c.reference, c.ordinal from lane cross join lateral (
+    select c.correction_id, c.tenant_id, c.project_id, c.reference, c.ordinal, c.is_tried from lane cross join lateral (
       select * from event_corrections c where c.tenant_id = lane.tenant_id order by c.correction_id
       limit (select ${limit}::integer / count(*) from lane)) c
     order by c.tenant_id, c.correction_id`;
@@ -103,12 +105,19 @@ export async function readCorrections(sql: Tx, limit: number, after?: string): P
 /** Has the rows' events written anew with what the ledger says then. In the transaction that changes it. */
 export async function queueCorrections(
   tx: Tx,
-  rows: readonly Omit<Correction, 'correction_id'>[],
+  rows: readonly Omit<Correction, 'correction_id' | 'is_tried'>[],
 ): Promise<void> {
   await tx`
     insert into event_corrections (tenant_id, project_id, reference, ordinal)
     select tenant_id, project_id, reference, ordinal
     from ${rowsOf(tx, 'r', rows, { ...PROJECT_KEY, reference: 'text', ordinal: 'integer' })}`;
+}
+
+/** Notes that an attempt to write these corrections begins: after it ClickHouse may have their amounts. */
+export async function noteAttempt(sql: Tx, ids: readonly bigint[]): Promise<void> {
+  await sql`
+    update event_corrections c set is_tried = true from unnest(${plainArray(ids)}::text::bigint[]) as r (correction_id)
+    where c.correction_id = r.correction_id and not c.is_tried`;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { forgetAllEvaluated } from '../segments/evaluated/evaluated-queries.ts';
+import { forgetProject } from '../segments/evaluated/evaluated-queries.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { REWRITER_LOCK, writeAliases } from '../analytics/correction-queries.ts';
 import {
@@ -320,7 +320,7 @@ async function copyChangedSince(
 async function refreshSegments({ postgres, jobs }: Engines, projects: readonly ProjectRef[]): Promise<void> {
   const distinct = new Map(projects.map((project) => [project.project_id, project]));
   const segments = await readOwnSegments(postgres.service, [...distinct.values()]);
-  for (const project of distinct.values()) await forgetAllEvaluated(postgres.service, project);
+  for (const project of distinct.values()) await forgetProject(postgres.service, project);
   for (const segment of segments) await jobs.add(postgres.service, refreshJob(segment));
 }
 

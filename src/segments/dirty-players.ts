@@ -2,6 +2,7 @@ import { groupByEvent, playerOf, type PlayerEvent } from '../ingest/events/envel
 import { parseExact } from '../platform/exact-json.ts';
 import { groupBy } from '../platform/group-by.ts';
 import type { Db, Tx } from '../platform/postgres/port.ts';
+import { retryConflicts } from '../platform/postgres/retry.ts';
 import { EVERYTHING, PROFILE, readOfEvent, readOfSegment } from './dependencies.ts';
 import type { Membership } from './membership-queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
@@ -50,14 +51,15 @@ export async function markDirtyByEvents(sql: Db, lines: readonly string[], now: 
       if (plan.undecided.has(reads)) marked.push(...marksOf(project, reads, of_group.map(playerOf)));
       else for (const line of of_group) counted.push(readEvent(line, plan.by_event.get(name.event) ?? []));
     }
-    await queue(sql, [project], marked, now);
     const by_player = groupBy(counted, ({ player_id }) => player_id);
     const players = [...by_player.keys()].sort();
     for (let from = 0; from < players.length; from += MAX_PLAYERS) {
       const part = players.slice(from, from + MAX_PLAYERS);
       const events = new Map(part.map((id) => [id, by_player.get(id) ?? []]));
-      await sql.begin((tx) => markCounted(tx, project, plan, events, now));
+      await retryConflicts(() => sql.begin((tx) => markCounted(tx, project, plan, events, now)));
     }
+    // Last: who is evaluated before its events are counted is not known afterwards.
+    await queue(sql, [project], marked, now);
   }
 }
 
@@ -123,17 +125,31 @@ export async function markDirtyByRows(
   for (const project of realtime) {
     const landed = by_project.get(project.project_id) ?? [];
     const changed = landed.filter((one) => one.is_new_or_removed).map(({ player_id }) => player_id);
-    await forgetEvaluated(tx, project, changed);
+    const dirty = project.reads.includes(PROFILE)
+      ? await changedFields(
+          tx,
+          project,
+          landed.filter((one) => !one.is_new_or_removed),
+          now,
+        )
+      : [];
+    await forgetEvaluated(tx, project, [...changed, ...dirty]);
     await queue(tx, [project], marksOf(project, EVERYTHING, changed), now);
-    if (!project.reads.includes(PROFILE)) continue;
-    const others = landed.filter((one) => !one.is_new_or_removed);
-    const plan = await planWith(tx, project);
-    const dirty = plan.undecided.has(PROFILE)
-      ? others.map(({ player_id }) => player_id)
-      : await changedByRows(tx, project, plan, others, now.getTime());
     await queue(tx, [project], marksOf(project, PROFILE, dirty), now);
   }
   return new Set(realtime.map(({ project_id }) => project_id));
+}
+
+async function changedFields(
+  tx: Tx,
+  project: RealtimeProject,
+  players: readonly LandedPlayer[],
+  now: Date,
+): Promise<string[]> {
+  const plan = await planWith(tx, project);
+  return plan.undecided.has(PROFILE)
+    ? players.map(({ player_id }) => player_id)
+    : changedByRows(tx, project, plan, players, now.getTime());
 }
 
 function marksOf(

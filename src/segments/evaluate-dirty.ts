@@ -21,10 +21,10 @@ import { tryLockMembership, tryLockProjectEvaluation, tryShareMemberships } from
 import { selectLive } from './membership-queries.ts';
 import { endQuarantine, quarantine, wantRefresh, type SegmentRef } from './queries.ts';
 import { TooManyPlayers } from './refusal.ts';
-import { evaluatePlayers, isPlanned, type ToEvaluate } from './evaluated/evaluate.ts';
+import { evaluatePlayers, isCounted, type KeptVerdict, type ToEvaluate } from './evaluated/evaluate.ts';
 import type { Plan } from './evaluated/plan.ts';
 import { planFor } from './evaluated/plans.ts';
-import { writeVerdict, type EvaluationDeps, type OnRefused, type SegmentVerdict } from './verdict.ts';
+import { writeVerdict, type EvaluationDeps, type OnRefused } from './verdict.ts';
 
 /** Entries read per evaluation. */
 const MAX_ENTRIES = 200;
@@ -56,7 +56,7 @@ export async function evaluateDirtyPlayers(deps: EvaluationDeps, project: Projec
     const realtime = await selectSegmentsToEvaluate(service, project, 'realtime');
     const segments = realtime.filter((segment) => entries.some((entry) => concerns(entry, segment)));
     const every = new Set(segments);
-    for (const one of realtime) if (plan !== undefined && isPlanned(plan, one)) every.add(one);
+    for (const one of realtime) if (plan?.planned.has(one.segment_id) === true) every.add(one);
     const free = await tryShareMemberships(session, refsOf(project, [...every]));
     const live = await selectLive(service, project, free);
     const isReady = (one: SegmentToEvaluate) => live.has(one.segment_id) && one.evaluation_failures === 0;
@@ -71,6 +71,7 @@ export async function evaluateDirtyPlayers(deps: EvaluationDeps, project: Projec
           await defer(tx, { ...project, segment_id }, segment, player_ids, how);
         }
         await remove(tx);
+        await verdict.keep(tx);
       };
       await writeVerdict(session, project, verdict, now, last, true);
     }
@@ -84,12 +85,12 @@ interface Evaluation {
   session: Session;
   /** Undefined: what is found is not kept. */
   plan: Plan | undefined;
-  candidates: ToEvaluate;
+  candidates: Pick<ToEvaluate, 'concerned' | 'every'>;
 }
 
 /** A part of an evaluation. */
 interface EvaluatedPart {
-  verdict: SegmentVerdict;
+  verdict: KeptVerdict;
   player_ids: readonly string[];
   /** Takes the players of the part out of their entries. */
   remove: (tx: Tx) => Promise<void>;
@@ -123,22 +124,16 @@ async function* evaluateInParts(
     const are_themselves =
       players.player_ids.length === marked.size && players.player_ids.every((id) => marked.has(id));
     const isLeft = ({ segment_id }: SegmentToEvaluate) => !refused.has(segment_id);
-    const segments = {
+    const asked = {
+      players,
+      are_themselves,
+      is_counted: plan !== undefined && cut.part.some((entry) => isCounted(plan, entry)),
       concerned: candidates.concerned.filter(isLeft),
       every: candidates.every.filter(isLeft),
     };
-    let verdict: SegmentVerdict;
+    let verdict: KeptVerdict;
     try {
-      verdict = await evaluatePlayers(
-        deps,
-        session,
-        project,
-        plan,
-        players,
-        segments,
-        are_themselves,
-        refuse,
-      );
+      verdict = await evaluatePlayers(deps, session, project, plan, asked, refuse);
     } catch (error) {
       if (!(error instanceof TooManyPlayers)) throw error;
       too_large = idsOf(cut.part).length;
@@ -146,7 +141,7 @@ async function* evaluateInParts(
       continue;
     }
     yield { verdict, player_ids: players.player_ids, remove: (tx) => removeCut(tx, project, cut) };
-    if (!segments.every.every(isLeft)) {
+    if (!asked.every.every(isLeft)) {
       too_large = Number.POSITIVE_INFINITY;
       size = MAX_PLAYERS;
     } else if (2 * size < too_large) size *= 2;

@@ -13,7 +13,7 @@ import {
   type CompiledQuery,
   type ExplainedNode,
 } from './sql/compile.ts';
-import { compileMatrix, type Findings } from './sql/matrix.ts';
+import { compileMatrix, type Findings, type Found } from './sql/matrix.ts';
 
 /** Limits of a query over all players of a project; a query that exceeds them fails without harm to others. */
 export const OVER_ALL = 'settings max_execution_time = 60, max_memory_usage = 4000000000';
@@ -177,14 +177,20 @@ export async function matchPlayers(
   return (await findPlayers(clickhouse, question, players, definitions, inlined)).matching;
 }
 
-/** As {@link matchPlayers}, with what was found of each player who is in ClickHouse, by `player_id`. */
+/** What a statement found: a row for each player who is in ClickHouse, by `player_id`, and how to read it. */
+export interface FoundPlayers {
+  rows: ReadonlyMap<string, Found>;
+  findings: Findings;
+}
+
+/** As {@link matchPlayers}, with what was found. */
 export async function findPlayers(
   clickhouse: ClickHouse,
   question: Question,
   { player_ids, former_ids }: Players,
   definitions: readonly Group[],
   inlined?: ReadonlyMap<string, Group>,
-): Promise<{ matching: Set<string>[]; findings: Map<string, Findings> }> {
+): Promise<FoundPlayers & { matching: Set<string>[] }> {
   const { sql, params, verdicts, findings } = compiled(() =>
     compileMatrix(definitions, question.now_ms, former_ids.length > 0, inlined),
   );
@@ -198,7 +204,7 @@ export async function findPlayers(
   for (const row of rows) {
     for (const [i, matches] of verdicts(row).entries()) if (matches) matching[i]?.add(row.player_id);
   }
-  return { matching, findings: new Map(rows.map((row) => [row.player_id, findings(row)])) };
+  return { matching, findings, rows: new Map(rows.map((row) => [row.player_id, row])) };
 }
 
 /** Evaluates a definition for one player, node by node; undefined when the player is not in ClickHouse. */

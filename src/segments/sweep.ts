@@ -1,4 +1,5 @@
 import { groupBy } from '../platform/group-by.ts';
+import { retryConflicts } from '../platform/postgres/retry.ts';
 import { RoundRobin } from '../platform/round-robin.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -6,7 +7,7 @@ import { PROFILE, type PassingWindow } from './dependencies.ts';
 import { insertDirtyPlayers } from './dirty-player-queries.ts';
 import { dirtyPlayersOf, markEvents } from './dirty-players.ts';
 import { passTime, type Passed } from './evaluated/changes.ts';
-import { forgetEvaluated } from './evaluated/evaluated-queries.ts';
+import { forgetEvaluated, noteSweep } from './evaluated/evaluated-queries.ts';
 import { findPassedTotals } from './evaluated/passed-queries.ts';
 import { planFor } from './evaluated/plans.ts';
 import { bisect, refusalOf } from './refusal.ts';
@@ -28,8 +29,6 @@ export type SweepDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'lo
 const MAX_WINDOWS = 50;
 /** Windows to be swept alone that are read at once. */
 const MAX_LATE = 100;
-/** Entries of up to 1,000 players per statement. */
-const MAX_ENTRIES = 100;
 /** Players whose counts one transaction changes. */
 const MAX_PLAYERS = 1_000;
 /** Players whose counts one sweep changes; with more, they are evaluated instead. */
@@ -87,6 +86,7 @@ export async function sweepOne(deps: SweepDeps, offered: Sweep, every_ms: number
       ? await selectSweeps(postgres.service, new Date(now_ms - every_ms), offered)
       : await selectLateWindows(postgres.service, now, 1, offered);
   if (sweep === undefined) return false;
+  await noteSweep(postgres.service, sweep, now);
   if ('windows' in sweep) {
     const left = await passCounts(deps, sweep, now_ms);
     for (const { windows, forgets } of left) {
@@ -171,14 +171,15 @@ async function sweepPart(
     async (part) => {
       const passed = await findPassedWindows(clickhouse, project, part, since_ms, now_ms);
       const entries = entriesOf(project, passed);
-      for (let from = 0; from < entries.length; from += MAX_ENTRIES) {
-        const part = entries.slice(from, from + MAX_ENTRIES);
-        await postgres.service.begin(async (tx) => {
-          // What is known of fields is as it was when the player was evaluated.
-          for (const { player_ids, reads } of part)
-            if (forgets || reads.includes(PROFILE)) await forgetEvaluated(tx, project, player_ids);
-          await insertDirtyPlayers(tx, part, now);
-        });
+      for (const entry of entries) {
+        await retryConflicts(() =>
+          postgres.service.begin(async (tx) => {
+            // What is known of fields is as it was when the player was evaluated.
+            if (forgets || entry.reads.includes(PROFILE))
+              await forgetEvaluated(tx, project, entry.player_ids);
+            await insertDirtyPlayers(tx, [entry], now);
+          }),
+        );
       }
     },
     async (window, why) => {

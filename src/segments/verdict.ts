@@ -6,12 +6,11 @@ import type { Group } from './language/conditions.ts';
 import { readDefinition } from './language/definition.ts';
 import type { SegmentToEvaluate } from './dirty-player-queries.ts';
 import { markDependentsDirty } from './dirty-players.ts';
-import { findPlayers, type Players } from './evaluation-queries.ts';
+import { findPlayers, type FoundPlayers, type Players } from './evaluation-queries.ts';
 import { forgetEvaluated } from './evaluated/evaluated-queries.ts';
 import { changeMemberships, selectMemberships, type Members, type Membership } from './membership-queries.ts';
 import { copyPendingChanges } from './publish-changes.ts';
 import { bisect, isForItsSize, TooManyPlayers } from './refusal.ts';
-import type { Findings } from './sql/matrix.ts';
 
 export type EvaluationDeps = Pick<Platform, 'postgres' | 'clickhouse' | 'clock' | 'logger' | 'metrics'>;
 
@@ -29,8 +28,10 @@ export interface SegmentVerdict {
   left: Membership[];
 }
 
-/** What the statements of an evaluation found of each player, by `player_id`. */
-export type FindingsOf = ReadonlyMap<string, readonly Findings[]>;
+/** A verdict, and what the statements found that it is made of. */
+export interface AskedVerdict extends SegmentVerdict {
+  found: readonly FoundPlayers[];
+}
 
 /** What happens to a segment that cannot be evaluated; `reason` is for `last_error`. */
 export type OnRefused = (segment: SegmentToEvaluate, reason: string) => Promise<void>;
@@ -48,12 +49,12 @@ export async function evaluateSegments(
   segments: readonly SegmentToEvaluate[],
   now: Date,
   onRefused: OnRefused,
-): Promise<SegmentVerdict & { findings: FindingsOf }> {
+): Promise<AskedVerdict> {
   const matching = new Map<string, ReadonlySet<string>>();
-  const findings = new Map<string, Findings[]>();
+  const all: FoundPlayers[] = [];
   if (segments.length === 0 || players.player_ids.length === 0) {
     for (const { segment_id } of segments) matching.set(segment_id, new Set());
-    return { matching, entered: [], left: [], findings };
+    return { matching, entered: [], left: [], found: all };
   }
   // A segment condition reads the members from ClickHouse, so the pending changes are copied there first.
   if (segments.some(({ reads }) => reads.some((read) => read.startsWith('segment:')))) {
@@ -75,13 +76,12 @@ export async function evaluateSegments(
         );
         for (const [i, { segment_id }] of part.entries())
           matching.set(segment_id, found.matching[i] ?? new Set());
-        for (const [player_id, of_player] of found.findings)
-          findings.set(player_id, [...(findings.get(player_id) ?? []), of_player]);
+        all.push(found);
       },
       onRefused,
     );
   }
-  return { ...(await verdictOf(deps.postgres.service, project, players.player_ids, matching)), findings };
+  return { ...(await verdictOf(deps.postgres.service, project, players.player_ids, matching)), found: all };
 }
 
 /** Compares who of the players matches with the stored memberships. */

@@ -46,9 +46,6 @@ export interface Passed {
   is_unclear: boolean;
 }
 
-/** A row is filled by a clock that may differ by so much from that of a sweep. */
-const CLOCKS_DIFFER_MS = 5_000;
-
 /**
  * Takes from the counts of players what left its window after `since_ms` and up to `now_ms`. A player who was evaluated
  * meanwhile has counts of another time, and is unknown from now on. The transaction must mark players as with
@@ -64,7 +61,7 @@ export async function passTime(
   return change(tx, project, plan, [...passed.keys()], (row) => {
     const of_player = passed.get(row.player_id);
     if (of_player?.is_unclear === false && row.edge_ms >= now_ms) return 'same';
-    const is_of_then = row.edge_ms === since_ms || row.edge_ms <= since_ms - CLOCKS_DIFFER_MS;
+    const is_of_then = row.edge_ms <= since_ms;
     if (of_player === undefined || of_player.is_unclear || !is_of_then) return undefined;
     const counted = subtract(row, plan, of_player.amountOf);
     return counted && { ...counted, edge_ms: now_ms };
@@ -78,7 +75,7 @@ async function change(
   player_ids: readonly string[],
   nextOf: (row: Known) => (Counted & Pick<NextContent, 'edge_ms'>) | 'same' | undefined,
 ): Promise<Changes> {
-  const rows = await selectEvaluated(tx, project, player_ids);
+  const rows = await selectEvaluated(tx, project, player_ids, true);
   const next: (NextContent & Counted)[] = [];
   const same = new Map<string, ReadonlySet<string>>();
   for (const row of rows.values()) {
@@ -88,7 +85,6 @@ async function change(
     if (counted === 'same') same.set(player_id, new Set());
     else if (counted !== undefined) next.push({ ...counted, player_id, version });
   }
-  next.sort((a, b) => (a.player_id < b.player_id ? -1 : 1));
   const written = await updateEvaluated(tx, project, next);
   const changes = new Map(same);
   for (const { player_id, changed } of next) if (written.has(player_id)) changes.set(player_id, changed);
@@ -106,33 +102,24 @@ export function isKnown(row: EvaluatedPlayer, { stamp }: Plan): row is Known {
 }
 
 /**
- * The players of whom another condition on a field holds now than when they were evaluated, or of whom nothing is known: they
- * are unknown from now on. `line`: the row of the player that is in ClickHouse, as JSON.
+ * The players of whom another condition on a field holds now than when they were evaluated, or of whom nothing is known. The
+ * transaction must forget them. `line`: the row of the player that is in ClickHouse, as JSON.
  */
 export async function changedByRows(
-  tx: Tx,
+  sql: Tx,
   project: ProjectRef,
   plan: Plan,
   players: readonly { player_id: string; line: string }[],
   now_ms: number,
 ): Promise<string[]> {
-  const rows = await selectEvaluated(
-    tx,
-    project,
-    players.map(({ player_id }) => player_id),
-  );
-  const changed = players
+  const ids = players.map(({ player_id }) => player_id);
+  const rows = await selectEvaluated(sql, project, ids);
+  return players
     .filter(({ player_id, line }) => {
       const row = rows.get(player_id);
       return row === undefined || !isKnown(row, plan) || traitsOf(plan, line, now_ms) !== row.traits;
     })
     .map(({ player_id }) => player_id);
-  await forgetEvaluated(
-    tx,
-    project,
-    changed.filter((player_id) => rows.has(player_id)),
-  );
-  return changed;
 }
 
 /** `1` or `0` for each condition on a field, by a player's row as JSON. */

@@ -1,14 +1,15 @@
 import type { Session, Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { PROFILE } from '../dependencies.ts';
-import type { SegmentToEvaluate } from '../dirty-player-queries.ts';
-import type { Players } from '../evaluation-queries.ts';
-import type { Findings } from '../sql/matrix.ts';
+import { EVERYTHING, PROFILE } from '../dependencies.ts';
+import type { DirtyEntry, SegmentToEvaluate } from '../dirty-player-queries.ts';
+import type { FoundPlayers, Players } from '../evaluation-queries.ts';
+import type { Membership } from '../membership-queries.ts';
+import type { Found } from '../sql/matrix.ts';
 import {
   evaluateSegments,
   verdictOf,
+  type AskedVerdict,
   type EvaluationDeps,
-  type FindingsOf,
   type OnRefused,
   type SegmentVerdict,
 } from '../verdict.ts';
@@ -16,126 +17,212 @@ import { isKnown, type Known } from './changes.ts';
 import {
   beginEvaluation,
   forgetEvaluated,
+  isNotSwept,
   selectEvaluated,
   updateEvaluated,
   type NextContent,
 } from './evaluated-queries.ts';
 import type { Plan } from './plan.ts';
 
-/** Whether ClickHouse is asked about a segment with every player, so that the totals and traits of the plan are known. */
-export function isPlanned({ undecided }: Plan, { reads }: Pick<SegmentToEvaluate, 'reads'>): boolean {
-  return reads.some((read) => (read === PROFILE || read.startsWith('event:')) && !undecided.has(read));
-}
-
-/** Segments of an evaluation. */
+/** What is evaluated of some players. */
 export interface ToEvaluate {
-  /** Those that read what has changed. */
+  players: Players;
+  /** None of the players stands for another one, who was merged into it and whose events may not be counted yet. */
+  are_themselves: boolean;
+  /** Data have changed that the plan counts. */
+  is_counted: boolean;
+  /** The segments that read what has changed. */
   concerned: readonly SegmentToEvaluate[];
-  /** These and those that are planned. */
+  /** These, and those of the plan. */
   every: readonly SegmentToEvaluate[];
 }
 
+/** A verdict; `keep` writes down what is known of the players by it, in the last transaction that writes it. */
+export interface KeptVerdict extends SegmentVerdict {
+  keep: (tx: Tx) => Promise<void>;
+}
+
+/** Whether what the entry says has changed is counted by the plan. */
+export function isCounted({ undecided }: Plan, { reads }: Pick<DirtyEntry, 'reads'>): boolean {
+  return reads.some(
+    (read) =>
+      read === EVERYTHING || ((read === PROFILE || read.startsWith('event:')) && !undecided.has(read)),
+  );
+}
+
 /**
- * Evaluates players whose data have changed. When totals and traits decide all segments that are concerned, the players of whom
- * these are known are decided by them. ClickHouse is asked about the others, and what it says is kept. `are_themselves`: none
- * of the players stands for another one, who was merged into it and whose events may not be counted yet. The session holds the
- * lock of the project. `now`: asked after the evaluation has begun, so that no sweep has passed it. Rejects as
- * {@link evaluateSegments} does.
+ * Evaluates players whose data have changed. What is known of a player decides whether its membership stays. Where it would
+ * change, ClickHouse is asked: what is known may be some seconds older. It is asked about all segments of the plan for the
+ * players of whom nothing is known. The session holds the lock of the project. Rejects as {@link evaluateSegments} does.
  */
 export async function evaluatePlayers(
   deps: EvaluationDeps,
   session: Session,
   project: ProjectRef,
   plan: Plan | undefined,
-  players: Players,
-  { concerned, every }: ToEvaluate,
-  are_themselves: boolean,
+  asked: ToEvaluate,
   refuse: OnRefused,
-): Promise<SegmentVerdict> {
-  const { postgres, clock } = deps;
-  const now = () => new Date(clock.now_ms());
-  if (plan === undefined || players.player_ids.length === 0)
-    return evaluateSegments(deps, project, players, concerned, now(), refuse);
-  const is_decided = are_themselves && concerned.every(({ segment_id }) => plan.decided.has(segment_id));
-  const known = is_decided ? await selectKnown(postgres.service, project, plan, players.player_ids) : [];
-  const by_plan = await decide(postgres.service, project, plan, known, concerned);
-  const of_known = new Set(known.map(({ player_id }) => player_id));
-  const player_ids = players.player_ids.filter((player_id) => !of_known.has(player_id));
-  if (player_ids.length === 0) return by_plan;
-  const versions = await session.begin((tx) => beginEvaluation(tx, project, plan.stamp, player_ids));
-  const at = now();
-  const asked = await evaluateSegments(deps, project, { ...players, player_ids }, every, at, refuse);
-  const next = nextContents(plan, versions, asked.findings, at.getTime());
-  await session.begin(async (tx) => {
-    const written = await updateEvaluated(tx, project, next);
-    await forgetEvaluated(
-      tx,
+): Promise<KeptVerdict> {
+  const { players, concerned } = asked;
+  const ask = (player_ids: readonly string[], segments: readonly SegmentToEvaluate[], at?: Date) =>
+    evaluateSegments(
+      deps,
       project,
-      player_ids.filter((player_id) => !written.has(player_id)),
+      { ...players, player_ids },
+      segments,
+      at ?? new Date(deps.clock.now_ms()),
+      refuse,
     );
-  });
-  return joined(by_plan, asked);
+  if (plan === undefined)
+    return { ...(await ask(players.player_ids, concerned)), keep: () => Promise.resolve() };
+  const rows = await selectEvaluated(deps.postgres.service, project, players.player_ids);
+  const known = asked.are_themselves ? [...rows.values()].filter((row) => isKnown(row, plan)) : [];
+  const of_known = await confirm(deps, project, plan, known, concerned, ask);
+  const known_ids = new Set(known.map(({ player_id }) => player_id));
+  const player_ids = players.player_ids.filter((player_id) => !known_ids.has(player_id));
+  if (!asked.is_counted || player_ids.length === 0) {
+    const of_others = await ask(player_ids, concerned);
+    const gone = [...of_known.wrong, ...player_ids.filter((player_id) => rows.has(player_id))];
+    return {
+      ...joined(of_known.verdict, of_others),
+      keep: (tx) => forgetEvaluated(tx, project, gone),
+    };
+  }
+  const versions = await session.begin((tx) => beginEvaluation(tx, project, plan.stamp, player_ids));
+  // After the rows are there: a sweep that passed them before has begun before.
+  const at = new Date(deps.clock.now_ms());
+  const found = await ask(player_ids, asked.every, at);
+  const next = nextContents(plan, versions, found, at.getTime());
+  return {
+    ...joined(of_known.verdict, found),
+    keep: async (tx) => {
+      const ids = [...player_ids, ...of_known.wrong];
+      await selectEvaluated(tx, project, ids, true);
+      const is_new = await isNotSwept(tx, project, at.getTime());
+      const written = await updateEvaluated(tx, project, is_new ? next : []);
+      await forgetEvaluated(
+        tx,
+        project,
+        ids.filter((player_id) => !written.has(player_id)),
+      );
+    },
+  };
 }
 
-async function selectKnown(
-  sql: Tx,
+/**
+ * Decides known players. ClickHouse is asked about the segments that the plan does not decide, and about the players whose
+ * membership would change in others. `wrong`: the players of whom it says something else than what is known.
+ */
+async function confirm(
+  { postgres }: EvaluationDeps,
   project: ProjectRef,
   plan: Plan,
-  player_ids: readonly string[],
-): Promise<Known[]> {
-  const rows = await selectEvaluated(sql, project, player_ids);
-  return [...rows.values()].filter((row) => isKnown(row, plan));
-}
-
-async function decide(
-  sql: Tx,
-  project: ProjectRef,
-  { decided }: Plan,
   known: readonly Known[],
-  segments: readonly SegmentToEvaluate[],
-): Promise<SegmentVerdict> {
-  const matching = new Map<string, ReadonlySet<string>>();
-  for (const { segment_id } of segments) {
-    const isMatch = decided.get(segment_id);
-    const members = isMatch === undefined ? [] : known.filter((row) => isMatch(row));
-    matching.set(segment_id, new Set(members.map(({ player_id }) => player_id)));
+  concerned: readonly SegmentToEvaluate[],
+  ask: (player_ids: readonly string[], segments: readonly SegmentToEvaluate[]) => Promise<AskedVerdict>,
+): Promise<{ verdict: SegmentVerdict; wrong: string[] }> {
+  const decided = new Map<string, ReadonlySet<string>>();
+  for (const { segment_id } of concerned) {
+    const isMatch = plan.decided.get(segment_id);
+    if (isMatch === undefined) continue;
+    decided.set(segment_id, new Set(known.filter((row) => isMatch(row)).map(({ player_id }) => player_id)));
   }
-  const player_ids = known.map(({ player_id }) => player_id);
-  return known.length === 0
-    ? { matching, entered: [], left: [] }
-    : verdictOf(sql, project, player_ids, matching);
+  const all = known.map(({ player_id }) => player_id);
+  if (all.length === 0) return { verdict: { matching: decided, entered: [], left: [] }, wrong: [] };
+  const { entered, left } = await verdictOf(postgres.service, project, all, decided);
+  const changed = {
+    players: idsOf(entered, left, 'player_id'),
+    segments: idsOf(entered, left, 'segment_id'),
+  };
+  const is_open = concerned.some(({ segment_id }) => !decided.has(segment_id));
+  const asked_ids = is_open ? all : [...changed.players];
+  const segments = concerned.filter(
+    ({ segment_id }) => !decided.has(segment_id) || changed.segments.has(segment_id),
+  );
+  const asked = await ask(asked_ids, segments);
+  const are_asked = new Set(asked_ids);
+  const matching = new Map(asked.matching);
+  for (const [segment_id, members] of decided) {
+    const others = [...members].filter((player_id) => !are_asked.has(player_id));
+    if (!changed.segments.has(segment_id)) matching.set(segment_id, members);
+    else if (matching.has(segment_id))
+      matching.set(segment_id, new Set([...others, ...(matching.get(segment_id) ?? [])]));
+  }
+  const readers = readersOf(plan, asked.found);
+  const wrong = known.filter((row) => are_asked.has(row.player_id) && !agrees(row, readers));
+  return {
+    verdict: { matching, entered: asked.entered, left: asked.left },
+    wrong: wrong.map(({ player_id }) => player_id),
+  };
 }
 
-/** What is known of players now; those are omitted of whom a total or trait was not asked, because a segment was not. */
+function idsOf(
+  entered: readonly Membership[],
+  left: readonly Membership[],
+  id: keyof Membership,
+): ReadonlySet<string> {
+  return new Set([...entered, ...left].map((one) => one[id]));
+}
+
+/** How to read the totals and traits of a plan out of what one statement found; undefined: it did not ask for them. */
+interface Readers {
+  found: FoundPlayers;
+  totals: readonly (((row: Found) => number) | undefined)[];
+  traits: readonly (((row: Found) => boolean) | undefined)[];
+}
+
+function readersOf(plan: Plan, found: readonly FoundPlayers[]): Readers[] {
+  return found.map((one) => ({
+    found: one,
+    totals: plan.totals.map(({ name }) => one.findings.totalOf(name)),
+    traits: plan.traits.map(({ name }) => one.findings.truthOf(name)),
+  }));
+}
+
+/** Whether all that was found of a player is what is known. */
+function agrees({ player_id, totals, traits }: Known, readers: readonly Readers[]): boolean {
+  return readers.every(({ found, ...read }) => {
+    const row = found.rows.get(player_id);
+    return (
+      row !== undefined &&
+      read.totals.every((totalOf, i) => totalOf === undefined || totalOf(row) === totals[i]) &&
+      read.traits.every((truthOf, i) => truthOf === undefined || truthOf(row) === (traits[i] === '1'))
+    );
+  });
+}
+
+/** What is known of players now: nothing unless all segments of the plan were asked. */
 function nextContents(
   plan: Plan,
   versions: ReadonlyMap<string, bigint>,
-  found: FindingsOf,
+  { matching, found }: AskedVerdict,
   edge_ms: number,
 ): NextContent[] {
-  return [...found].flatMap(([player_id, findings]) => {
+  if (![...plan.planned].every((segment_id) => matching.has(segment_id))) return [];
+  const readers = readersOf(plan, found);
+  const [first] = found;
+  return [...(first?.rows.keys() ?? [])].flatMap((player_id) => {
     const version = versions.get(player_id);
-    const totals = plan.totals.map(({ name }) => first(findings, (one) => one.totalOf(name)));
-    const traits = plan.traits.map(({ name }) => first(findings, (one) => one.holds(name)));
+    const rows = readers.map((one) => one.found.rows.get(player_id));
+    const read = <T>(of: (one: Readers) => ((row: Found) => T) | undefined): T | undefined => {
+      const i = readers.findIndex((one) => of(one) !== undefined);
+      const [reader, row] = [readers[i], rows[i]];
+      return reader === undefined || row === undefined ? undefined : of(reader)?.(row);
+    };
+    const totals = plan.totals.map(({ index }) => read((one) => one.totals[index]));
+    const traits = plan.traits.map(({ index }) => read((one) => one.traits[index]));
     if (version === undefined || !totals.every(Number.isSafeInteger) || traits.includes(undefined)) return [];
+    const newest = readers.map(({ found: { findings } }, i) => findings.newestOf(rows[i] ?? {}));
     return {
       player_id,
       version,
       totals: totals.map(Number),
       traits: traits.map(Number).join(''),
       edge_ms,
-      since_ms: Math.max(0, ...findings.map(({ newest_ms }) => newest_ms)),
+      since_ms: Math.max(0, ...newest),
       recent: [],
     };
   });
-}
-
-function first<T>(findings: readonly Findings[], of: (one: Findings) => T | undefined): T | undefined {
-  for (const one of findings) {
-    const value = of(one);
-    if (value !== undefined) return value;
-  }
-  return undefined;
 }
 
 function joined(a: SegmentVerdict, b: SegmentVerdict): SegmentVerdict {
@@ -145,7 +232,7 @@ function joined(a: SegmentVerdict, b: SegmentVerdict): SegmentVerdict {
     // A segment that ClickHouse refuses is evaluated later for all of them.
     if (others !== undefined) matching.set(segment_id, new Set([...members, ...others]));
   }
-  const isEvaluated = ({ segment_id }: { segment_id: string }) => matching.has(segment_id);
+  const isEvaluated = ({ segment_id }: Membership) => matching.has(segment_id);
   return {
     matching,
     entered: [...a.entered.filter(isEvaluated), ...b.entered],

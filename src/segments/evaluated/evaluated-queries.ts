@@ -5,30 +5,32 @@ import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { PassingWindow } from '../dependencies.ts';
 import type { Counts } from './count.ts';
 
+/** Changes with the meaning of rows of `evaluated_players`: those of another version are not known. */
+const ROWS_VERSION = 1;
+
 /** The realtime segments of a project, as far as marks and plans need to know them. */
 export interface RealtimeProject extends ProjectRef {
   /** What any of them reads. */
   reads: string[];
-  /**
-   * Another text after each change of the segments, of their quarantine, and of the windows that are swept alone, and in
-   * another life of the database.
-   */
+  /** Another text after each change of the segments or of their quarantine, and in another life of the database. */
   stamp: string;
 }
 
-/** The projects with realtime segments; `of`: those of these `project_id`s only. */
-export async function selectRealtimeProjects(sql: Tx, of?: readonly string[]): Promise<RealtimeProject[]> {
-  const one = of === undefined ? sql`` : sql`and s.project_id = any(${plainArray(of)}::text::uuid[])`;
+/** The projects with realtime segments among these. */
+export async function selectRealtimeProjects(
+  sql: Tx,
+  project_ids: readonly string[],
+): Promise<RealtimeProject[]> {
   return sql<RealtimeProject[]>`
-    select s.tenant_id, s.project_id, array_agg(distinct r.reads) as reads,
-      md5(concat(
-        string_agg(distinct concat(s.segment_id, s.defined_at, s.evaluation_failures > 0), ','),
-        (select string_agg(a.passing_window::text, ',' order by a.passing_window::text) from segment_window_sweeps a
-          where a.tenant_id = s.tenant_id and a.project_id = s.project_id),
-        (select max(epoch) from database_epochs))) as stamp
-    from segments s, unnest(s.reads) as r (reads)
-    where s.refresh_strategy = 'realtime' and s.deleted_at is null ${one}
-    group by s.tenant_id, s.project_id`;
+    select s.tenant_id, s.project_id, s.reads, concat_ws(' ', ${ROWS_VERSION}::integer,
+      (select max(epoch) from database_epochs), s.project_id, p.changes) as stamp
+    from (
+      select tenant_id, project_id, array_agg(distinct r.reads) as reads
+      from segments, unnest(reads) as r (reads)
+      where refresh_strategy = 'realtime' and deleted_at is null
+        and project_id = any(${plainArray(project_ids)}::text::uuid[])
+      group by tenant_id, project_id) s
+    left join segment_plans p on p.tenant_id = s.tenant_id and p.project_id = s.project_id`;
 }
 
 /** A realtime segment as it is stored. */
@@ -68,18 +70,21 @@ export interface EvaluatedPlayer extends Omit<Counts, 'totals'> {
 type Row = Record<'player_id' | 'stamp' | 'traits' | 'recent', string> &
   Record<'version' | 'edge_ms' | 'since_ms', bigint> & { totals: string | null };
 
-/** The rows of these players, by `player_id`. */
+/** The rows of these players, by `player_id`; `locked`: nobody else writes them until the transaction ends. */
 export async function selectEvaluated(
   sql: Tx,
   { tenant_id, project_id }: ProjectRef,
   player_ids: readonly string[],
+  locked = false,
 ): Promise<Map<string, EvaluatedPlayer>> {
+  // All lock rows in the order of the players.
   const rows = await sql<Row[]>`
     select e.player_id, e.version, e.stamp, e.totals, e.traits, e.edge_ms, e.since_ms, e.recent
-    from unnest(${plainArray(player_ids)}::text::uuid[]) as r (player_id)
+    from unnest(${plainArray(player_ids.toSorted())}::text::uuid[]) as r (player_id)
     cross join lateral (
       select * from evaluated_players e
-      where e.player_id = r.player_id and e.tenant_id = ${tenant_id} and e.project_id = ${project_id} offset 0) e`;
+      where e.player_id = r.player_id and e.tenant_id = ${tenant_id} and e.project_id = ${project_id}
+      offset 0 ${locked ? sql`for update` : sql``}) e`;
   return new Map(
     rows.map(({ totals, recent, edge_ms, since_ms, ...row }) => [
       row.player_id,
@@ -132,10 +137,7 @@ export async function updateEvaluated(
   return new Set(rows.map(({ player_id }) => player_id));
 }
 
-/**
- * Begins an evaluation of players: one that has no row of this plan gets an empty one. Returns the versions of the rows, by
- * player.
- */
+/** Begins an evaluation: the players have empty rows of this plan now. Returns the versions of the rows, by player. */
 export async function beginEvaluation(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -143,19 +145,37 @@ export async function beginEvaluation(
   player_ids: readonly string[],
 ): Promise<Map<string, bigint>> {
   await tx`
-    insert into evaluated_players as e (tenant_id, project_id, player_id, version, stamp)
-    select ${tenant_id}, ${project_id}, r.player_id, 0, ${stamp}
-    from unnest(${plainArray(player_ids.toSorted())}::text::uuid[]) as r (player_id)
-    on conflict (player_id, tenant_id, project_id) do update set version = e.version + 1, stamp = excluded.stamp,
-      totals = null
-    where e.stamp <> excluded.stamp`;
+    insert into segment_plans (tenant_id, project_id) values (${tenant_id}, ${project_id}) on conflict do nothing`;
+  // A version that no row of the player had before, also none that was removed.
   const rows = await tx<{ player_id: string; version: bigint }[]>`
-    select e.player_id, e.version
-    from unnest(${plainArray(player_ids)}::text::uuid[]) as r (player_id)
-    cross join lateral (
-      select * from evaluated_players e
-      where e.player_id = r.player_id and e.tenant_id = ${tenant_id} and e.project_id = ${project_id} offset 0) e`;
+    insert into evaluated_players (tenant_id, project_id, player_id, version, stamp)
+    select ${tenant_id}, ${project_id}, r.player_id, floor(random() * 1e15), ${stamp}
+    from unnest(${plainArray(player_ids.toSorted())}::text::uuid[]) as r (player_id)
+    on conflict (player_id, tenant_id, project_id) do update
+      set version = excluded.version, stamp = excluded.stamp, totals = null
+    returning player_id, version`;
   return new Map(rows.map(({ player_id, version }) => [player_id, version]));
+}
+
+/**
+ * Notes that the windows of a project are being swept up to a time: from now on nothing is kept that was found before it.
+ */
+export async function noteSweep(sql: Tx, { tenant_id, project_id }: ProjectRef, until: Date): Promise<void> {
+  await sql`
+    insert into segment_plans as p (tenant_id, project_id, sweeping_at) values (${tenant_id}, ${project_id}, ${until})
+    on conflict (tenant_id, project_id) do update set sweeping_at = greatest(p.sweeping_at, excluded.sweeping_at)`;
+}
+
+/** Whether no sweep has begun that goes beyond `edge_ms`; none begins until the transaction ends. */
+export async function isNotSwept(
+  tx: Tx,
+  { tenant_id, project_id }: ProjectRef,
+  edge_ms: number,
+): Promise<boolean> {
+  const [row] = await tx<{ is_earlier: boolean }[]>`
+    select sweeping_at <= ${new Date(edge_ms)} as is_earlier from segment_plans
+    where tenant_id = ${tenant_id} and project_id = ${project_id} for share`;
+  return row?.is_earlier === true;
 }
 
 /** Forgets what is known of these players, which is always right: their next change is evaluated. */
@@ -166,21 +186,19 @@ export async function forgetEvaluated(
 ): Promise<void> {
   if (player_ids.length === 0) return;
   await tx`
-    delete from evaluated_players
-    where player_id = any(${plainArray(player_ids)}::text::uuid[]) and tenant_id = ${tenant_id}
-      and project_id = ${project_id}`;
+    with r as materialized (
+      select e.player_id from unnest(${plainArray([...new Set(player_ids)].sort())}::text::uuid[]) as r (player_id)
+      cross join lateral (
+        select player_id from evaluated_players e
+        where e.player_id = r.player_id and e.tenant_id = ${tenant_id} and e.project_id = ${project_id}
+        offset 0 for update) e)
+    delete from evaluated_players e using r
+    where e.player_id = r.player_id and e.tenant_id = ${tenant_id} and e.project_id = ${project_id}`;
 }
 
-/** Players forgotten per statement. */
-const MAX_FORGOTTEN = 20_000;
-
-/** Forgets what is known of all players of a project, whose rows in ClickHouse were made anew. */
-export async function forgetAllEvaluated(sql: Tx, { tenant_id, project_id }: ProjectRef): Promise<void> {
-  for (let forgotten = MAX_FORGOTTEN; forgotten === MAX_FORGOTTEN;) {
-    const { count } = await sql`
-      delete from evaluated_players where ctid = any(array(
-        select ctid from evaluated_players where tenant_id = ${tenant_id} and project_id = ${project_id}
-        limit ${MAX_FORGOTTEN}))`;
-    forgotten = count;
-  }
+/** Nothing is known any more of the players of a project: their rows in ClickHouse were made anew. */
+export async function forgetProject(sql: Tx, { tenant_id, project_id }: ProjectRef): Promise<void> {
+  await sql`
+    insert into segment_plans as p (tenant_id, project_id, changes) values (${tenant_id}, ${project_id}, 1)
+    on conflict (tenant_id, project_id) do update set changes = p.changes + 1`;
 }

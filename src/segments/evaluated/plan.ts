@@ -31,6 +31,8 @@ export interface PlannedTrait {
   /** The condition as JSON. */
   name: string;
   condition: TraitCondition;
+  /** Its place among the traits of a player. */
+  index: number;
 }
 
 /** What is true of an evaluated player. */
@@ -53,9 +55,14 @@ export interface Plan {
   traits: readonly PlannedTrait[];
   /** Reads of which each change has to be evaluated: a condition on them is decided by ClickHouse alone. */
   undecided: ReadonlySet<string>;
+  /** The segments with a condition on a total or trait, by `segment_id`. */
+  planned: ReadonlySet<string>;
   /** The segments that totals and traits alone decide, by `segment_id`. */
   decided: ReadonlyMap<string, (truths: Truths) => boolean>;
 }
+
+/** Totals and traits of a plan: every event of a player writes all of them. */
+const MAX_PLANNED = 2_000;
 
 /** A realtime segment as it is planned. */
 export interface PlannedSegment {
@@ -79,17 +86,34 @@ export function planOf(
   for (const segment of segments) for (const read of undecidedOf(segment)) undecided.add(read);
   const totals = new Map<string, PlannedTotal>();
   const traits = new Map<string, PlannedTrait>();
+  const planned = new Set<string>();
   const decided = new Map<string, (truths: Truths) => boolean>();
   for (const { segment_id, parsed, is_quarantined } of segments) {
     if (parsed === undefined || is_quarantined) continue;
     const conditions = [...conditionsOf(parsed)];
     const tests = conditions.map((one) => testOf(one, undecided, totals, traits));
+    if (tests.some((test) => test !== undefined)) planned.add(segment_id);
     if (!tests.every((test) => test !== undefined)) continue;
     const test_of = new Map(conditions.map((one, i) => [one, tests[i]]));
     decided.set(segment_id, (truths) => isMatch(parsed, (one) => test_of.get(one)?.(truths) ?? false));
   }
+  // Too many to be worth it: every change is evaluated.
+  if (totals.size + traits.size > MAX_PLANNED)
+    return planOf(
+      stamp,
+      segments.map((segment) => ({ ...segment, is_quarantined: true })),
+      late,
+    );
   const by_event = groupBy([...totals.values()], ({ total }) => total.set.event);
-  return { stamp, totals: [...totals.values()], by_event, traits: [...traits.values()], undecided, decided };
+  return {
+    stamp,
+    totals: [...totals.values()],
+    by_event,
+    traits: [...traits.values()],
+    undecided,
+    planned,
+    decided,
+  };
 }
 
 /** The reads of conditions that are neither on a total nor on a field; of a quarantined segment all. */
@@ -120,22 +144,23 @@ function testOf(
   if (condition.type === 'trait') {
     if (undecided.has(PROFILE)) return undefined;
     const name = exactJson(condition);
-    const index = indexIn(traits, name, () => ({ name, condition }));
+    const { index } = entryOf(traits, name, (at) => ({ name, condition, index: at }));
     return (truths) => truths.traits[index] === '1';
   }
   const asked = condition.type === 'event' ? totalOf(condition) : undefined;
   if (asked === undefined || undecided.has(readOfEvent(asked.total.set.event))) return undefined;
   const { total, within, negated } = asked;
   const name = nameOfTotal(total);
-  const index = indexIn(totals, name, (at) => ({ name, total, index: at, ranges: [] }));
+  const { index, ranges } = entryOf(totals, name, (at) => ({ name, total, index: at, ranges: [] }));
   const range = { low: Number(within.low), high: Number(within.high) };
-  totals.get(name)?.ranges.push(range);
+  ranges.push(range);
   return (truths) => isIn(truths.totals[index] ?? 0, range) !== negated;
 }
 
-function indexIn<T>(map: Map<string, T>, name: string, make: (index: number) => T): number {
-  if (!map.has(name)) map.set(name, make(map.size));
-  return [...map.keys()].indexOf(name);
+function entryOf<T>(map: Map<string, T>, name: string, make: (index: number) => T): T {
+  const entry = map.get(name) ?? make(map.size);
+  map.set(name, entry);
+  return entry;
 }
 
 /** A safe integer compared with ends that may be rounded: they are rounded where no safe integer is. */

@@ -11,7 +11,7 @@ import {
 } from './evaluated-queries.ts';
 import { planOf, type Plan } from './plan.ts';
 
-/** Plans by their stamp, which says all that they are made of. */
+/** Plans by their stamp, which no other segments of the project have had or will have. */
 const plans = new BoundedCache<string, Plan>({ max: 200 });
 
 /** The plan of a project as it is now; undefined: it has no realtime segments. */

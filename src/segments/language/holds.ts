@@ -23,7 +23,8 @@ function holdsPositively(positive: PositiveComparison, value: unknown, now_ms: n
     case 'exists':
       return value !== null;
     case 'one_of':
-      return positive.values.some((one) => equals(value, one));
+      if (typeof value === 'string') return textsOf(positive.values).has(value);
+      return positive.values.some((one) => typeof one !== 'string' && equals(value, one));
     case 'contains':
       if (Array.isArray(value)) return value.some((one) => equals(comparable(one), positive.value));
       return (
@@ -36,6 +37,15 @@ function holdsPositively(positive: PositiveComparison, value: unknown, now_ms: n
     case 'times':
       return isIn(timesAt(positive.range, now_ms), jsonMomentMs(value));
   }
+}
+
+/** The texts of a list, which may have thousands of them. */
+const texts = new WeakMap<readonly Scalar[], ReadonlySet<Scalar>>();
+
+function textsOf(values: readonly Scalar[]): ReadonlySet<Scalar> {
+  const known = texts.get(values) ?? new Set(values);
+  texts.set(values, known);
+  return known;
 }
 
 /** A bigint and a number are never identical, but `<` and `>` between them are exact at any size. */

@@ -21,19 +21,21 @@ import { exactJson } from '../../platform/exact-json.ts';
 export interface CompiledMatrix extends CompiledQuery {
   /** Whether the player of a row belongs to each of the segments, in the order of their definitions. */
   verdicts: (row: Readonly<Record<string, unknown>>) => boolean[];
-  /** What the statement found of a player: see {@link Findings}. */
-  findings: (row: Readonly<Record<string, unknown>>) => Findings;
+  findings: Findings;
 }
 
-/** What a statement found of a player. */
+/** How to read what a statement found of a player out of its row. */
 export interface Findings {
   /** The total of this name (`nameOfTotal`); undefined: no condition reads it. */
-  totalOf: (name: string) => number | undefined;
+  totalOf: (name: string) => ((row: Found) => number) | undefined;
   /** Whether the condition holds that is this text as JSON; undefined: no definition has it. */
-  holds: (condition: string) => boolean | undefined;
+  truthOf: (condition: string) => ((row: Found) => boolean) | undefined;
   /** The time of the latest event that was read, in milliseconds since the epoch; 0: there is none. */
-  newest_ms: number;
+  newestOf: (row: Found) => number;
 }
+
+/** A row of the result: that of one player. */
+export type Found = Readonly<Record<string, unknown>>;
 
 /**
  * Compiles a statement that finds which of some players match which segments. A condition that several segments have is
@@ -81,7 +83,7 @@ export function compileMatrix(
       };
       return definitions.map(holds);
     },
-    findings: (row) => leaves.findings(row),
+    findings: leaves.findings(),
   };
 }
 
@@ -138,18 +140,17 @@ class Leaves {
     return holds !== cell.negated;
   }
 
-  findings(row: Readonly<Record<string, unknown>>): Findings {
-    const totals = row['totals'] as Totals;
+  findings(): Findings {
     return {
       totalOf: (name) => {
         const at = this.#lists.placeOf(name);
-        return at && Number(totals[at.name]?.[at.index] ?? 0);
+        return at && ((row) => Number((row['totals'] as Totals)[at.name]?.[at.index] ?? 0));
       },
-      holds: (condition) => {
+      truthOf: (condition) => {
         const cell = this.#asked.get(condition);
-        return cell && this.#isTrue(cell, row);
+        return cell && ((row) => this.#isTrue(cell, row));
       },
-      newest_ms: Number(row['newest_ms'] ?? 0),
+      newestOf: (row) => Number(row['newest_ms'] ?? 0),
     };
   }
 

@@ -5,6 +5,7 @@
 -- Made the first deposit this week, and no second one
 select p.player_id as player_id,
   e.totals as totals,
+  e.newest_ms as newest_ms,
   (not (ifNull(p.current_tier_code = {p2:String}, 0))) as c0,
   (p.created_at > fromUnixTimestamp64Milli({now_ms:Int64} - {p5:Int64}, 'UTC') and p.created_at <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')) as c1,
   (ifNull(e.a0 > fromUnixTimestamp64Milli({now_ms:Int64} - {p7:Int64}, 'UTC') and e.a0 <= fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC'), 0)) as c2
@@ -13,11 +14,12 @@ from (
   where tenant_id = {tenant_id:UUID} and project_id = {project_id:UUID} and player_id in {players:Array(UUID)} and deleted_at is null
 ) as p
 any left join (
-select owner, mapFromArrays(groupArray(toString(name)), groupArray(totals)) as totals, anyIf(a0, name = 1) as a0
+select owner, mapFromArrays(groupArray(toString(name)), groupArray(totals)) as totals, max(newest) as newest_ms, anyIf(a0, name = 1) as a0
 from (
   select player_id as owner,
     name,
     sumForEach(arrayMap((after_ms, until_ms, measure, where_index) -> toInt128(if(at_ms > after_ms and at_ms <= until_ms and wheres[where_index], measures[measure], 0)), {p8:Array(Array(Int64))}[name], {p9:Array(Array(Int64))}[name], {p10:Array(Array(UInt8))}[name], {p11:Array(Array(UInt16))}[name])) as totals,
+    max(at_ms) as newest,
     minOrNullIf(occurred_at, event = {p6:String}) as a0
   from (
     select tenant_id, project_id, player_id, event, occurred_at, base_amount, base_payout, base_bonus_stake, base_bonus_payout, properties, indexOf({p12:Array(String)}, event) as name, toUnixTimestamp64Milli(occurred_at) as at_ms, [1, ifNull(base_amount, 0)] as measures, [toUInt8(1), toUInt8(JSONExtractString(properties, {p0:String}) = {p1:String}), toUInt8(JSONExtractString(properties, {p3:String}) = {p4:String})] as wheres
