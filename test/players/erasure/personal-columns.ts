@@ -135,6 +135,7 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   score_models: CODES,
   send_time_models: CODES,
   segment_window_sweeps: OPERATOR,
+  segment_plans: KEYS,
   segments: OPERATOR,
   sink_positions: KEYS,
   sms_replies: 'ids of the provider: no number and no text',
@@ -186,6 +187,7 @@ export const STAYING_COLUMNS: Readonly<Record<string, readonly string[]>> = {
     'steps',
     'last_error',
   ],
+  evaluated_players: ['stamp', 'totals', 'traits', 'recent'],
   idempotency_keys: ['route', 'request_hash'],
   journey_runs: [
     'status',
