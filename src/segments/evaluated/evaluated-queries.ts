@@ -112,7 +112,10 @@ export interface NextContent extends Counts {
   edge_ms?: number | undefined;
 }
 
-/** Writes the rows that nobody else has written since they were read; returns the players of these. */
+/**
+ * Writes the rows that nobody else has written since they were read; returns the players of these. The transaction holds their
+ * locks, so the rows stay where they are.
+ */
 export async function updateEvaluated(
   tx: Tx,
   { tenant_id, project_id }: ProjectRef,
@@ -131,8 +134,11 @@ export async function updateEvaluated(
       traits: ['text', (r) => r.traits ?? null],
       edge_ms: ['bigint', (r) => r.edge_ms ?? null],
     })}
-    where e.player_id = r.player_id and e.tenant_id = ${tenant_id} and e.project_id = ${project_id}
-      and e.version = r.version
+    cross join lateral (
+      select ctid as place from evaluated_players e
+      where e.player_id = r.player_id and e.tenant_id = ${tenant_id} and e.project_id = ${project_id}
+      offset 0) k
+    where e.ctid = k.place and e.version = r.version
     returning e.player_id`;
   return new Set(rows.map(({ player_id }) => player_id));
 }
@@ -186,14 +192,12 @@ export async function forgetEvaluated(
 ): Promise<void> {
   if (player_ids.length === 0) return;
   await tx`
-    with r as materialized (
-      select e.player_id from unnest(${plainArray([...new Set(player_ids)].sort())}::text::uuid[]) as r (player_id)
+    delete from evaluated_players where ctid = any(array(
+      select k.place from unnest(${plainArray([...new Set(player_ids)].sort())}::text::uuid[]) as r (player_id)
       cross join lateral (
-        select player_id from evaluated_players e
+        select ctid as place from evaluated_players e
         where e.player_id = r.player_id and e.tenant_id = ${tenant_id} and e.project_id = ${project_id}
-        offset 0 for update) e)
-    delete from evaluated_players e using r
-    where e.player_id = r.player_id and e.tenant_id = ${tenant_id} and e.project_id = ${project_id}`;
+        offset 0 for update) k))`;
 }
 
 /** Nothing is known any more of the players of a project: their rows in ClickHouse were made anew. */
