@@ -133,6 +133,11 @@ export const refreshResult = z.object({
   duration_ms: z.int(),
 });
 
+/** Conditions that select players by a sign of harm. */
+export const harmWarningsSchema = z.array(
+  z.object({ path: z.string(), code: harmSign, message: z.string() }),
+);
+
 export const previewResult = z.object({
   estimated_size: z.int(),
   sample: z.array(z.uuid()),
@@ -154,8 +159,7 @@ export const previewResult = z.object({
     )
     .describe('With `reach`: of all members, or of 10,000 random ones where there are more')
     .optional(),
-  warnings: z
-    .array(z.object({ path: z.string(), code: harmSign, message: z.string() }))
+  warnings: harmWarningsSchema
     .describe('With `warnings`: what to think about before the segment is used; nothing is refused for it')
     .optional(),
 });

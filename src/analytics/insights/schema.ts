@@ -307,6 +307,23 @@ export const insightPlayer = z.object({
   value: cell.describe('What the player adds to the figure; of a count of players 1'),
 });
 
+/** The `meta` of the first page of players. */
+export const playersMeta = z.object({
+  protection: z
+    .object({
+      players: z.int().describe('Players of the figure'),
+      asked: z.int().describe('Of whom the following is known: all, or 10,000 random ones of more'),
+      protected: z
+        .int()
+        .describe(
+          'Whom the gate of messages protects: excluded, banned or on a break, or with the address of somebody who is',
+        ),
+      at_risk: z.int().describe('Of the others: `rg_risk` is `low` or `strong`'),
+    })
+    .describe('On the first page: who must be left alone now. Deleted players are in neither number')
+    .optional(),
+});
+
 nameSchemas({
   EventClause: clauseSchema,
   InsightEvent: namedEvent,
@@ -324,5 +341,6 @@ nameSchemas({
   InsightAnswer: insightAnswer,
   InsightMetric: metricEntry,
   InsightPlayer: insightPlayer,
+  InsightPlayersMeta: playersMeta,
   InsightRate: rate,
 });
