@@ -133,10 +133,8 @@ export const refreshResult = z.object({
   duration_ms: z.int(),
 });
 
-/** Conditions that select players by a sign of harm. */
-export const harmWarningsSchema = z.array(
-  z.object({ path: z.string(), code: harmSign, message: z.string() }),
-);
+/** What selects players by a sign of harm. */
+export const harmWarning = z.object({ path: z.string(), code: harmSign, message: z.string() });
 
 export const previewResult = z.object({
   estimated_size: z.int(),
@@ -159,7 +157,8 @@ export const previewResult = z.object({
     )
     .describe('With `reach`: of all members, or of 10,000 random ones where there are more')
     .optional(),
-  warnings: harmWarningsSchema
+  warnings: z
+    .array(harmWarning)
     .describe('With `warnings`: what to think about before the segment is used; nothing is refused for it')
     .optional(),
 });
@@ -205,6 +204,7 @@ export const recomputeResult = z.object({ queued: z.int() });
 
 nameSchemas({
   HarmSign: harmSign,
+  HarmWarning: harmWarning,
   SegmentDefinition: definition,
   CreateSegmentBody: createSegmentBody,
   PatchSegmentBody: patchSegmentBody,

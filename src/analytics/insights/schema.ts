@@ -312,15 +312,13 @@ export const playersMeta = z.object({
   protection: z
     .object({
       players: z.int().describe('Players of the figure'),
-      asked: z.int().describe('Of whom the following is known: all, or 10,000 random ones of more'),
+      asked: z.int().describe('Of whom the rest is known: all, or 10,000 random ones of more'),
       protected: z
         .int()
-        .describe(
-          'Whom the gate of messages protects: excluded, banned or on a break, or with the address of somebody who is',
-        ),
+        .describe('Who, or somebody with the same address, is excluded, banned or on a break'),
       at_risk: z.int().describe('Of the others: `rg_risk` is `low` or `strong`'),
     })
-    .describe('On the first page: who must be left alone now. Deleted players are in neither number')
+    .describe('On the first page: who must be left alone now')
     .optional(),
 });
 

@@ -1,7 +1,7 @@
 import { ApiError } from '../../../errors.ts';
 import { readDefinition } from '../../../segments/language/definition.ts';
 import { harmWarnings, type HarmWarning } from '../../../segments/language/harm.ts';
-import { metricOf, termsOf, type BonusCostSource } from '../metrics/dictionary.ts';
+import { termsOf, type BonusCostSource, type MetricName } from '../metrics/dictionary.ts';
 import { MEASURE_SQL, type Measure, type MeasureSql } from '../metrics/measure-queries.ts';
 import type {
   DistributionQuery,
@@ -104,7 +104,7 @@ function groupClause(breakdown: TrendQuery['breakdown'], group: string | undefin
 }
 
 /** The name of the events that a metric adds up; undefined: there is more than one. */
-function onlyEventOf(name: Parameters<typeof metricOf>[0], source: BonusCostSource): string | undefined {
+function onlyEventOf(name: MetricName, source: BonusCostSource): string | undefined {
   const measures = Object.keys(termsOf(name, source)) as Measure[];
   const events = measures.flatMap((one) => {
     const measure: MeasureSql = MEASURE_SQL[one];

@@ -3,7 +3,7 @@ import { endpoint, type AnyEndpoint } from '../../../http/endpoint.ts';
 import { envelope } from '../../../http/envelope.ts';
 import { nameSchemas, trimmedText } from '../../../http/field-schemas.ts';
 import type { Platform } from '../../../platform/platform.ts';
-import { harmWarningsSchema, segmentResource } from '../../../segments/schema.ts';
+import { harmWarning, segmentResource } from '../../../segments/schema.ts';
 import { segmentResourceOf } from '../../../segments/segment-json.ts';
 import { projectRefOf } from '../../../tenants/project-ref.ts';
 import { queryBody, writtenCell } from '../kinds.ts';
@@ -24,9 +24,9 @@ const saveBody = z.strictObject({
 
 /** The new segment. */
 const savedSegment = segmentResource.extend({
-  warnings: harmWarningsSchema.describe(
-    'What to think about before the segment is used: by which signs of gambling harm it selects the players. Nothing is refused for it',
-  ),
+  warnings: z
+    .array(harmWarning)
+    .describe('By which signs of gambling harm it selects the players; nothing is refused for it'),
 });
 
 nameSchemas({ InsightSegmentBody: saveBody, InsightSegment: savedSegment });
