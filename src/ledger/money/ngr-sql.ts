@@ -68,6 +68,14 @@ export const GGR_SQL = 'toInt128(stake_counted) - payout_counted';
 /** The events that net gaming revenue of the players is made of. */
 export const { events: NGR_EVENTS, adds: NGR_SQL } = ofTerms(NGR_TERMS.feed);
 
+/** Whether net gaming revenue of a project is not that of the players' totals. */
+export function hasSettingsOfNgr({
+  bonus_cost,
+  deductions,
+}: Pick<ReportingSettings, 'bonus_cost' | 'deductions'>): boolean {
+  return bonus_cost !== 'feed' || deductions.length > 0;
+}
+
 /** Net gaming revenue as a project defines it, in ClickHouse. */
 export interface NetRevenueSql {
   /** The events that it is made of; others add 0 to all of the following. */

@@ -1,7 +1,7 @@
 import { EVENTS, isActivity } from '../../../ingest/events/catalogue.ts';
 import { eventsOfKind, type BetKind } from '../../../ledger/money/ledger.ts';
 import { basisSum, named, REVENUE_SUMS, type SumSql } from '../../../ledger/money/ngr-sql.ts';
-import { OWNER, SCOPE } from '../../../segments/sql/owner-sql.ts';
+import { IS_LEFT, OWNER, SCOPE } from '../../../segments/sql/owner-sql.ts';
 import type { Deduction } from '../../../tenants/config/read.ts';
 
 const time = (name: string) => `fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
@@ -90,12 +90,6 @@ export function basisSql(deduction: Deduction): MeasureSql {
 export const PRODUCT = `multiIf(${(['casino', 'sport'] satisfies BetKind[])
   .map((kind) => `${named(eventsOfKind(kind))}, '${kind}'`)
   .join(', ')}, '')`;
-
-/**
- * Whether the player `owner` is not deleted. Without FINAL: nobody comes back from a deletion, so any version of a row may say
- * it, and versions need not be compared.
- */
-export const IS_LEFT = `owner not in (select player_id from players where ${SCOPE} and deleted_at is not null)`;
 
 const DEPOSITS = `${SCOPE} and event = 'deposit_confirmed'`;
 
