@@ -91,7 +91,8 @@ const grouped = {
   breakdown: breakdown.optional(),
 };
 
-const metricSeries = z.strictObject({ metric: z.enum(METRIC_NAMES) });
+const metricName = z.enum(METRIC_NAMES);
+const metricSeries = z.strictObject({ metric: metricName });
 const eventSeries = z
   .strictObject({
     ...event,
@@ -251,7 +252,7 @@ export const insightAnswer = z.object({
 
 /** An entry of `GET /v1/insights/metrics`. */
 export const metricEntry = z.object({
-  name: z.enum(METRIC_NAMES),
+  name: metricName,
   label: z.string(),
   text: z.string().describe('What it means'),
   unit: z.enum(['money', 'count', 'rate']),
@@ -338,6 +339,7 @@ nameSchemas({
   BonusesQuery: bonusesQuery,
   InsightAnswer: insightAnswer,
   InsightMetric: metricEntry,
+  InsightMetricName: metricName,
   InsightPlayer: insightPlayer,
   InsightPlayersMeta: playersMeta,
   InsightRate: rate,
