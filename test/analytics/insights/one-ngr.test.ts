@@ -67,15 +67,26 @@ async function store(
   await insert(
     'message_sends',
     player_ids.map((player_id) => ({
-      ...{ player_id, send_id: randomUUID(), campaign_id, variant_id, channel: 'email', status: 'sent' },
-      ...{ enqueued_at: DAY, assigned_at: DAY },
+      player_id,
+      send_id: randomUUID(),
+      campaign_id,
+      variant_id,
+      channel: 'email',
+      status: 'sent',
+      enqueued_at: DAY,
+      assigned_at: DAY,
     })),
   );
   await insert(
     'events',
     events.map(({ player_id, event, stake, payout, bonus }) => ({
-      ...{ player_id, event, occurred_at: DAY + DAY_MS / 2, received_at: DAY + DAY_MS / 2 },
-      ...{ ingestion_id: randomUUID(), event_index: 0, properties: {} },
+      player_id,
+      event,
+      occurred_at: DAY + DAY_MS / 2,
+      received_at: DAY + DAY_MS / 2,
+      ingestion_id: randomUUID(),
+      event_index: 0,
+      properties: {},
       ...(BETS.includes(event)
         ? {
             stake_counted: Number(stake),

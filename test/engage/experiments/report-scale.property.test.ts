@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { judge, type ArmData, type Judged } from '../../../src/engage/experiments/report.ts';
 import type { Sums } from '../../../src/engage/experiments/statistics/means.ts';

@@ -36,8 +36,12 @@ beforeAll(async () => {
     'events',
     events.map((row) =>
       line({
-        ...{ occurred_at: Date.now(), received_at: Date.now(), ingestion_id: randomUUID(), event_index: 0 },
-        ...{ properties: {}, ...row },
+        occurred_at: Date.now(),
+        received_at: Date.now(),
+        ingestion_id: randomUUID(),
+        event_index: 0,
+        properties: {},
+        ...row,
       }),
     ),
     randomUUID(),
