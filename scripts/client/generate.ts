@@ -11,6 +11,8 @@ interface Method {
   body: { schema: Schema; isRequired: boolean } | undefined;
   /** What the caller gets: the data of the envelope, or a raw answer. */
   data: Schema;
+  /** What a page has besides its data and the cursor. */
+  more: readonly Schema[];
   shape: 'data' | 'page' | 'json' | 'text';
 }
 
@@ -45,14 +47,15 @@ function bodyOf({ requestBody }: Operation): Method['body'] {
 function answerOf(
   { responses }: Operation,
   named: Document['components']['schemas'],
-): Pick<Method, 'data' | 'shape'> {
+): Pick<Method, 'data' | 'more' | 'shape'> {
   const [, success] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? [];
   const [type = '', { schema } = { schema: {} }] = Object.entries(success?.content ?? {})[0] ?? [];
-  if (type !== 'application/json') return { data: schema, shape: 'text' };
+  if (type !== 'application/json') return { data: schema, more: [], shape: 'text' };
   const whole = named[nameOf(schema) ?? ''] ?? schema;
   const { data, meta } = whole.properties ?? {};
-  if (data === undefined) return { data: schema, shape: 'json' };
-  return { data, shape: meta === undefined ? 'data' : 'page' };
+  if (data === undefined) return { data: schema, more: [], shape: 'json' };
+  if (meta === undefined) return { data, more: [], shape: 'data' };
+  return { data, more: meta.allOf?.slice(1) ?? [], shape: 'page' };
 }
 
 function schemaTypes(methods: readonly Method[], named: Document['components']['schemas']): string {
@@ -61,7 +64,7 @@ function schemaTypes(methods: readonly Method[], named: Document['components']['
     named,
   );
   const answers = reachable(
-    methods.map(({ data }) => data),
+    methods.flatMap(({ data, more }) => [data, ...more]),
     named,
   );
   const types = Object.entries(named)
@@ -132,10 +135,11 @@ function parametersOf({ operation: { parameters }, body }: Method): string[] {
   return [...inPath, ...input, `options?: ${options}`];
 }
 
-function resultOf({ data, shape }: Method): string {
+function resultOf({ data, more, shape }: Method): string {
   if (shape === 'text') return 'string';
   const type = prefixed(typeOf(shape === 'page' ? (data.items ?? {}) : data, 'output'));
-  return shape === 'page' ? `Page<${type}>` : type;
+  if (shape !== 'page') return type;
+  return [`Page<${type}>`, ...more.map((one) => prefixed(typeOf(one, 'output')))].join(' & ');
 }
 
 /** Names of schemas, which begin with a capital, are those of the other file. Comments have words that begin with one, too. */

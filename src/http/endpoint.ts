@@ -196,6 +196,8 @@ export interface Endpoint<A extends Access, Query, Body, Idempotent extends bool
   response: z.ZodType;
   /** `list` has `meta.next_cursor`; `raw` is not in the envelope. Absent: `data` only. */
   shape?: 'list' | 'raw';
+  /** What the `meta` of a list has besides `next_cursor`. */
+  meta?: z.ZodType;
   /** The Content-Type of a success. Absent: JSON. */
   content_type?: string;
   /** Further headers of a success. */
@@ -257,6 +259,7 @@ export interface DocumentedEndpoint extends Pick<
   body?: z.ZodType;
   raw_types?: readonly string[];
   shape?: 'list' | 'raw';
+  meta?: z.ZodType;
   content_type?: string;
   /** The host that serves the endpoint. Absent: the API host. */
   server?: 'ingestion';

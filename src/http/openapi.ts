@@ -239,12 +239,13 @@ function parameters(
   return found;
 }
 
-function successSchema({ response, shape }: DocumentedEndpoint, schemas: DocumentSchemas): Json {
+function successSchema({ response, shape, meta }: DocumentedEndpoint, schemas: DocumentSchemas): Json {
   const data = schemas.of(response, 'output');
   if (shape === 'raw') return data;
   const properties: Json = { data };
   if (shape === 'list') {
-    properties['meta'] = { $ref: '#/components/schemas/PageMeta' };
+    const page = { $ref: '#/components/schemas/PageMeta' };
+    properties['meta'] = meta === undefined ? page : { allOf: [page, schemas.of(meta, 'output')] };
   }
   return { type: 'object', required: Object.keys(properties), properties };
 }

@@ -133,6 +133,9 @@ export const refreshResult = z.object({
   duration_ms: z.int(),
 });
 
+/** What selects players by a sign of harm. */
+export const harmWarning = z.object({ path: z.string(), code: harmSign, message: z.string() });
+
 export const previewResult = z.object({
   estimated_size: z.int(),
   sample: z.array(z.uuid()),
@@ -155,7 +158,7 @@ export const previewResult = z.object({
     .describe('With `reach`: of all members, or of 10,000 random ones where there are more')
     .optional(),
   warnings: z
-    .array(z.object({ path: z.string(), code: harmSign, message: z.string() }))
+    .array(harmWarning)
     .describe('With `warnings`: what to think about before the segment is used; nothing is refused for it')
     .optional(),
 });
@@ -201,6 +204,7 @@ export const recomputeResult = z.object({ queued: z.int() });
 
 nameSchemas({
   HarmSign: harmSign,
+  HarmWarning: harmWarning,
   SegmentDefinition: definition,
   CreateSegmentBody: createSegmentBody,
   PatchSegmentBody: patchSegmentBody,

@@ -230,6 +230,39 @@ describe('the players of a figure', () => {
     await page.getByRole('heading', { name: 'Went quiet, 2026-07-06' }).waitFor();
   });
 
+  test('say first how many must be left alone; a sign of harm is said when they are saved', async () => {
+    const { service } = console_;
+    const may = { from: '2026-05-01T00:00:00Z', to: '2026-05-11T00:00:00Z' };
+    const cem = await newPlayer(service, service, { external_id: 'cem', traits: { rg_risk: 'strong' } });
+    const dan = await newPlayer(service, service, { external_id: 'dan' });
+    const failed = (player_id: string, id: string) =>
+      at('2026-05-09T10:00:00Z', { ...depositOf(player_id, id, 500), event: 'deposit_failed' });
+    await accept(service, service, failed(cem, 'f1'), failed(dan, 'f2'), {
+      event: 'self_exclusion_set',
+      player_id: dan,
+      properties: { reason: 'asked' },
+    });
+    await counted(service.platform);
+    const cell = encodeURIComponent(JSON.stringify({ at: '2026-05-09T00:00:00.000Z' }));
+    const page = await console_.open(
+      `${trend([{ metric: 'deposits_failed' }], { range: may })}&cell=${cell}`,
+    );
+    const left = page.getByRole('region', { name: 'To leave alone' });
+    await left.getByText('1 player is protected').waitFor();
+    await left.getByText('1 more is at risk').waitFor();
+    await left.getByText('Of 2 players').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Save as segment' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Save as segment' });
+    await dialog.getByLabel('Name of the segment').fill('Failed on the 9th');
+    await dialog.getByRole('button', { name: 'Save as segment' }).click();
+    const saved = page.getByRole('dialog', { name: 'Failed on the 9th is saved' });
+    await saved.getByText('Sign of harm: failed deposits').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await saved.getByRole('button', { name: 'Open the segment' }).click();
+    await page.getByRole('heading', { name: 'Failed on the 9th' }).waitFor();
+  });
+
   test('are asked of the rest as well', async () => {
     const page = await console_.open(trend([{ metric: 'ggr' }], { breakdown: { by: 'item', top: 1 } }));
     await page

@@ -72,7 +72,7 @@ export interface Operation {
 
 interface Envelope {
   data?: unknown;
-  meta?: { next_cursor?: string | null };
+  meta?: Readonly<Record<string, unknown>> & { next_cursor?: string | null };
   error?: { code?: string; message?: string; details?: Record<string, unknown> };
 }
 
@@ -224,5 +224,9 @@ function read({ flags, int64 }: Operation, { status, ok, head, text }: Received)
   const exact = withBigints(data, int64);
   if (!flags.includes('l')) return exact;
   if (!Array.isArray(exact)) throw unreadable('is no list');
-  return { data: exact as unknown[], next_cursor: meta?.next_cursor ?? null } satisfies Page<unknown>;
+  return {
+    ...meta,
+    data: exact as unknown[],
+    next_cursor: meta?.next_cursor ?? null,
+  } satisfies Page<unknown>;
 }

@@ -213,9 +213,13 @@ function HarmOf({ report: { arms, held_out }, base }: { report: UpliftReport; ba
 function About({ report, planned }: { report: UpliftReport; planned: string }) {
   const { window_days, before_days, as_of, closes_at, is_final, holdout_percent, waiting, in_two_arms } =
     report;
+  const { bonus_cost = 'feed', deductions = [] } = report;
   return (
     <>
-      <p>{m.about(window_days, before_days)}</p>
+      <p>
+        {m.about(window_days, before_days)} {t.insights.bonusCost[bonus_cost]}{' '}
+        {deductions.length === 0 ? null : m.deductions(deductions)}
+      </p>
       <Facts
         label={m.title}
         facts={[

@@ -78,6 +78,14 @@ export function playersPage(
   };
 }
 
+/** How many players a statement gives, as `players`, and up to `count` random ones of them, as `ids`. */
+export function samplePlayers({ sql, params }: Statement, count: number): Statement {
+  return {
+    sql: `select toString(count()) as players, groupArraySample(${count})(toString(player_id)) as ids from (${sql})`,
+    params,
+  };
+}
+
 /** How many rows ClickHouse expects to read for a statement: it reads the indexes only. */
 export async function estimateRows(
   clickhouse: ClickHouseQueries,

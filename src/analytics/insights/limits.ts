@@ -15,6 +15,8 @@ export const MAX_CUTS = 50;
 export const MAX_BONUSES = 200;
 /** Players of a page of a drill-down. */
 export const MAX_PLAYERS = 1_000;
+/** Players of a figure of whom the gate of messages is asked; of more, so many random ones. */
+export const PROTECTION_SAMPLE = 10_000;
 
 /** The most rows of ClickHouse that the statements of one query may read together. */
 export const MAX_ROWS_READ = 60_000_000;

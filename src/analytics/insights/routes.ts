@@ -10,7 +10,8 @@ import { playersBody, queryBody } from './kinds.ts';
 import { METRIC_NAMES, metricOf } from './metrics/dictionary.ts';
 import type { InsightRunner } from './runner.ts';
 import { playersOfFigure, type PlayersDeps } from './players.ts';
-import { insightAnswer, insightPlayer, metricEntry } from './schema.ts';
+import { insightAnswer, insightPlayer, metricEntry, playersMeta } from './schema.ts';
+import { TenantBulkhead } from '../../segments/tenant-bulkhead.ts';
 
 const access = { mode: 'session', role: 'viewer', scope: 'project' } as const;
 
@@ -35,6 +36,7 @@ export function insightEndpoints({
     runner,
     answers: new RecentAnswers(platform),
     closed_days: new ClosedDays(),
+    gate_turns: new TenantBulkhead('count protected players of figures'),
   };
   return [queryEndpoint(deps), playersEndpoint(deps), metricsEndpoint()];
 }
@@ -59,16 +61,18 @@ function playersEndpoint(deps: PlayersDeps): AnyEndpoint {
     method: 'POST',
     path: '/v1/insights/players',
     load: 'elsewhere',
-    summary: 'The players of a figure, with what each adds to it, the largest first',
+    summary:
+      'The players of a figure, with what each adds to it, the largest first, and how many must be left alone',
     access,
     audit: { none: 'it changes nothing' },
     body: playersBody,
     response: z.array(insightPlayer),
     shape: 'list',
+    meta: playersMeta,
     errors: ERRORS,
     handle: async ({ caller, body }) => {
-      const { rows, next_cursor } = await playersOfFigure(deps, projectRefOf(caller), body);
-      return envelope(rows, { next_cursor });
+      const { rows, ...meta } = await playersOfFigure(deps, projectRefOf(caller), body);
+      return envelope(rows, meta);
     },
   });
 }

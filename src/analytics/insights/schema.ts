@@ -91,7 +91,8 @@ const grouped = {
   breakdown: breakdown.optional(),
 };
 
-const metricSeries = z.strictObject({ metric: z.enum(METRIC_NAMES) });
+const metricName = z.enum(METRIC_NAMES);
+const metricSeries = z.strictObject({ metric: metricName });
 const eventSeries = z
   .strictObject({
     ...event,
@@ -251,7 +252,7 @@ export const insightAnswer = z.object({
 
 /** An entry of `GET /v1/insights/metrics`. */
 export const metricEntry = z.object({
-  name: z.enum(METRIC_NAMES),
+  name: metricName,
   label: z.string(),
   text: z.string().describe('What it means'),
   unit: z.enum(['money', 'count', 'rate']),
@@ -307,6 +308,21 @@ export const insightPlayer = z.object({
   value: cell.describe('What the player adds to the figure; of a count of players 1'),
 });
 
+/** The `meta` of the first page of players. */
+export const playersMeta = z.object({
+  protection: z
+    .object({
+      players: z.int().describe('Players of the figure'),
+      asked: z.int().describe('Of whom the rest is known: all, or 10,000 random ones of more'),
+      protected: z
+        .int()
+        .describe('Who, or somebody with the same address, is excluded, banned or on a break'),
+      at_risk: z.int().describe('Of the others: `rg_risk` is `low` or `strong`'),
+    })
+    .describe('On the first page: who must be left alone now')
+    .optional(),
+});
+
 nameSchemas({
   EventClause: clauseSchema,
   InsightEvent: namedEvent,
@@ -323,6 +339,8 @@ nameSchemas({
   BonusesQuery: bonusesQuery,
   InsightAnswer: insightAnswer,
   InsightMetric: metricEntry,
+  InsightMetricName: metricName,
   InsightPlayer: insightPlayer,
+  InsightPlayersMeta: playersMeta,
   InsightRate: rate,
 });

@@ -1,11 +1,10 @@
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { OWNER, SCOPE } from '../../segments/sql/owner-sql.ts';
 import { BET_EVENTS } from '../../ledger/money/ledger.ts';
-import { GGR_SQL, NGR_EVENTS, NGR_SQL } from '../../ledger/money/ngr-sql.ts';
+import { GGR_SQL, named, NGR_EVENTS, NGR_SQL } from '../../ledger/money/ngr-sql.ts';
 import {
   firstDepositsSql,
   MEASURE_SQL,
-  named,
   stepOf,
   within,
   type Measure,

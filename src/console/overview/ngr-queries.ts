@@ -13,11 +13,6 @@ export interface Ngr {
   by_step: bigint[];
 }
 
-/** Whether NGR is not the sum over the events of bets and balances alone. */
-export function hasSettingsOfNgr({ bonus_cost, deductions }: ReportingSettings): boolean {
-  return bonus_cost !== 'feed' || deductions.length > 0;
-}
-
 /**
  * NGR as insights have it: with the project's source of bonus cost, and after its deductions, which are rounded in each step.
  * So the overview, its chart and a trend by the same interval are equal.

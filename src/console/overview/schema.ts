@@ -140,4 +140,4 @@ export const series = z.object({
   points: z.array(z.object({ at: z.iso.datetime().describe('When the interval begins'), value: int64 })),
 });
 
-nameSchemas({ Overview: overview, Series: series });
+nameSchemas({ Overview: overview, OverviewMoney: moneyOfRange, Series: series });

@@ -15,7 +15,8 @@ import {
   type StepRow,
   type Steps,
 } from './money-queries.ts';
-import { askNgr, hasSettingsOfNgr } from './ngr-queries.ts';
+import { hasSettingsOfNgr } from '../../ledger/money/ngr-sql.ts';
+import { askNgr } from './ngr-queries.ts';
 import type { Metric, SeriesQuery } from './schema.ts';
 import { JsonText, exactJson } from '../../platform/exact-json.ts';
 

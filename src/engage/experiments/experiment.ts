@@ -1,3 +1,5 @@
+import type { NetRevenueSql } from '../../ledger/money/ngr-sql.ts';
+import type { ReportingSettings } from '../../tenants/config/read.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import type { Round } from './global.ts';
 import type { ArmData, Looks } from './report.ts';
@@ -31,9 +33,14 @@ export interface Experiment extends ProjectRef {
 
 /** What was measured; `values` of few players only. */
 export interface Measured {
+  /** How NGR was defined. */
+  reporting: ReportingSettings;
+  /** So many parts of values, sums and cap are the smallest unit of the base currency. */
+  scale: NetRevenueSql['scale'];
   counted: readonly ArmPlayers[];
   held_out: ArmData;
   treated: readonly ArmData[];
+  /** In parts of the smallest unit, as digits; null: there is none. */
   cap: string | null;
   values: readonly ValueCount[] | null;
   is_over: boolean;

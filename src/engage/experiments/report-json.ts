@@ -89,6 +89,8 @@ export const upliftReport = z.object({
   holdout_percent: z.number(),
   drawn_since: z.iso.datetime().nullable().describe('Who came before is not counted'),
   goal_event: z.string().nullable(),
+  bonus_cost: z.enum(['feed', 'grants']).describe('Of NGR').optional(),
+  deductions: z.array(z.string()).describe('Names of what is less in NGR').optional(),
   primary: z.enum(['rate', 'money']).describe('The figure that decides'),
   waiting: count.describe('Players whose window is not over, who are not counted yet'),
   in_two_arms: count.describe('Players who were merged of two in different arms: not counted'),
@@ -104,14 +106,14 @@ nameSchemas({ EffectInterval: interval, HarmEffect: harmEffect, UpliftReport: up
 
 const shownInterval = ([low, high]: Interval) => ({ low, high });
 
-function figuresOf({ sums, converted, harm }: ArmData, has_goal: boolean) {
+function figuresOf({ sums, ngr, converted, harm }: ArmData, has_goal: boolean) {
   const players = Number(sums.n);
   return {
     players,
     conversions: converted,
     rate: has_goal ? rateOf({ players, converted }) : null,
-    ngr: sums.y,
-    ngr_per_player: players === 0 ? 0 : Number(sums.y) / players,
+    ngr,
+    ngr_per_player: players === 0 ? 0 : Number(ngr) / players,
     harmed: harm,
   };
 }
@@ -122,16 +124,13 @@ function shownRate(effect: Effect | null) {
   return { difference, interval: shownInterval(effect.interval), p_value: p, method };
 }
 
-function shownMoney(effect: MoneyEffect | null, cap: string | null) {
+function shownMoney(effect: MoneyEffect | null, cap: bigint | null) {
   if (effect === null || effect.interval === null) return null;
   const { cut, interval: ends, ...rest } = effect;
   return {
     ...rest,
     interval: shownInterval(ends),
-    cut:
-      cut === null || cap === null
-        ? null
-        : { ...cut, cap: BigInt(cap), interval: shownInterval(cut.interval) },
+    cut: cut === null || cap === null ? null : { ...cut, cap, interval: shownInterval(cut.interval) },
   };
 }
 
@@ -154,7 +153,8 @@ interface Found extends Measured {
 /** The report as it is answered; amounts are bigints. */
 export function shownReport(experiment: Experiment, found: Found) {
   const { goal, arms, looks } = experiment;
-  const { judged, counted, held_out, treated, cap, closes_ms } = found;
+  const { judged, counted, held_out, treated, closes_ms, reporting, scale } = found;
+  const cap = found.cap === null ? null : BigInt(found.cap) / scale;
   const total = (of: 'waiting' | 'in_two_arms') => counted.reduce((sum, one) => sum + Number(one[of]), 0);
   return {
     kind: experiment.kind,
@@ -168,6 +168,8 @@ export function shownReport(experiment: Experiment, found: Found) {
     holdout_percent: experiment.holdout_percent,
     drawn_since: experiment.drawn_since ?? null,
     goal_event: goal?.event ?? null,
+    bonus_cost: reporting.bonus_cost,
+    deductions: reporting.deductions.map(({ name }) => name),
     primary: goal === null ? 'money' : 'rate',
     waiting: total('waiting'),
     in_two_arms: total('in_two_arms'),
@@ -180,7 +182,7 @@ export function shownReport(experiment: Experiment, found: Found) {
 function shownArm(
   data: ArmData,
   said: ArmVerdict | undefined,
-  { arms, cap, has_goal }: { arms: Experiment['arms']; cap: string | null; has_goal: boolean },
+  { arms, cap, has_goal }: { arms: Experiment['arms']; cap: bigint | null; has_goal: boolean },
 ) {
   if (said === undefined) throw new Error(`nothing is said about the arm ${data.arm}`);
   const harm = Object.fromEntries(

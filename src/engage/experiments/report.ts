@@ -9,6 +9,7 @@ import {
   welch,
   welchInterval,
   welchP,
+  type Difference,
   type Sums,
 } from './statistics/means.ts';
 import { ALPHA } from './statistics/power.ts';
@@ -23,11 +24,13 @@ const LEAST_CONVERSIONS = 30;
 /** Arms that are so unlikely as drawn were not drawn as planned. */
 const UNEVEN = 0.001;
 
-/** What is known of an arm: exact sums of its players' money. */
+/** What is known of an arm: exact sums of its players' money, in parts of the smallest unit ({@link Judged.scale}). */
 export interface ArmData {
   arm: string;
   converted: number;
   with_value: number;
+  /** Of all players together, in the smallest unit of the base currency. */
+  ngr: bigint;
   sums: Sums;
   /** The same of values that are cut to the cap; null: there is no cap. */
   cut_sums: Sums | null;
@@ -48,6 +51,8 @@ export interface Judged {
   looks: Looks;
   /** Of looks `once`: whether the last window is over. */
   is_over: boolean;
+  /** So many parts of sums are the smallest unit. */
+  scale: bigint;
   /** Which figure decides: the rate where there is a goal. */
   primary: 'rate' | 'money';
   /** Who was drawn into each arm, and how many should be. */
@@ -135,10 +140,10 @@ function rateSequence(own: Counted, base: Counted, level: number): Interval {
 }
 
 function moneyEffect(judged: Judged, arm: ArmData, level: number): MoneyEffect | null {
-  const { held_out, looks, permutedP } = judged;
+  const { held_out, looks, permutedP, scale } = judged;
   const slope = slopeOf(arm.sums, held_out.sums);
   const [own, base] = [sampleOf(arm.sums, slope), sampleOf(held_out.sums, slope)];
-  const found = welch(own, base);
+  const found = unitsOf(welch(own, base), scale);
   if (found === undefined) return null;
   const plain = sampleOf(held_out.sums, 0).variance + sampleOf(arm.sums, 0).variance;
   const skew = skewOf(addSums(arm.sums, held_out.sums));
@@ -154,19 +159,26 @@ function moneyEffect(judged: Judged, arm: ArmData, level: number): MoneyEffect |
     explained: plain === 0 ? 0 : 1 - (own.variance + base.variance) / plain,
     skew,
     is_skewed: permuted === null && fewest < playersNeeded(skew),
-    cut: cutEffect(arm, held_out, { level, always, sign: Math.sign(found.difference) }),
+    cut: cutEffect(arm, held_out, { level, always, scale, sign: Math.sign(found.difference) }),
   };
+}
+
+/** A difference of parts of the smallest unit in the unit. */
+function unitsOf(found: Difference | undefined, scale: bigint): Difference | undefined {
+  if (found === undefined || scale === 1n) return found;
+  const { difference, standard_error, df } = found;
+  return { difference: difference / Number(scale), standard_error: standard_error / Number(scale), df };
 }
 
 function cutEffect(
   arm: ArmData,
   held_out: ArmData,
-  { level, always, sign }: { level: number; always: boolean; sign: number },
+  { level, always, scale, sign }: { level: number; always: boolean; scale: bigint; sign: number },
 ): MoneyEffect['cut'] {
   if (arm.cut_sums === null || held_out.cut_sums === null) return null;
   const slope = slopeOf(arm.cut_sums, held_out.cut_sums);
   const [own, base] = [sampleOf(arm.cut_sums, slope), sampleOf(held_out.cut_sums, slope)];
-  const found = welch(own, base);
+  const found = unitsOf(welch(own, base), scale);
   if (found === undefined) return null;
   const interval = always ? sequenceInterval(found, own.n + base.n, level) : welchInterval(found, level);
   const cut_players = arm.cut + held_out.cut;

@@ -1,4 +1,4 @@
-import { NGR_EVENTS, NGR_SQL } from '../../ledger/money/ngr-sql.ts';
+import type { NetRevenueSql } from '../../ledger/money/ngr-sql.ts';
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { OWNER, SCOPE } from '../../segments/sql/owner-sql.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
@@ -177,36 +177,45 @@ export interface Measures {
   before_ms: number;
   /** The event that counts as a conversion, and further conditions on it as SQL; null: none does. */
   goal: { event: string; where: string; params: Readonly<Record<string, unknown>> } | null;
+  /** What net gaming revenue is in this project. */
+  ngr: NetRevenueSql;
 }
 
 const inWindow = (event: string) => `toUInt8(event in (${event}) and occurred_at >= at)`;
 const listed = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');
 
+const NO_PARTS = "cast([], 'Array(Int128)')";
+const hasParts = ({ ngr }: Measures) => ngr.bases.length > 0;
+/** A column of statements about a project with deductions; of others an empty text. */
+const withParts = (measures: Measures, column: string) => (hasParts(measures) ? `, ${column}` : '');
+
 /**
- * A row for each measured player: `arm`, net gaming revenue `y` in the window and `x` before it, whether there was a
- * conversion, and each kind of harm. Only events of the time between are read.
+ * A row for each measured player: `arm`, net gaming revenue `y` in the window and `x` before it (both in parts of the smallest
+ * unit), whether there was a conversion, and each kind of harm; with deductions also `parts`: what is gained in the window before
+ * them, and what each of them is a share of. Only events of the time between are read.
  */
-function perPlayerSql({ goal }: Measures): string {
+function perPlayerSql(measures: Measures): string {
+  const { goal, ngr } = measures;
   const harms = HARMS.map((harm) => `${inWindow(listed(HARM[harm]))} as ${harm}`).join(', ');
-  const events = [...NGR_EVENTS, ...HARMS.flatMap((harm) => HARM[harm])];
+  const events = [...ngr.events, ...HARMS.flatMap((harm) => HARM[harm])];
   const isGoal =
     goal === null ? 'toUInt8(0)' : `toUInt8(event = {goal:String} and (${goal.where}) and occurred_at >= at)`;
-  const ngr = `if(event in (${listed(NGR_EVENTS)}), ${NGR_SQL}, toInt128(0))`;
+  const parts = `[${[ngr.before, ...ngr.bases].join(', ')}] as parts`;
   return `
     select owner, any(arm) as arm, sum(gained) as y, sum(gained_before) as x, max(is_goal) as converted,
-      ${HARMS.map((harm) => `max(${harm}) as ${harm}`).join(', ')}
+      ${HARMS.map((harm) => `max(${harm}) as ${harm}`).join(', ')}${withParts(measures, 'sumForEach(parts_gained) as parts')}
     from (
       select owner, arm, toInt128(0) as gained, toInt128(0) as gained_before, toUInt8(0) as is_goal,
-        ${HARMS.map((harm) => `toUInt8(0) as ${harm}`).join(', ')}
+        ${HARMS.map((harm) => `toUInt8(0) as ${harm}`).join(', ')}${withParts(measures, `${NO_PARTS} as parts_gained`)}
       from measured
       union all
       select owner, arm, if(occurred_at >= at, ngr, toInt128(0)), if(occurred_at < at, ngr, toInt128(0)), is_goal,
-        ${HARMS.join(', ')}
+        ${HARMS.join(', ')}${withParts(measures, `if(occurred_at >= at, parts, ${NO_PARTS})`)}
       from (
         select e.owner as owner, e.occurred_at as occurred_at, e.ngr as ngr, a.arm as arm, a.at as at,
-          e.event as event, ${isGoal} as is_goal, ${harms}
+          e.event as event, ${isGoal} as is_goal, ${harms}${withParts(measures, 'e.parts as parts')}
         from (
-          select event, occurred_at, ${ngr} as ngr, ${goal === null ? '' : 'properties, base_amount, base_payout, base_bonus_stake, base_bonus_payout, '}${OWNER}
+          select event, occurred_at, ${ngr.scaled} as ngr${withParts(measures, parts)}, ${goal === null ? '' : 'properties, base_amount, base_payout, base_bonus_stake, base_bonus_payout, '}${OWNER}
           from events final
           where ${SCOPE} and event in (${listed(events)}${goal === null ? '' : ', {goal:String}'})
             and occurred_at >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC')
@@ -241,7 +250,7 @@ function paramsOf({ tenant_id, project_id }: ProjectRef, measures: Measures): Re
 
 /**
  * What values are cut to, to see whether a few players decide: the 99.5th percentile of what players brought before they were
- * drawn, of those who brought something. Digits; null when nobody did.
+ * drawn, of those who brought something. Digits, in parts of the smallest unit; null when nobody did.
  */
 export async function selectCap(
   clickhouse: ClickHouseQueries,
@@ -259,7 +268,7 @@ export async function selectCap(
 
 const SUMS = ['y', 'y2', 'y3', 'x', 'x2', 'xy'] as const;
 
-/** The exact sums of an arm, as digits; `cut_…`: of values cut to the cap. */
+/** The exact sums of an arm in parts of the smallest unit, as digits; `cut_…`: of values cut to the cap. */
 export interface ArmSums extends Record<
   (typeof SUMS)[number] | `cut_${(typeof SUMS)[number]}` | Harm,
   string
@@ -271,6 +280,11 @@ export interface ArmSums extends Record<
   with_value: string;
   /** Players whose value the cap cuts. */
   cut: string;
+  /**
+   * With deductions: what was gained before them, then what each of them is a share of, in the smallest unit of the base
+   * currency. Empty: there was no event.
+   */
+  parts?: string[];
 }
 
 function sumsSql(y: string, x: string, prefix: string): string {
@@ -292,18 +306,18 @@ export async function sumArms(
     select arm, toString(count()) as players, toString(sum(converted)) as converted,
       toString(countIf(has_value)) as with_value, toString(countIf(is_cut)) as cut,
       ${HARMS.map((harm) => `toString(sum(${harm})) as ${harm}`).join(', ')},
-      ${sumsSql('wide_y', 'wide_x', '')}, ${sumsSql('cut_off_y', 'cut_off_x', 'cut_')}
+      ${sumsSql('wide_y', 'wide_x', '')}, ${sumsSql('cut_off_y', 'cut_off_x', 'cut_')}${withParts(measures, 'arrayMap(one -> toString(one), sumForEach(wide_parts)) as parts')}
     from (
       select arm, converted, ${HARMS.join(', ')}, toInt128({cap:String}) as most, y != 0 as has_value, y > most as is_cut,
         toInt256(y) as wide_y, toInt256(x) as wide_x, toInt256(least(y, most)) as cut_off_y,
-        toInt256(least(x, most)) as cut_off_x
+        toInt256(least(x, most)) as cut_off_x${withParts(measures, 'arrayMap(one -> toInt256(one), parts) as wide_parts')}
       from per_player)
     group by arm order by arm ${LIMITS}`,
     { ...paramsOf(project, measures), cap: most },
   );
 }
 
-/** How many players of an arm have the same values; digits. */
+/** How many players of an arm have the same values; digits, in parts of the smallest unit. */
 export interface ValueCount {
   arm: string;
   y: string;

@@ -6,6 +6,14 @@ import { fnv1a } from '../../platform/bucket.ts';
 import type { ClickHouseQueries } from '../../platform/clickhouse/port.ts';
 import { exactJson } from '../../platform/exact-json.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { lessDeductions } from '../../ledger/money/deductions.ts';
+import { netRevenueSql } from '../../ledger/money/ngr-sql.ts';
+import {
+  readOwnConfig,
+  reportingSettingsOf,
+  type Deduction,
+  type ReportingSettings,
+} from '../../tenants/config/read.ts';
 import { insertEffectReport, selectEffectReport } from './effect-report-queries.ts';
 import { BEFORE_DAYS, type Experiment, type Measured } from './experiment.ts';
 import { judge, MOST_PERMUTED, type ArmData } from './report.ts';
@@ -58,9 +66,11 @@ export class Effects {
     );
     if (stored !== undefined) return stored.report;
     const { kind, holdout_percent, window_days, goal, drawn_since, is_running } = experiment;
-    const terms = [holdout_percent, window_days, goal, drawn_since, is_running];
+    const reporting = reportingSettingsOf(await readOwnConfig(this.#deps.postgres, tenant_id));
+    const { bonus_cost, deductions } = reporting;
+    const terms = [holdout_percent, window_days, goal, drawn_since, is_running, bonus_cost, deductions];
     const { text } = await this.#answers.of(experiment, ['uplift', kind, key, terms], (clickhouse) =>
-      this.#compute(clickhouse, experiment, key),
+      this.#compute(clickhouse, experiment, reporting, key),
     );
     return text;
   }
@@ -68,6 +78,7 @@ export class Effects {
   async #compute(
     clickhouse: ClickHouseQueries,
     experiment: Experiment,
+    reporting: ReportingSettings,
     key: { experiment_id: string; round: string },
   ): Promise<string> {
     const { postgres, clock, turns } = this.#deps;
@@ -75,7 +86,7 @@ export class Effects {
     const measured = () =>
       turns.run(experiment, async () => {
         await experiment.prepare?.();
-        return measure(clickhouse, experiment, now_ms);
+        return measure(clickhouse, experiment, reporting, now_ms);
       });
     const found = await measured();
     if (!found.is_over || !(await this.#isCaughtUp()))
@@ -104,13 +115,14 @@ export class Effects {
 
 /** The report as JSON text. What `is_over` is said for good. */
 async function reportOf(experiment: Experiment, measured: Measured, now_ms: number): Promise<string> {
-  const { held_out, treated, is_over } = measured;
+  const { held_out, treated, is_over, scale } = measured;
   const permuted = await permute(experiment, measured);
   const judged = judge({
     held_out,
     treated,
     looks: experiment.looks,
     is_over,
+    scale,
     primary: experiment.goal === null ? 'money' : 'rate',
     shares: sharesOf(experiment, measured.counted),
     permutedP: (arm) => permuted.get(arm) ?? null,
@@ -121,6 +133,7 @@ async function reportOf(experiment: Experiment, measured: Measured, now_ms: numb
 async function measure(
   clickhouse: ClickHouseQueries,
   experiment: Experiment,
+  reporting: ReportingSettings,
   now_ms: number,
 ): Promise<Measured> {
   const { looks, is_running, population, goal, window_days, round } = experiment;
@@ -138,11 +151,19 @@ async function measure(
         ? null
         : last_ms + window_ms;
   const is_over = closes_ms !== null && now_ms >= closes_ms + SETTLING_MS;
-  const nothing = { counted, cap: null, values: null, is_over, closes_ms };
+  const ngr = netRevenueSql(reporting);
+  const { scale } = ngr;
+  const dataOf = (arm: string, found: ArmSums | undefined, cap: string | null) =>
+    armDataOf(arm, found, cap, reporting.deductions);
+  const nothing = { counted, cap: null, values: null, is_over, closes_ms, reporting, scale };
   if (some.length === 0)
-    return { ...nothing, held_out: dataOf(HELD_OUT, undefined, null), treated: dataOfArms(experiment, []) };
+    return {
+      ...nothing,
+      held_out: dataOf(HELD_OUT, undefined, null),
+      treated: armsOf(experiment, []).map((arm) => dataOf(arm, undefined, null)),
+    };
   const before_ms = BEFORE_DAYS * DAY_MS;
-  const measures: Measures = { population, until_ms, first_ms, last_ms, window_ms, before_ms, goal };
+  const measures: Measures = { population, until_ms, first_ms, last_ms, window_ms, before_ms, goal, ngr };
   const cap = await selectCap(clickhouse, experiment, measures);
   const sums = await sumArms(clickhouse, experiment, measures, cap);
   const players = sums.reduce((total, arm) => total + Number(arm.players), 0);
@@ -150,38 +171,42 @@ async function measure(
     looks === 'once' && is_over && players <= MOST_PERMUTED
       ? await selectValues(clickhouse, experiment, measures)
       : null;
-  const base = sums.find(({ arm }) => arm === HELD_OUT);
-  return {
-    counted,
-    cap,
-    values,
-    is_over,
-    closes_ms,
-    held_out: dataOf(HELD_OUT, base, cap),
-    treated: dataOfArms(experiment, sums, cap),
-  };
-}
-
-function dataOfArms({ arms }: Experiment, sums: readonly ArmSums[], cap: string | null = null): ArmData[] {
-  const known = arms.map(({ arm }) => arm);
-  // Variants that were deleted meanwhile have players, too.
-  const others = sums.map(({ arm }) => arm).filter((arm) => arm !== HELD_OUT && !known.includes(arm));
-  return [...known, ...others].map((arm) =>
+  const of = (arm: string) =>
     dataOf(
       arm,
       sums.find((one) => one.arm === arm),
       cap,
-    ),
-  );
+    );
+  return {
+    ...nothing,
+    cap,
+    values,
+    held_out: of(HELD_OUT),
+    treated: armsOf(experiment, sums).map(of),
+  };
 }
 
-function dataOf(arm: string, found: ArmSums | undefined, cap: string | null): ArmData {
+/** The arms that get something. */
+function armsOf({ arms }: Experiment, sums: readonly ArmSums[]): string[] {
+  const known = arms.map(({ arm }) => arm);
+  // Variants that were deleted meanwhile have players, too.
+  const others = sums.map(({ arm }) => arm).filter((arm) => arm !== HELD_OUT && !known.includes(arm));
+  return [...known, ...others];
+}
+
+function armDataOf(
+  arm: string,
+  found: ArmSums | undefined,
+  cap: string | null,
+  deductions: readonly Deduction[],
+): ArmData {
   const none = Object.fromEntries(HARMS.map((name) => [name, 0])) as Record<Harm, number>;
   if (found === undefined)
     return {
       arm,
       converted: 0,
       with_value: 0,
+      ngr: 0n,
       sums: NO_SUMS,
       cut_sums: cap === null ? null : NO_SUMS,
       cut: 0,
@@ -201,11 +226,19 @@ function dataOf(arm: string, found: ArmSums | undefined, cap: string | null): Ar
     arm,
     converted: Number(found.converted),
     with_value: Number(found.with_value),
+    ngr: ngrOf(found, deductions),
     sums: of(''),
     cut_sums: cap === null ? null : of('cut_'),
     cut: Number(found.cut),
     harm: Object.fromEntries(HARMS.map((name) => [name, Number(found[name])])) as Record<Harm, number>,
   };
+}
+
+/** What the players of an arm have brought: a cell of insights, in which each deduction is rounded once. */
+function ngrOf({ y, parts = [] }: ArmSums, deductions: readonly Deduction[]): bigint {
+  if (deductions.length === 0) return BigInt(y);
+  const [before = 0n, ...bases] = parts.map(BigInt);
+  return lessDeductions(before, bases, deductions);
 }
 
 /** How many players were drawn into each arm, with those who are not measured yet, and how many should be. */

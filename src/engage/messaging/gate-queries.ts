@@ -15,7 +15,7 @@ import {
   type PersonBar,
 } from '../../protection/exclusions/address-queries.ts';
 import type { MessageRules } from '../../tenants/licence/message-gate.ts';
-import { RISK_LEVELS } from '../../tenants/licence/rule.ts';
+import { AT_RISK, RISK_LEVELS, type RiskLevel } from '../../tenants/licence/rule.ts';
 
 // The gate is an SQL expression that decides for many players at once. Counting, fan-out, sending and tests share it.
 
@@ -154,7 +154,8 @@ function isGone(tx: Tx): Bar {
   return { code: 'SKIPPED_NO_RECIPIENT', when: tx`p.player_id is null or p.deleted_at is not null` };
 }
 
-const PERSON_CODES = {
+/** The code of each bar of a person. */
+export const PERSON_CODES = {
   self_excluded: 'SKIPPED_SELF_EXCLUDED',
   banned: 'SKIPPED_BANNED',
   cooldown: 'SKIPPED_COOLDOWN',
@@ -241,10 +242,19 @@ export function consentSaidSql(tx: Tx, { channel }: Pick<Gate, 'channel'>): Frag
 function riskBars(tx: Tx, { licence }: Gate, product: Fragment): Bar[] {
   return licence.risks.map(({ levels, is_required }) => ({
     code: 'SKIPPED_AT_RISK',
-    when: tx`${product} is not null and coalesce(
-        case when p.custom_attributes ->> 'rg_risk' = ${anyOf(tx, RISK_LEVELS)}
-          then p.custom_attributes ->> 'rg_risk' = ${anyOf(tx, levels)} end, ${is_required})`,
+    when: tx`${product} is not null and coalesce(${hasRiskSql(tx, levels)}, ${is_required})`,
   }));
+}
+
+/** Whether the risk of the player `p` is one of these levels; null: it is not known. */
+function hasRiskSql(tx: Tx, levels: readonly RiskLevel[]): Fragment {
+  return tx`case when p.custom_attributes ->> 'rg_risk' = ${anyOf(tx, RISK_LEVELS)}
+          then p.custom_attributes ->> 'rg_risk' = ${anyOf(tx, levels)} end`;
+}
+
+/** Whether the player `p` is not deleted and known to be at risk, whatever the licence says: never null. */
+export function isAtRiskSql(tx: Tx): Fragment {
+  return tx`coalesce(p.deleted_at is null and ${hasRiskSql(tx, AT_RISK)}, false)`;
 }
 
 /** The consents to messages on bonuses that the licence asks for, besides that to the channel. */

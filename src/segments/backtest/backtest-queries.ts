@@ -1,8 +1,9 @@
 import type { ClickHouse } from '../../platform/clickhouse/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
 import { OVER_ALL, runBounded } from '../evaluation-queries.ts';
-import { MONEY_EVENTS } from '../../ledger/money/ledger.ts';
-import { NGR_OF_EVENTS } from '../sql/as-of.ts';
+import { lessDeductions } from '../../ledger/money/deductions.ts';
+import { netRevenueSql } from '../../ledger/money/ngr-sql.ts';
+import type { ReportingSettings } from '../../tenants/config/read.ts';
 import type { CompiledQuery } from '../sql/compile.ts';
 import { OWNER, SCOPE } from '../sql/owner-sql.ts';
 
@@ -17,7 +18,7 @@ export interface Outcome {
   members: number;
   /** Members with a deposit that counts. */
   depositors: number;
-  /** Of all members together, in the smallest unit of the base currency. */
+  /** Of all members together, in the smallest unit of the base currency: each deduction is rounded once. */
   ngr: bigint;
 }
 
@@ -29,14 +30,18 @@ export async function readOutcome(
   clickhouse: ClickHouse,
   question: BacktestQuestion,
   { sql, params }: CompiledQuery,
+  reporting: ReportingSettings,
 ): Promise<Outcome> {
-  const [row] = await runBounded<{ members: string; depositors: string; ngr: string }>(
+  const { events, before, bases } = netRevenueSql(reporting);
+  const sums = [before, ...bases].map((adds, i) => ({ adds, of_player: `revenue_${i}` }));
+  const [row] = await runBounded<{ members: string; depositors: string; revenue: string[] }>(
     clickhouse,
     `select toString(count()) as members, toString(countIf(o.deposits > 0)) as depositors,
-      toString(sum(toInt256(o.revenue))) as ngr
+      [${sums.map(({ of_player }) => `toString(sum(toInt256(o.${of_player})))`).join(', ')}] as revenue
     from (${sql}) as m
     any left join (
-      select ${OWNER}, countIf(event = 'deposit_confirmed' and base_amount > 0) as deposits, ${NGR_OF_EVENTS} as revenue
+      select ${OWNER}, countIf(event = 'deposit_confirmed' and base_amount > 0) as deposits,
+        ${sums.map(({ adds, of_player }) => `sum(${adds}) as ${of_player}`).join(', ')}
       from events final
       where ${SCOPE} and event in {money_events:Array(String)}
         and occurred_at > fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC')
@@ -44,11 +49,12 @@ export async function readOutcome(
       group by owner
     ) as o on o.owner = m.player_id`,
     OVER_ALL,
-    { ...params, ...question, money_events: MONEY_EVENTS },
+    { ...params, ...question, money_events: ['deposit_confirmed', ...events] },
   );
+  const [of_all = 0n, ...of_bases] = (row?.revenue ?? []).map(BigInt);
   return {
     members: Number(row?.members ?? 0),
     depositors: Number(row?.depositors ?? 0),
-    ngr: BigInt(row?.ngr ?? 0),
+    ngr: lessDeductions(of_all, of_bases, reporting.deductions),
   };
 }

@@ -2,6 +2,7 @@ import { smallestRateEffect } from '../../platform/statistics/smallest-effect.ts
 import { validationError } from '../../errors.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
+import { readOwnConfig, reportingSettingsOf } from '../../tenants/config/read.ts';
 import { requireReferences } from '../change.ts';
 import { dependenciesOf } from '../dependencies.ts';
 import type { Group } from '../language/conditions.ts';
@@ -37,12 +38,14 @@ export async function backtest(
     throw validationError([{ path: 'as_of', message: `must be in the last ${MAX_DAYS} days` }]);
   }
   await requireReferences(postgres, project, definition);
+  const reporting = reportingSettingsOf(await readOwnConfig(postgres, project.tenant_id));
   const inlined = await referredDefinitions(postgres, project, definition);
   const until_ms = at_ms + horizon_days * DAY_MS;
   const { members, depositors, ngr } = await readOutcome(
     clickhouse,
     { ...project, now_ms: at_ms, until_ms },
     compileMembersAsOf(definition, inlined),
+    reporting,
   );
   const is_over = until_ms <= now_ms;
   return {

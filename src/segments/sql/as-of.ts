@@ -28,14 +28,11 @@ const SUMS = {
   total_debited: counted('stake', 'balance_debited'),
 } as const satisfies Partial<Record<TraitFieldName, string>>;
 
-/** Net gaming revenue of the events of a group, in the smallest unit of the base currency. */
-export const NGR_OF_EVENTS = `sumIf(${NGR_SQL}, ${listed(NGR_EVENTS)})`;
-
 /** The totals of which events tell what they were, with their expressions over the events of a player. */
 const HISTORIC = {
   ...SUMS,
   ggr: `sumIf(${GGR_SQL}, ${listed(BET_EVENTS)})`,
-  ngr: NGR_OF_EVENTS,
+  ngr: `sumIf(${NGR_SQL}, ${listed(NGR_EVENTS)})`,
   session_count: "countIf(event = 'session_start')",
 } as const satisfies Partial<Record<TraitFieldName, string>>;
 export type HistoricTotal = keyof typeof HISTORIC;

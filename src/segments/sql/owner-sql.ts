@@ -17,3 +17,9 @@ const ALIASES = `select count() from player_aliases final where ${SCOPE}`;
 export const OWNER =
   `if((${ALIASES}) = 0, player_id, ` +
   "dictGetOrDefault('player_alias', 'into_player_id', (tenant_id, project_id, player_id), player_id)) as owner";
+
+/**
+ * Whether the player `owner` is not deleted. Without FINAL: nobody comes back from a deletion, so any version of a row may say
+ * it, and versions need not be compared.
+ */
+export const IS_LEFT = `owner not in (select player_id from players where ${SCOPE} and deleted_at is not null)`;

@@ -83,6 +83,8 @@ export type ProtectedStatus = 'self_excluded' | 'banned' | 'cooldown';
 /** The values of the trait `rg_risk`. */
 export const RISK_LEVELS = ['none', 'low', 'strong'] as const;
 export type RiskLevel = (typeof RISK_LEVELS)[number];
+/** Those of a player at risk. */
+export const AT_RISK = ['low', 'strong'] as const satisfies readonly RiskLevel[];
 export type ConsentChannel = 'email' | 'sms' | 'phone' | 'push';
 export type VipCheck = 'affordability_at' | 'harm_check_at' | 'edd_at' | 'approved_by';
 

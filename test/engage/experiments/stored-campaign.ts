@@ -18,6 +18,46 @@ export interface Player {
   x: bigint;
   converted: boolean;
   excluded: boolean;
+  /** The events of both windows. */
+  events: StoredEvent[];
+}
+
+/** An event with its amounts; those that its name does not have are 0. */
+export interface StoredEvent {
+  event: string;
+  /** Else before it. */
+  is_in_window: boolean;
+  stake: bigint;
+  payout: bigint;
+  bonus_stake: bigint;
+  bonus_payout: bigint;
+  deposited: bigint;
+  released: bigint;
+}
+
+const KINDS = [
+  'bet_settled',
+  'balance_credited',
+  'deposit_confirmed',
+  'self_exclusion_set',
+  'sport_bet_settled',
+  'balance_debited',
+  'bonus_completed',
+] as const;
+
+/** NGR of the players: the feed's, before deductions. */
+function feedNgr({ event, stake, payout, bonus_stake, bonus_payout }: StoredEvent): bigint {
+  switch (event) {
+    case 'bet_settled':
+    case 'sport_bet_settled':
+      return stake - payout - bonus_stake + bonus_payout;
+    case 'balance_credited':
+      return -stake;
+    case 'balance_debited':
+      return stake;
+    default:
+      return 0n;
+  }
 }
 
 /** Stores players of a campaign with random events in ClickHouse; returns what they come to. */
@@ -34,7 +74,7 @@ export async function storeCampaign(
   const players = Array.from({ length: many }, (): Player => {
     const arm = numbers.below(4) === 0 ? HELD_OUT : (variants[numbers.below(variants.length)] ?? '');
     const at_ms = DRAWN_MS + numbers.below(DAY_MS);
-    return { id: randomUUID(), arm, at_ms, y: 0n, x: 0n, converted: false, excluded: false };
+    return { id: randomUUID(), arm, at_ms, y: 0n, x: 0n, converted: false, excluded: false, events: [] };
   });
   for (const player of players) {
     const { id: player_id, arm, at_ms } = player;
@@ -59,9 +99,7 @@ export async function storeCampaign(
       const off_ms =
         numbers.below(2) === 0 ? (edges[numbers.below(6)] ?? 0) : numbers.below(40 * DAY_MS) - 30 * DAY_MS;
       const occurred_at = at_ms + off_ms;
-      const kind = ['bet_settled', 'balance_credited', 'deposit_confirmed', 'self_exclusion_set'][
-        numbers.below(4)
-      ];
+      const kind = KINDS[numbers.below(KINDS.length)] ?? 'bet_settled';
       const [stake, payout, bonus] = [numbers.below(1e9) + 5e15, numbers.below(1e9), numbers.below(1_000)];
       events.push(
         line({
@@ -76,15 +114,24 @@ export async function storeCampaign(
           payout_counted: payout,
           bonus_stake_counted: bonus,
           bonus_payout_counted: 1,
+          base_amount: kind === 'deposit_confirmed' ? payout : null,
+          base_payout: kind === 'bonus_completed' ? bonus : null,
         }),
       );
-      const ngr =
-        kind === 'bet_settled'
-          ? BigInt(stake) - BigInt(payout) - BigInt(bonus) + 1n
-          : kind === 'balance_credited'
-            ? -BigInt(stake)
-            : 0n;
-      if (off_ms >= 0 && off_ms < WINDOW_MS) {
+      const is_in_window = off_ms >= 0 && off_ms < WINDOW_MS;
+      const stored: StoredEvent = {
+        event: kind,
+        is_in_window,
+        stake: BigInt(stake),
+        payout: BigInt(payout),
+        bonus_stake: BigInt(bonus),
+        bonus_payout: 1n,
+        deposited: kind === 'deposit_confirmed' ? BigInt(payout) : 0n,
+        released: kind === 'bonus_completed' ? BigInt(bonus) : 0n,
+      };
+      if (off_ms >= -BEFORE_MS && off_ms < WINDOW_MS) player.events.push(stored);
+      const ngr = feedNgr(stored);
+      if (is_in_window) {
         player.y += ngr;
         player.converted ||= kind === 'deposit_confirmed';
         player.excluded ||= kind === 'self_exclusion_set';

@@ -9,6 +9,7 @@ import {
   sumArms,
   type Measures,
 } from '../../../src/engage/experiments/uplift-queries.ts';
+import { netRevenueSql } from '../../../src/ledger/money/ngr-sql.ts';
 import { openCampaignFixture, type CampaignFixture } from '../campaigns/campaign-fixture.ts';
 import { BEFORE_MS, storeCampaign, WINDOW_MS, type Player } from './stored-campaign.ts';
 
@@ -45,6 +46,7 @@ it('sums exactly what a count of the same events gives', async () => {
     window_ms: WINDOW_MS,
     before_ms: BEFORE_MS,
     goal: { event: 'deposit_confirmed', where: 'true', params: {} },
+    ngr: netRevenueSql({ bonus_cost: 'feed', deductions: [] }),
   };
   const cap = BigInt((await selectCap(clickhouse, tenant, measures)) ?? 0);
   const positive = players.map(({ x }) => x).filter((x) => x > 0n);

@@ -2246,7 +2246,7 @@ insights: {
  */
 query(body: S.InsightQuery, options?: CallOptions): Promise<S.InsightAnswer>;
 /**
- * The players of a figure, with what each adds to it, the largest first.
+ * The players of a figure, with what each adds to it, the largest first, and how many must be left alone.
  *
  * Admin session, role viewer or above.
  *
@@ -2254,7 +2254,7 @@ query(body: S.InsightQuery, options?: CallOptions): Promise<S.InsightAnswer>;
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, INSIGHT_TOO_EXPENSIVE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-players(body: S.InsightPlayersBody, options?: CallOptions): Promise<Page<S.InsightPlayer>>;
+players(body: S.InsightPlayersBody, options?: CallOptions): Promise<Page<S.InsightPlayer> & S.InsightPlayersMeta>;
 /**
  * What every metric is called and means.
  *
@@ -2274,7 +2274,7 @@ metrics(options?: CallOptions): Promise<Array<S.InsightMetric>>;
  *
  * Errors: 400 BODY_MALFORMED; 401 UNAUTHORIZED; 403 FORBIDDEN; 404 SEGMENT_NOT_FOUND, PROJECT_NOT_FOUND; 413 PAYLOAD_TOO_LARGE; 415 UNSUPPORTED_MEDIA_TYPE; 422 SEGMENT_DEFINITION_INVALID, INSIGHT_NOT_A_SEGMENT, INSIGHT_TOO_EXPENSIVE, VALIDATION_ERROR; 429 RATE_LIMITED; 431 HEADERS_TOO_LARGE; 500 INTERNAL_ERROR; 503 SERVICE_UNAVAILABLE.
  */
-segment(body: S.InsightSegmentBody, options?: CallOptions): Promise<S.Segment>;
+segment(body: S.InsightSegmentBody, options?: CallOptions): Promise<S.InsightSegment>;
 /**
  * Lists insights that are not deleted, the newest first.
  *

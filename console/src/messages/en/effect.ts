@@ -67,6 +67,7 @@ export const effect = {
   isWorse: 'Worse',
   about: (days: number, before: number) =>
     `Everybody who was drawn is counted for ${counted(days, 'day', 'days')} from the draw on, and compared with the ${before} days before it.`,
+  deductions: (names: readonly string[]) => `NGR is less ${names.join(', ')}.`,
   asOf: 'As of',
   closes: 'Last window ends',
   final: 'Final: this stays.',

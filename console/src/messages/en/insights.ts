@@ -1,4 +1,4 @@
-import { formatPercent } from '../../format/number.ts';
+import { formatInt, formatPercent } from '../../format/number.ts';
 import { counted } from './shell.ts';
 
 export const insights = {
@@ -298,6 +298,20 @@ export const insights = {
     },
     value: 'Adds',
     none: 'Nobody',
+    left: {
+      title: 'To leave alone',
+      protected: (players: number) => `${counted(players, 'player is', 'players are')} protected`,
+      protectedHelp:
+        'Excluded, banned or on a break, or with the address of somebody who is: no message reaches them.',
+      atRisk: (players: number) => `${counted(players, 'more is', 'more are')} at risk`,
+      atRiskHelp: 'Their rg_risk is low or strong: do not promote to them.',
+      ofAll: (players: number) => `Of ${counted(players, 'player', 'players')}`,
+      ofSome: (asked: number, players: number) =>
+        `Of ${counted(asked, 'random player', 'random players')} out of ${formatInt(players)}`,
+    },
+    savedAs: (name: string) => `${name} is saved`,
+    harm: 'Before it is used:',
+    open: 'Open the segment',
     and: (parts: readonly string[]) => parts.join(', '),
     places: (first: number, last: number) => `places ${first} to ${last}`,
     ofStep: (name: string, is_dropped: boolean) => (is_dropped ? `${name}, went no further` : name),

@@ -6,18 +6,20 @@ import { useChange, useKeyOf } from '../../api/queries.ts';
 import { playerName } from '../../format/mask.ts';
 import { t } from '../../messages/t.ts';
 import { ActDialog } from '../../ui/act-dialog.tsx';
+import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Choose } from '../../ui/choose.tsx';
 import { Field } from '../../ui/field.tsx';
 import { Form } from '../../ui/form.tsx';
 import type { Column } from '../../ui/grid.tsx';
+import { HarmWarning } from '../../ui/harm-warning.tsx';
 import { Listed } from '../../ui/listed.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { Export } from './export.tsx';
 import { figureOf, type Unit, type Writer } from './figures.ts';
 import css from './insights.module.css';
-import { useFigurePlayers, type FigurePlayer } from './queries.ts';
+import { useFigurePlayers, type FigurePlayer, type Protection, type SavedSegment } from './queries.ts';
 import type { InsightQuery } from './query.ts';
 
 const m = t.insights.players;
@@ -74,6 +76,7 @@ export function Players({ query, cell, name, unit, writer, onClose }: PlayersPro
         </>
       }
     >
+      <LeftAlone counts={pages.data?.pages[0]?.data.protection} />
       <p className={css['soft']}>{m.help}</p>
       <div className={css['list']}>
         <Listed
@@ -91,6 +94,25 @@ export function Players({ query, cell, name, unit, writer, onClose }: PlayersPro
   );
 }
 
+/** How many of the players must be left alone, before anybody is listed. */
+function LeftAlone({ counts }: { counts: Protection | undefined }) {
+  if (counts === undefined || counts.players === 0) return null;
+  const { players, asked, at_risk } = counts;
+  return (
+    <section aria-label={m.left.title} className={css['left']}>
+      <p>{asked === players ? m.left.ofAll(players) : m.left.ofSome(asked, players)}</p>
+      <p>
+        <Badge tone={counts.protected > 0 ? 'shield' : 'neutral'}>{m.left.protected(counts.protected)}</Badge>{' '}
+        <span className={css['soft']}>{m.left.protectedHelp}</span>
+      </p>
+      <p>
+        <Badge tone={at_risk > 0 ? 'warn' : 'neutral'}>{m.left.atRisk(at_risk)}</Badge>{' '}
+        <span className={css['soft']}>{m.left.atRiskHelp}</span>
+      </p>
+    </section>
+  );
+}
+
 const AS = ['live', 'frozen'] as const;
 
 /** Makes a segment of the players, and goes to it: who they are then, or as they are now. */
@@ -101,12 +123,20 @@ function Save({ query, cell, name, onClose }: Pick<PlayersProps, 'query' | 'cell
   // Only figures over time can be said in the language of segments.
   const kinds = query.kind === 'trend' ? AS : (['frozen'] as const);
   const [fields, setFields] = useState({ name, as: kinds[0] });
+  const open = (id: string) => void navigate({ to: '/segments/$id', params: { id } });
   const run = () => {
     save.mutate(
       { inputs: [{ query, cell: { ...cell }, ...fields }], idempotency_key: keyOf(fields) },
-      { onSuccess: ({ data: { id } }) => void navigate({ to: '/segments/$id', params: { id } }) },
+      {
+        onSuccess: ({ data: { id, warnings } }) => {
+          if (warnings.length === 0) open(id);
+        },
+      },
     );
   };
+  const made = save.data?.data;
+  if (made !== undefined && made.warnings.length > 0)
+    return <Saved segment={made} onOpen={open} onClose={onClose} />;
   return (
     <ActDialog
       title={m.save}
@@ -138,5 +168,37 @@ function Save({ query, cell, name, onClose }: Pick<PlayersProps, 'query' | 'cell
         />
       </Form>
     </ActDialog>
+  );
+}
+
+interface SavedProps {
+  segment: SavedSegment;
+  onOpen: (id: string) => void;
+  onClose: () => void;
+}
+
+/** A segment that was made, with the signs of harm by which it selects players. */
+function Saved({ segment: { id, name, warnings }, onOpen, onClose }: SavedProps) {
+  return (
+    <Dialog
+      title={m.savedAs(name)}
+      onClose={onClose}
+      first="button"
+      actions={
+        <>
+          <Button onClick={onClose}>{t.dialog.close}</Button>
+          <Button kind="primary" onClick={() => onOpen(id)}>
+            {m.open}
+          </Button>
+        </>
+      }
+    >
+      <div role="status" className={css['part']}>
+        <p>{m.harm}</p>
+        {warnings.map(({ path, code, message }) => (
+          <HarmWarning key={`${path} ${code}`} code={code} message={message} />
+        ))}
+      </div>
+    </Dialog>
   );
 }

@@ -1,3 +1,4 @@
+import type { DataOf } from '../../api/client.ts';
 import { useList, useRead, useWholeList, type RowOf } from '../../api/queries.ts';
 import type { Answer, InsightQuery } from './query.ts';
 
@@ -50,6 +51,8 @@ export function useDashboard(id: string) {
 }
 
 export type FigurePlayer = RowOf<'insights.players'>;
+export type Protection = NonNullable<DataOf<'insights.players'>['protection']>;
+export type SavedSegment = DataOf<'insights.segment'>;
 
 /** The players behind a figure of a query. */
 export function useFigurePlayers(query: InsightQuery, cell: object) {

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { t } from '../../messages/t.ts';
-import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
+import { HarmWarning } from '../../ui/harm-warning.tsx';
 import { useTools } from './builder-context.ts';
 import css from './builder.module.css';
 import { FORMS } from './condition-forms.tsx';
@@ -223,11 +223,7 @@ function Harm({ path }: { path: string }) {
   const warning = useTools().warnings.get(path);
   return (
     <div role="status">
-      {warning === undefined ? null : (
-        <p className={css['harm']}>
-          <Badge tone="warn">{m.harm[warning.code] ?? warning.code}</Badge> {warning.message}
-        </p>
-      )}
+      {warning === undefined ? null : <HarmWarning code={warning.code} message={warning.message} />}
     </div>
   );
 }

@@ -1,7 +1,8 @@
 import { validationError } from '../../../errors.ts';
 import { BET_EVENTS } from '../../../ledger/money/ledger.ts';
+import { sumOfTerms } from '../../../ledger/money/ngr-sql.ts';
 import { termsOf, type BonusCostSource } from '../metrics/dictionary.ts';
-import { ACTIVITY, MEASURE_SQL, named, type MeasureSql, type Measure } from '../metrics/measure-queries.ts';
+import { ACTIVITY, MEASURE_SQL, type MeasureSql, type Measure } from '../metrics/measure-queries.ts';
 import { AT_MS, type Amount } from './events-queries.ts';
 
 /** Metrics of money of which each player has a part. */
@@ -13,17 +14,7 @@ export type MoneyName = 'deposits' | 'wagered' | 'ggr' | 'ngr';
  */
 export function moneyAmount(name: MoneyName, source: BonusCostSource, path: string): Amount {
   const terms = Object.entries(termsOf(name, source)) as [Measure, 1 | -1][];
-  // Measures of the same events are one sum.
-  const sums = new Map<string, { events: readonly string[]; adds: string }>();
-  for (const [measure, times] of terms) {
-    const { events, adds } = ofEvents(MEASURE_SQL[measure], path);
-    const key = events.join();
-    const known = sums.get(key)?.adds ?? '';
-    sums.set(key, { events, adds: `${known} ${times < 0 ? '-' : '+'} toInt128(${adds})` });
-  }
-  const all = [...sums.values()];
-  const adds = all.map(({ events, adds }) => `${named(events)}, 0${adds}`).join(', ');
-  return { events: all.flatMap(({ events }) => events), adds: `multiIf(${adds}, toInt128(0))` };
+  return sumOfTerms(terms.map(([measure, times]) => [ofEvents(MEASURE_SQL[measure], path), times]));
 }
 
 /** What each event adds to a measure. */

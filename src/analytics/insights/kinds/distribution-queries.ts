@@ -1,3 +1,4 @@
+import { IS_LEFT } from '../../../segments/sql/owner-sql.ts';
 import {
   eventsSql,
   isNamed,
@@ -9,7 +10,6 @@ import {
   type Span,
 } from './events-queries.ts';
 import type { Statement } from '../kind.ts';
-import { IS_LEFT } from '../metrics/measure-queries.ts';
 
 /** What each player comes to in a span: those with any event of the amount. */
 export interface Distribution extends Span {

@@ -1,4 +1,4 @@
-import { SCOPE } from '../../../segments/sql/owner-sql.ts';
+import { IS_LEFT, SCOPE } from '../../../segments/sql/owner-sql.ts';
 import {
   AT_MS,
   eventsSql,
@@ -12,7 +12,6 @@ import {
   type Span,
 } from './events-queries.ts';
 import type { Statement } from '../kind.ts';
-import { IS_LEFT } from '../metrics/measure-queries.ts';
 
 /** A way through events: the first step lies in the span, each later one strictly after the one before it. */
 export interface Funnel extends Span {

@@ -12,7 +12,8 @@ import {
   type Span,
 } from './events-queries.ts';
 import type { Statement } from '../kind.ts';
-import { firstDepositsSql, IS_LEFT } from '../metrics/measure-queries.ts';
+import { IS_LEFT } from '../../../segments/sql/owner-sql.ts';
+import { firstDepositsSql } from '../metrics/measure-queries.ts';
 
 /** Cohorts of players by the first of their events ever, and who of them returned in later periods. */
 export interface Retention {

@@ -16,7 +16,7 @@ import { MAX_COHORTS } from '../limits.ts';
 import { ACTIVITY, basisSql, MEASURE_SQL } from '../metrics/measure-queries.ts';
 import type { Interval, RetentionQuery } from '../schema.ts';
 import { readWhere } from '../sql/filter.ts';
-import { shareOf } from '../trend/series.ts';
+import { lessDeductions } from '../../../ledger/money/deductions.ts';
 import { measureAmount, moneyAmount } from './amount-queries.ts';
 import type { RetentionCellRef } from './cells.ts';
 import type { EventChoice, Span } from './events-queries.ts';
@@ -143,7 +143,7 @@ function cellsOf(
     else {
       const n = spanOf === undefined ? Number(period) : (steps.get(period) ?? -1) - number;
       const [sum = 0n, ...bases] = sums.map(BigInt);
-      const value = bases.reduce((left, basis, i) => left - shareOf(basis, deductions[i]?.bp ?? 0), sum);
+      const value = lessDeductions(sum, bases, deductions);
       cells.set(`${number} ${n}`, {
         players: BigInt(players),
         value_players: BigInt(value_players),

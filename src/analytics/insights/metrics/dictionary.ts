@@ -1,6 +1,7 @@
 // The KPI dictionary: what every metric is called, what it means, and of what it is made. Documentation, tooltips and the
 // texts of the API come from it.
 
+import { GGR_TERMS, NGR_TERMS } from '../../../ledger/money/ngr-sql.ts';
 import type { Measure } from './measure-queries.ts';
 
 /** So many times each measure, added up. */
@@ -36,12 +37,6 @@ interface DeductionsEntry extends Entry {
 export type Metric = SumEntry | RateEntry | DeductionsEntry;
 
 const of = (measure: Measure): Terms => ({ [measure]: 1 });
-const GGR: Terms = { wagered: 1, won: -1 };
-const NGR: Readonly<Record<BonusCostSource, Terms>> = {
-  feed: { ...GGR, bonus_wagered: -1, bonus_won: 1, credited: -1, debited: 1 },
-  grants: { ...GGR, bonus_released: -1, debited: 1 },
-};
-
 const METRICS = {
   deposits: {
     label: 'Deposits',
@@ -101,7 +96,7 @@ const METRICS = {
     label: 'GGR',
     unit: 'money',
     text: 'Gross gaming revenue: stakes less payouts, as in the totals of the players.',
-    terms: GGR,
+    terms: GGR_TERMS,
   },
   bonus_cost: {
     label: 'Bonus cost',
@@ -118,14 +113,14 @@ const METRICS = {
     label: 'NGR',
     unit: 'money',
     text: 'Net gaming revenue: GGR less bonus cost, plus what was debited, less deductions. Without deductions it is the ngr of the players.',
-    terms: NGR,
+    terms: NGR_TERMS,
     is_after_deductions: true,
   },
   ngr_before_deductions: {
     label: 'NGR before deductions',
     unit: 'money',
     text: 'GGR less bonus cost, plus what was debited: the ngr of the players. NGR of single players is this one, because deductions are rounded for many players together.',
-    terms: NGR,
+    terms: NGR_TERMS,
   },
   credited: {
     label: 'Credited',

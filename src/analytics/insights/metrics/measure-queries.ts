@@ -1,6 +1,7 @@
 import { EVENTS, isActivity } from '../../../ingest/events/catalogue.ts';
-import { BET_EVENTS, eventsOfKind, type BetKind } from '../../../ledger/money/ledger.ts';
-import { OWNER, SCOPE } from '../../../segments/sql/owner-sql.ts';
+import { eventsOfKind, type BetKind } from '../../../ledger/money/ledger.ts';
+import { basisSum, named, REVENUE_SUMS, type SumSql } from '../../../ledger/money/ngr-sql.ts';
+import { IS_LEFT, OWNER, SCOPE } from '../../../segments/sql/owner-sql.ts';
 import type { Deduction } from '../../../tenants/config/read.ts';
 
 const time = (name: string) => `fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
@@ -21,11 +22,6 @@ export function stepOf(column: string, prefix = ''): string {
 /** The names of events that are a player's own activity. */
 export const ACTIVITY: readonly string[] = Object.keys(EVENTS).filter(isActivity);
 
-/** Names of events in a statement. They come from the catalogue, so none has a quote. */
-export function named(events: readonly string[]): string {
-  return events.length === 1 ? `event = '${events[0]}'` : `event in ('${events.join("', '")}')`;
-}
-
 /** From which rows a measure is computed. */
 export type Source = 'events' | 'players' | 'first_deposits';
 
@@ -41,7 +37,7 @@ export interface MeasureSql {
 const sum = (events: readonly string[], adds: string): MeasureSql => ({ source: 'events', events, adds });
 const count = (...events: string[]): MeasureSql => ({ source: 'events', events, adds: '1' });
 const players = (events: readonly string[]): MeasureSql => ({ source: 'events', events });
-const ofBets = (adds: string) => sum(BET_EVENTS, adds);
+const ofEvents = (one: SumSql): MeasureSql => ({ source: 'events', ...one });
 
 const allOf = <Name extends string>(measures: Readonly<Record<Name, MeasureSql>>) => measures;
 
@@ -51,17 +47,16 @@ const allOf = <Name extends string>(measures: Readonly<Record<Name, MeasureSql>>
  * what was taken back later is a measure of its own, on the day on which that happened.
  */
 export const MEASURE_SQL = allOf({
-  // Not stake_counted: those of before an upgrade show at once.
-  deposits: sum(['deposit_confirmed'], 'ifNull(base_amount, 0)'),
+  deposits: ofEvents(REVENUE_SUMS.deposits),
   withdrawals: sum(['withdrawal_confirmed'], 'ifNull(base_amount, 0)'),
   deposits_reversed: sum(['deposit_reversed'], 'stake_counted'),
   withdrawals_reversed: sum(['withdrawal_reversed'], 'stake_counted'),
-  wagered: ofBets('stake_counted'),
-  won: ofBets('payout_counted'),
-  bonus_wagered: ofBets('bonus_stake_counted'),
-  bonus_won: ofBets('bonus_payout_counted'),
-  credited: sum(['balance_credited'], 'stake_counted'),
-  debited: sum(['balance_debited'], 'stake_counted'),
+  wagered: ofEvents(REVENUE_SUMS.wagered),
+  won: ofEvents(REVENUE_SUMS.won),
+  bonus_wagered: ofEvents(REVENUE_SUMS.bonus_wagered),
+  bonus_won: ofEvents(REVENUE_SUMS.bonus_won),
+  credited: ofEvents(REVENUE_SUMS.credited),
+  debited: ofEvents(REVENUE_SUMS.debited),
   deposit_count: count('deposit_confirmed'),
   deposits_failed: count('deposit_failed'),
   signups: count('signup'),
@@ -74,7 +69,7 @@ export const MEASURE_SQL = allOf({
   bonuses_granted: count('bonus_claimed'),
   bonus_granted: sum(['bonus_claimed'], 'ifNull(base_amount, 0)'),
   bonuses_completed: count('bonus_completed'),
-  bonus_released: sum(['bonus_completed'], 'ifNull(base_payout, 0)'),
+  bonus_released: ofEvents(REVENUE_SUMS.bonus_released),
   bonuses_ended: count(
     'bonus_expired',
     'custom_bonus_forfeited',
@@ -87,22 +82,14 @@ export const MEASURE_SQL = allOf({
 export type Measure = keyof typeof MEASURE_SQL;
 
 /** What a deduction is a share of. */
-export function basisSql({ basis, product }: Pick<Deduction, 'basis' | 'product'>): MeasureSql {
-  if (basis === 'deposits') return MEASURE_SQL.deposits;
-  const events = product === undefined ? BET_EVENTS : eventsOfKind(product);
-  return sum(events, basis === 'stakes' ? 'stake_counted' : 'toInt128(stake_counted) - payout_counted');
+export function basisSql(deduction: Deduction): MeasureSql {
+  return ofEvents(basisSum(deduction));
 }
 
 /** Which product an event belongs to; an empty text: none. */
 export const PRODUCT = `multiIf(${(['casino', 'sport'] satisfies BetKind[])
   .map((kind) => `${named(eventsOfKind(kind))}, '${kind}'`)
   .join(', ')}, '')`;
-
-/**
- * Whether the player `owner` is not deleted. Without FINAL: nobody comes back from a deletion, so any version of a row may say
- * it, and versions need not be compared.
- */
-export const IS_LEFT = `owner not in (select player_id from players where ${SCOPE} and deleted_at is not null)`;
 
 const DEPOSITS = `${SCOPE} and event = 'deposit_confirmed'`;
 

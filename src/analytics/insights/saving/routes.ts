@@ -3,7 +3,7 @@ import { endpoint, type AnyEndpoint } from '../../../http/endpoint.ts';
 import { envelope } from '../../../http/envelope.ts';
 import { nameSchemas, trimmedText } from '../../../http/field-schemas.ts';
 import type { Platform } from '../../../platform/platform.ts';
-import { segmentResource } from '../../../segments/schema.ts';
+import { harmWarning, segmentResource } from '../../../segments/schema.ts';
 import { segmentResourceOf } from '../../../segments/segment-json.ts';
 import { projectRefOf } from '../../../tenants/project-ref.ts';
 import { queryBody, writtenCell } from '../kinds.ts';
@@ -22,7 +22,14 @@ const saveBody = z.strictObject({
     ),
 });
 
-nameSchemas({ InsightSegmentBody: saveBody });
+/** The new segment. */
+const savedSegment = segmentResource.extend({
+  warnings: z
+    .array(harmWarning)
+    .describe('By which signs of gambling harm it selects the players; nothing is refused for it'),
+});
+
+nameSchemas({ InsightSegmentBody: saveBody, InsightSegment: savedSegment });
 
 /** Saving the players of a figure as a segment. */
 export function savingEndpoints(deps: Platform & { runner: InsightRunner }): AnyEndpoint[] {
@@ -36,7 +43,7 @@ export function savingEndpoints(deps: Platform & { runner: InsightRunner }): Any
       audit: { resource: 'segment', action: 'create' },
       body: saveBody,
       status: 201,
-      response: segmentResource,
+      response: savedSegment,
       errors: [
         'SEGMENT_NOT_FOUND',
         'SEGMENT_DEFINITION_INVALID',
@@ -47,8 +54,8 @@ export function savingEndpoints(deps: Platform & { runner: InsightRunner }): Any
       ],
       handle: async ({ caller, body, audit }) => {
         const project = projectRefOf(caller);
-        const row = await saveSegment({ ...deps, audit }, project, body);
-        return envelope(segmentResourceOf(row, project, deps.clock.now_ms()));
+        const { row, warnings } = await saveSegment({ ...deps, audit }, project, body);
+        return envelope({ ...segmentResourceOf(row, project, deps.clock.now_ms()), warnings });
       },
     }),
   ];

@@ -3,6 +3,8 @@ import type { AuditChange } from '../../../http/audit.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import { createFrozenSegment, createSegment } from '../../../segments/change.ts';
 import { MAX_LIST_PLAYERS } from '../../../segments/freeze.ts';
+import { readDefinition } from '../../../segments/language/definition.ts';
+import { harmWarnings, type HarmWarning } from '../../../segments/language/harm.ts';
 import { countUnwrittenLists, type SegmentRow } from '../../../segments/queries.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { readAsked, withFixedRange } from '../ask.ts';
@@ -11,6 +13,7 @@ import type { InsightRunner } from '../runner.ts';
 import type { InsightQuery } from '../schema.ts';
 import { freezeJob } from './frozen-job.ts';
 import { countStatement } from './frozen-queries.ts';
+import { harmOfCell } from './harm.ts';
 import { liveDefinition } from './live.ts';
 
 export const SAVED_AS = ['live', 'frozen'] as const;
@@ -24,7 +27,7 @@ export interface SaveDeps extends Pick<Platform, 'postgres' | 'clickhouse' | 'cl
 }
 
 /**
- * Creates a segment of the players of a cell. `live`: a realtime segment with a definition that says the same. `frozen`: a
+ * Creates a segment of the players of a cell; `warnings`: the signs of harm by which it selects them. `live`: a realtime segment with a definition that says the same. `frozen`: a
  * list of up to a million players, which a job writes soon after. Rejects with INSIGHT_NOT_A_SEGMENT where the language
  * cannot say the cell, with INSIGHT_TOO_EXPENSIVE for too many players, with RATE_LIMITED while five lists of the tenant are
  * still to be written, and as `readAsked` and `InsightRunner.run`.
@@ -38,7 +41,7 @@ export async function saveSegment(
     name: string;
     as: (typeof SAVED_AS)[number];
   },
-): Promise<SegmentRow> {
+): Promise<{ row: SegmentRow; warnings: HarmWarning[] }> {
   const { query, name } = body;
   const cell = readCell(query, body.cell);
   const asked = await readAsked(deps, project, query);
@@ -46,7 +49,9 @@ export async function saveSegment(
   const statement = kindOf(query).players(query, scope, cell);
   if (body.as === 'live') {
     const definition = liveDefinition(query, scope, cell);
-    return createSegment(deps, project, { name, description: '', definition, refresh_strategy: 'realtime' });
+    const warnings = harmWarnings(readDefinition(definition));
+    const segment = { name, description: '', definition, refresh_strategy: 'realtime' as const };
+    return { row: await createSegment(deps, project, segment), warnings };
   }
   const { tenant_id } = project;
   const [lists] = await deps.postgres.readAsTenant(tenant_id, (tx) => countUnwrittenLists(tx, tenant_id));
@@ -62,7 +67,8 @@ export async function saveSegment(
     const message = `the cell has ${players} players, and a list has at most ${MAX_LIST_PLAYERS}`;
     throw new ApiError('INSIGHT_TOO_EXPENSIVE', message, { details });
   }
-  return createFrozenSegment(deps, project, { name, description: '' }, (ref) =>
+  const row = await createFrozenSegment(deps, project, { name, description: '' }, (ref) =>
     freezeJob(ref, { query: withFixedRange(asked), cell, is_first: unwritten === 0 }),
   );
+  return { row, warnings: harmOfCell(query, cell, scope.reporting.bonus_cost) };
 }

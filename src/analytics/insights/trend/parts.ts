@@ -1,3 +1,4 @@
+import { named } from '../../../ledger/money/ngr-sql.ts';
 import { isMoneyProperty } from '../../../segments/language/fields.ts';
 import type { Bindings } from '../../../segments/sql/bindings.ts';
 import { isJsonNumber, jsonDecimal, jsonNumber, jsonText } from '../../../segments/sql/json-sql.ts';
@@ -6,7 +7,6 @@ import type { Deduction } from '../../../tenants/config/read.ts';
 import {
   basisSql,
   MEASURE_SQL,
-  named,
   type MeasureSql,
   type Source,
   type Measure,

@@ -1,4 +1,5 @@
 import { JsonText } from '../../../platform/exact-json.ts';
+import { shareOf } from '../../../ledger/money/deductions.ts';
 import { validationError } from '../../../errors.ts';
 import { METRIC_NAMES, metricOf, termsOf, type MetricName } from '../metrics/dictionary.ts';
 import type { Measure } from '../metrics/measure-queries.ts';
@@ -41,17 +42,6 @@ type Settings = InsightScope['reporting'];
 /** A part as an integer; without rows 0. */
 function integer(of: ValueOf, part: Part): bigint {
   return BigInt(of(part) ?? '0');
-}
-
-/** `bp` hundredths of a percent of an amount, rounded half to even. */
-export function shareOf(amount: bigint, bp: number): bigint {
-  const scaled = amount * BigInt(bp);
-  const size = scaled < 0n ? -scaled : scaled;
-  const whole = size / 10_000n;
-  const rest = size % 10_000n;
-  const is_up = rest > 5_000n || (rest === 5_000n && whole % 2n === 1n);
-  const rounded = is_up ? whole + 1n : whole;
-  return scaled < 0n ? -rounded : rounded;
 }
 
 /** {@link shareOf} of what a part comes to in a cell; of what is put together the sum over its cells, so that rows add up. */

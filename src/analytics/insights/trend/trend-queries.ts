@@ -1,6 +1,7 @@
 import { OWNER, SCOPE } from '../../../segments/sql/owner-sql.ts';
 import type { InsightScope, Statement, Steps } from '../kind.ts';
-import { firstDepositsSql, named, stepOf, within, type Source } from '../metrics/measure-queries.ts';
+import { named } from '../../../ledger/money/ngr-sql.ts';
+import { firstDepositsSql, stepOf, within, type Source } from '../metrics/measure-queries.ts';
 import type { GroupSql } from '../sql/groups.ts';
 import type { Part } from './parts.ts';
 

@@ -9,6 +9,7 @@ import {
   capUseSql,
   codesSql,
   consentSaidSql,
+  isAtRiskSql,
   isSuppressedSql,
   quietUntilSql,
   recipientOf,
@@ -70,23 +71,30 @@ export function selectZones(
     select distinct p.timezone from ${playersSql(tx, project, player_ids)}`;
 }
 
-/**
- * How many of these players get the same verdicts of all gates, in the order of the gates; null: a message may go out. One
- * statement for all: the players are looked up once.
- */
+/** How many players get the same verdicts. */
+export interface VerdictCount {
+  /** Of all gates, in their order; null: a message may go out. */
+  verdicts: (SkipCode | null)[];
+  /** Whether they are known to be at risk. */
+  is_at_risk: boolean;
+  players: number;
+}
+
+/** Counts these players by what all gates say about messages on no bonus. One statement for all: the players are looked up once. */
 export function countVerdicts(
   tx: Tx,
   project: ProjectRef,
   player_ids: readonly string[],
   gates: readonly Gate[],
-): PendingQuery<{ verdicts: (SkipCode | null)[]; players: number }[]> {
+): PendingQuery<VerdictCount[]> {
   const verdicts = gates.map((gate, i) => {
     const verdict = verdictSql(tx, gate, recipientOf(tx, gate.channel), tx`null::text`);
     return tx`${i === 0 ? tx`` : tx`,`} ${verdict}`;
   });
-  return tx<{ verdicts: (SkipCode | null)[]; players: number }[]>`
-    select j.verdicts, count(*)::integer as players
+  return tx<VerdictCount[]>`
+    select j.verdicts, j.is_at_risk, count(*)::integer as players
     from (
-      select array[${verdicts}]::text[] as verdicts from ${playersSql(tx, project, player_ids)} offset 0) j
-    group by j.verdicts`;
+      select array[${verdicts}]::text[] as verdicts, ${isAtRiskSql(tx)} as is_at_risk
+      from ${playersSql(tx, project, player_ids)} offset 0) j
+    group by j.verdicts, j.is_at_risk`;
 }

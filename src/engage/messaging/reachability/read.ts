@@ -6,10 +6,16 @@ import type { PlayerRef } from '../../../players/player-ref.ts';
 import { CHANNELS, type Channel } from '../../../tenants/config/channels.ts';
 import { readOwnConfig } from '../../../tenants/config/read.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
-import type { Gate } from '../gate-queries.ts';
+import { PERSON_CODES, type Gate } from '../gate-queries.ts';
 import { gateAt, gateRulesOf } from '../gate.ts';
 import type { SkipCode } from '../send-row.ts';
-import { countVerdicts, selectReachability, selectZones, type ReachabilityRow } from './queries.ts';
+import {
+  countVerdicts,
+  selectReachability,
+  selectZones,
+  type ReachabilityRow,
+  type VerdictCount,
+} from './queries.ts';
 
 interface Deps {
   postgres: Postgres;
@@ -91,16 +97,11 @@ export interface ChannelReach {
 
 /** What the gate says about these players on each channel now, about messages on no bonus. */
 export async function readReach(
-  { postgres, clock }: Deps,
+  deps: Deps,
   project: ProjectRef,
   player_ids: readonly string[],
 ): Promise<ChannelReach[]> {
-  const gates = await gatesAt(postgres, project, new Date(clock.now_ms()), () =>
-    postgres.countAsTenant(project.tenant_id, (tx) => selectZones(tx, project, player_ids)),
-  );
-  const rows = await postgres.countAsTenant(project.tenant_id, (tx) =>
-    countVerdicts(tx, project, player_ids, gates),
-  );
+  const { gates, rows } = await readVerdicts(deps, project, player_ids);
   return gates.map(({ channel }, i) => {
     const by_code: ChannelReach['by_code'] = {};
     let reachable = 0;
@@ -111,6 +112,45 @@ export async function readReach(
     }
     return { channel, sampled: player_ids.length, reachable, by_code };
   });
+}
+
+/** How many of some players must be left alone. Nobody is counted twice. */
+export interface ProtectedPlayers {
+  /** Excluded, banned or on a break, or with the address of somebody who is, on any channel. */
+  protected: number;
+  /** Of the others: those who are known to be at risk. */
+  at_risk: number;
+}
+
+const PROTECTED: ReadonlySet<SkipCode | null> = new Set(Object.values(PERSON_CODES));
+
+/** Counts whom of these players the gate protects now, and who of the others is at risk. Deleted players are neither. */
+export async function readProtected(
+  deps: Deps,
+  project: ProjectRef,
+  player_ids: readonly string[],
+): Promise<ProtectedPlayers> {
+  const counts = { protected: 0, at_risk: 0 };
+  for (const { verdicts, is_at_risk, players } of (await readVerdicts(deps, project, player_ids)).rows) {
+    if (verdicts.some((verdict) => PROTECTED.has(verdict))) counts.protected += players;
+    else if (is_at_risk) counts.at_risk += players;
+  }
+  return counts;
+}
+
+/** The gates of all channels now, and how many of these players get the same verdicts of them. */
+async function readVerdicts(
+  { postgres, clock }: Deps,
+  project: ProjectRef,
+  player_ids: readonly string[],
+): Promise<{ gates: Gate[]; rows: readonly VerdictCount[] }> {
+  const gates = await gatesAt(postgres, project, new Date(clock.now_ms()), () =>
+    postgres.countAsTenant(project.tenant_id, (tx) => selectZones(tx, project, player_ids)),
+  );
+  const rows = await postgres.countAsTenant(project.tenant_id, (tx) =>
+    countVerdicts(tx, project, player_ids, gates),
+  );
+  return { gates, rows };
 }
 
 /** The gates of all channels at a moment; `readZones`: the time zones of the players that they are asked about. */

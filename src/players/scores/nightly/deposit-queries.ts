@@ -1,6 +1,9 @@
 import type { ClickHouseQueries } from '../../../platform/clickhouse/port.ts';
 import { OVER_ALL } from '../../../segments/evaluation-queries.ts';
-import { OWNER, SCOPE } from '../../../segments/sql/owner-sql.ts';
+import { lessDeductions } from '../../../ledger/money/deductions.ts';
+import { hasSettingsOfNgr, named, netRevenueSql } from '../../../ledger/money/ngr-sql.ts';
+import type { ReportingSettings } from '../../../tenants/config/read.ts';
+import { IS_LEFT, OWNER, SCOPE } from '../../../segments/sql/owner-sql.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 
 /** The days (UTC) on which each player had a deposit that counts; days are numbered from 1970-01-01 as 0. */
@@ -86,11 +89,43 @@ export async function readDepositors(
   }));
 }
 
-/** Net gaming revenue and deposits of all players together, as digits, in the smallest unit of the base currency. */
+/**
+ * Net gaming revenue and deposits of all players together, as digits, in the smallest unit of the base currency. Only where the
+ * project has settings of NGR are all events of money read: the totals of the players do not say it then.
+ */
 export async function readRevenue(
   clickhouse: ClickHouseQueries,
   project: ProjectRef,
-): Promise<{ ngr: string; total_deposited: string }> {
+  reporting: ReportingSettings,
+): Promise<Revenue> {
+  const of_totals = await readTotals(clickhouse, project);
+  if (!hasSettingsOfNgr(reporting)) return of_totals;
+  return { ...of_totals, ngr: String(await readNgr(clickhouse, project, reporting)) };
+}
+
+interface Revenue {
+  ngr: string;
+  total_deposited: string;
+}
+
+/** NGR of all players and all time: one cell, in which each deduction is rounded once. */
+async function readNgr(
+  clickhouse: ClickHouseQueries,
+  project: ProjectRef,
+  reporting: ReportingSettings,
+): Promise<bigint> {
+  const { events, before, bases } = netRevenueSql(reporting);
+  const sums = [before, ...bases].map((adds) => `toString(sum(toInt256(${adds})))`);
+  const [row] = await clickhouse.query<{ sums: string[] }>(
+    `select [${sums.join(', ')}] as sums from (
+      select *, ${OWNER} from events final where ${SCOPE} and ${named(events)} and ${IS_LEFT}) ${OVER_ALL}`,
+    { ...project },
+  );
+  const [of_all = 0n, ...of_bases] = (row?.sums ?? []).map(BigInt);
+  return lessDeductions(of_all, of_bases, reporting.deductions);
+}
+
+async function readTotals(clickhouse: ClickHouseQueries, project: ProjectRef): Promise<Revenue> {
   const [row] = await clickhouse.query<{ ngr: string; total_deposited: string }>(
     `select toString(sum(toInt256(ngr))) as ngr, toString(sum(toInt128(total_deposited))) as total_deposited
     from players final where ${SCOPE} and deleted_at is null ${OVER_ALL}`,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { CronEntry, NewJob } from '../../../platform/jobs/port.ts';
 import type { Platform } from '../../../platform/platform.ts';
 import { retryConflicts } from '../../../platform/postgres/retry.ts';
+import { readOwnConfig, reportingSettingsOf } from '../../../tenants/config/read.ts';
 import type { ProjectRef } from '../../../tenants/project-ref.ts';
 import { decideDefault } from '../decide.ts';
 import { sendTimeJob } from '../send-time/job.ts';
@@ -98,7 +99,8 @@ export async function runFitJob(deps: Deps, payload: unknown, stop: AbortSignal)
   };
   const day = until_ms / DAY_MS - 1;
   const fitted = await fitModel(sample, day, breathe);
-  const revenue = await readRevenue(clickhouse, project);
+  const reporting = reportingSettingsOf(await readOwnConfig(postgres, project.tenant_id));
+  const revenue = await readRevenue(clickhouse, project, reporting);
   const as_of = new Date(until_ms);
   await storeModel(postgres.service, project, {
     status: fitted.status,
