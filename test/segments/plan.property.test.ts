@@ -55,20 +55,24 @@ const lineOf = ({ traits, custom_attributes }: NaivePlayer) =>
 it('what a plan decides of a player is what the definitions say', () => {
   let decided = 0;
   fc.assert(
-    fc.property(fc.array(definitionOver(['00000000-0000-4000-8000-000000000001']), { minLength: 1, maxLength: 6 }), player, (written, drawn) => {
-      const one = { ...drawn, segment_ids: new Set<string>() };
-      const plan = planFor(written);
-      const truths = {
-        totals: totalsAt(plan, one.events, NOW_MS),
-        traits: traitsOf(plan, lineOf(one), NOW_MS),
-      };
-      for (const [segment_id, isMatch] of plan.decided) {
-        const definition = written[Number(segment_id)];
-        if (definition === undefined) throw new Error('a plan decides what is not there');
-        decided++;
-        expect(isMatch(truths), JSON.stringify(definition)).toBe(matches(definition, one, NOW_MS));
-      }
-    }),
+    fc.property(
+      fc.array(definitionOver(['00000000-0000-4000-8000-000000000001']), { minLength: 1, maxLength: 6 }),
+      player,
+      (written, drawn) => {
+        const one = { ...drawn, segment_ids: new Set<string>() };
+        const plan = planFor(written);
+        const truths = {
+          totals: totalsAt(plan, one.events, NOW_MS),
+          traits: traitsOf(plan, lineOf(one), NOW_MS),
+        };
+        for (const [segment_id, isMatch] of plan.decided) {
+          const definition = written[Number(segment_id)];
+          if (definition === undefined) throw new Error('a plan decides what is not there');
+          decided++;
+          expect(isMatch(truths), JSON.stringify(definition)).toBe(matches(definition, one, NOW_MS));
+        }
+      },
+    ),
     { numRuns: runs(2_000) },
   );
   expect(decided).toBeGreaterThan(0);

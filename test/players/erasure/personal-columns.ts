@@ -135,7 +135,6 @@ export const STAYING_IN_POSTGRES: Readonly<Record<string, string>> = {
   score_models: CODES,
   send_time_models: CODES,
   segment_window_sweeps: OPERATOR,
-  segment_plans: KEYS,
   segments: OPERATOR,
   sink_positions: KEYS,
   sms_replies: 'ids of the provider: no number and no text',
