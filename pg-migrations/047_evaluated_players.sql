@@ -43,11 +43,12 @@ end $$;
 
 create trigger note_new_segment after insert on segments for each row
   when (new.refresh_strategy = 'realtime') execute function note_plan_change();
-create trigger note_changed_segment after update of defined_at, refresh_strategy, deleted_at, evaluation_failures on segments
+create trigger note_changed_segment after update of definition, defined_at, refresh_strategy, deleted_at, evaluation_failures on segments
   for each row
   when (('realtime' in (old.refresh_strategy, new.refresh_strategy))
-    and (old.defined_at, old.refresh_strategy, old.deleted_at is null, old.evaluation_failures > 0)
-      is distinct from (new.defined_at, new.refresh_strategy, new.deleted_at is null, new.evaluation_failures > 0))
+    and (old.definition::text, old.defined_at, old.refresh_strategy, old.deleted_at is null, old.evaluation_failures > 0)
+      is distinct from
+      (new.definition::text, new.defined_at, new.refresh_strategy, new.deleted_at is null, new.evaluation_failures > 0))
   execute function note_plan_change();
 create trigger note_late_window after insert or delete on segment_window_sweeps for each row
   execute function note_plan_change();

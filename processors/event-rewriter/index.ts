@@ -209,7 +209,9 @@ async function writeCorrections(
   session: Session,
   present: PresentMoney[],
 ) {
-  const wanted = new Map(present.map((event) => [`${event.ingestion_id} ${event.event_index}`, event]));
+  const keyOf = (event: PresentMoney) => `${event.ingestion_id} ${event.event_index}`;
+  const wanted = new Map(present.map((event) => [keyOf(event), event]));
+  const tried = new Set(present.filter(({ is_tried }) => is_tried).map(keyOf));
   const rows = await readEventLines(clickhouse, present);
   if (rows.length < wanted.size) {
     const missing = wanted.size - rows.length;
@@ -223,7 +225,11 @@ async function writeCorrections(
   const lines = rows.map((row) => {
     const event = wanted.get(`${row.ingestion_id} ${row.event_index}`);
     const money = Object.fromEntries(EVENT_MONEY.map((name) => [name, event?.[name]?.toString() ?? null]));
-    if (event?.is_tried !== false || VALUES.some((name) => row[name] !== money[name])) changed.push(row);
+    if (
+      tried.has(`${row.ingestion_id} ${row.event_index}`) ||
+      VALUES.some((name) => row[name] !== money[name])
+    )
+      changed.push(row);
     return JSON.stringify({
       ...row,
       // As numbers: in text, ClickHouse reads milliseconds before 2001 as seconds, and refuses those before 1970.

@@ -48,7 +48,7 @@ export async function markDirtyByEvents(sql: Db, lines: readonly string[], now: 
       const reads = readOfEvent(name.event);
       if (name.project_id !== project.project_id || !project.reads.includes(reads)) continue;
       const of_group = places.map((place) => lines[place] ?? '');
-      if (plan.undecided.has(reads)) marked.push(...marksOf(project, reads, of_group.map(playerOf)));
+      if (!plan.counted.has(reads)) marked.push(...marksOf(project, reads, of_group.map(playerOf)));
       else for (const line of of_group) counted.push(readEvent(line, plan.by_event.get(name.event) ?? []));
     }
     const by_player = groupBy(counted, ({ player_id }) => player_id);
@@ -58,7 +58,7 @@ export async function markDirtyByEvents(sql: Db, lines: readonly string[], now: 
       const events = new Map(part.map((id) => [id, by_player.get(id) ?? []]));
       await retryConflicts(() => sql.begin((tx) => markCounted(tx, project, plan, events, now)));
     }
-    // Last: who is evaluated before its events are counted is not known afterwards.
+    // Last: if a player is evaluated before its events are added, adding them removes its row.
     await queue(sql, [project], marked, now);
   }
 }
@@ -125,21 +125,20 @@ export async function markDirtyByRows(
   for (const project of realtime) {
     const landed = by_project.get(project.project_id) ?? [];
     const changed = landed.filter((one) => one.is_new_or_removed).map(({ player_id }) => player_id);
-    const dirty = project.reads.includes(PROFILE)
-      ? await changedFields(
-          tx,
-          project,
-          landed.filter((one) => !one.is_new_or_removed),
-          now,
-        )
-      : [];
-    await forgetEvaluated(tx, project, [...changed, ...dirty]);
+    const others = landed.filter((one) => !one.is_new_or_removed);
+    const is_counted = (await planWith(tx, project)).counted.has(PROFILE);
+    const dirty = is_counted
+      ? await changedFields(tx, project, others, now)
+      : others.map(({ player_id }) => player_id);
+    // Rows of a plan that does not count fields say nothing of them.
+    await forgetEvaluated(tx, project, is_counted ? [...changed, ...dirty] : changed);
     await queue(tx, [project], marksOf(project, EVERYTHING, changed), now);
     await queue(tx, [project], marksOf(project, PROFILE, dirty), now);
   }
   return new Set(realtime.map(({ project_id }) => project_id));
 }
 
+/** By parts: a mirror copies many players at once. */
 async function changedFields(
   tx: Tx,
   project: RealtimeProject,
@@ -147,9 +146,12 @@ async function changedFields(
   now: Date,
 ): Promise<string[]> {
   const plan = await planWith(tx, project);
-  return plan.undecided.has(PROFILE)
-    ? players.map(({ player_id }) => player_id)
-    : changedByRows(tx, project, plan, players, now.getTime());
+  const changed: string[] = [];
+  for (let from = 0; from < players.length; from += MAX_PLAYERS) {
+    const part = players.slice(from, from + MAX_PLAYERS);
+    changed.push(...(await changedByRows(tx, project, plan, part, now.getTime())));
+  }
+  return changed;
 }
 
 function marksOf(

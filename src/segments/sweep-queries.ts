@@ -95,6 +95,11 @@ export async function quarantineWindow(
   { swept_at, now, reason }: { swept_at: Date; now: Date; reason: string },
 ): Promise<void> {
   const passing_window = tx`${JSON.stringify(window)}::text::jsonb`;
+  // The segments first, as everybody who changes a plan.
+  await tx`
+    update segments set last_error = ${reason}
+    where tenant_id = ${tenant_id} and project_id = ${project_id} and refresh_strategy = 'realtime'
+      and deleted_at is null and windows @> jsonb_build_array(${passing_window})`;
   await tx`
     insert into segment_window_sweeps as a (tenant_id, project_id, passing_window, swept_at, failures, last_error, retry_at)
     values (${tenant_id}, ${project_id}, ${passing_window}, ${swept_at}, 1, ${reason},
@@ -102,10 +107,6 @@ export async function quarantineWindow(
     on conflict (tenant_id, project_id, passing_window) do update set
       failures = a.failures + 1, last_error = excluded.last_error,
       retry_at = ${now}::timestamptz + least(30 * power(2, least(a.failures, 10)), 1800) * interval '1 second'`;
-  await tx`
-    update segments set last_error = ${reason}
-    where tenant_id = ${tenant_id} and project_id = ${project_id} and refresh_strategy = 'realtime'
-      and deleted_at is null and windows @> jsonb_build_array(${passing_window})`;
 }
 
 /**

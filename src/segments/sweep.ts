@@ -121,9 +121,7 @@ async function passCounts(
   const project = { tenant_id, project_id };
   const plan = await planFor(postgres.service, project);
   const isCounted = ({ reads, property }: PassingWindow) =>
-    property === undefined &&
-    plan?.by_event.has(reads.slice('event:'.length)) === true &&
-    reads.startsWith('event:');
+    property === undefined && reads !== PROFILE && plan?.counted.has(reads) === true;
   const counted = windows.filter(isCounted);
   const others = { windows: windows.filter((one) => !isCounted(one)), forgets: false };
   if (plan === undefined || counted.length === 0) return [others];
@@ -140,16 +138,13 @@ async function passCounts(
   const players = [...passed].sort(([a], [b]) => (a < b ? -1 : 1));
   for (let from = 0; from < players.length; from += MAX_PLAYERS) {
     const part = new Map(players.slice(from, from + MAX_PLAYERS));
-    await postgres.service.begin(async (tx) => {
-      const changes = await passTime(tx, project, plan, part, times);
-      await markEvents(
-        tx,
-        project,
-        changes,
-        (player_id) => part.get(player_id)?.names ?? [],
-        new Date(now_ms),
-      );
-    });
+    await retryConflicts(() =>
+      postgres.service.begin(async (tx) => {
+        const changes = await passTime(tx, project, plan, part, times);
+        const namesOf = (player_id: string) => part.get(player_id)?.names ?? [];
+        await markEvents(tx, project, changes, namesOf, new Date(now_ms));
+      }),
+    );
   }
   return [others];
 }

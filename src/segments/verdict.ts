@@ -128,8 +128,8 @@ async function readable(
 
 /**
  * Writes which memberships begin and end, and marks the players dirty for the segments that refer to these, in
- * transactions of up to 5,000 changes. `last` runs in the last one. `is_remembered`: what the verdict is made of is what
- * `evaluated_players` says of the players; otherwise they are forgotten.
+ * transactions of up to 5,000 changes. `last` runs in the last one. `is_remembered`: `last` writes or removes
+ * the rows of `evaluated_players`; otherwise the rows of players who change are removed here.
  */
 export async function writeVerdict(
   session: Session,

@@ -137,6 +137,30 @@ it.each([
   },
 );
 
+it('a player of whom all else is known stays queued for a segment that fails', async () => {
+  const [one = ''] = await players(1);
+  const seen = { type: 'event', event: 'custom_seen', aggregate: 'last_seen', op: 'within_last' };
+  const [good, bad] = [
+    await realtime(did('login', { hours: 2 })),
+    await realtime({ ...seen, value: { hours: 2 } }),
+  ];
+  await happened(one, 'login', start_ms - 1_000);
+  await mark([one]);
+  await evaluate();
+  expect([await members(good), await members(bad)]).toEqual([[one], []]);
+  await happened(one, 'custom_seen', start_ms - 500);
+  failure = failsOn('maxOrNull', REFUSED);
+  const entries = dirtyPlayersOf(project, ['event:custom_seen'], [one]);
+  await insertDirtyPlayers(platform.postgres.service, entries, new Date(start_ms));
+  await evaluate();
+  expect(await members(bad)).toEqual([]);
+  expect((await queued()).length).toBeGreaterThan(0);
+  failure = () => undefined;
+  ahead_ms = HOUR_MS;
+  await evaluate();
+  expect(await members(bad)).toEqual([one]);
+});
+
 /** How many players a query is about: their ids are one of its parameters. */
 const playersIn = (text: string) => /"players":\[([^\]]*)\]/.exec(text)?.[1]?.split(',').length ?? 0;
 

@@ -12,12 +12,12 @@ import {
   type EvaluatedPlayer,
   type NextContent,
 } from './evaluated-queries.ts';
-import type { Plan, PlannedTotal, PlannedTrait } from './plan.ts';
+import { NO_STAMP, type Plan, type PlannedTotal, type PlannedTrait } from './plan.ts';
 
 /** An evaluated player whose row can be read. */
 export type Known = EvaluatedPlayer & Counts;
 
-/** By player: the names of events by which a condition has changed; undefined: it is not known. */
+/** By player: the names of the events that changed a condition; undefined: the player has no row of the plan. */
 export type Changes = ReadonlyMap<string, ReadonlySet<string> | undefined>;
 
 /**
@@ -42,14 +42,14 @@ export interface Passed {
   amountOf: (planned: PlannedTotal) => number;
   /** The names of these events. */
   names: readonly string[];
-  /** Events have entered a window, or came when they had left it. */
+  /** An event of the future has entered a window, or one at an edge was received just now: it may not be counted yet. */
   is_unclear: boolean;
 }
 
 /**
- * Takes from the counts of players what left its window after `since_ms` and up to `now_ms`. A player who was evaluated
- * meanwhile has counts of another time, and is unknown from now on. The transaction must mark players as with
- * {@link addToEvaluated}.
+ * Subtracts from the counts of players what left its window after `since_ms` and up to `now_ms`. A row whose windows end at
+ * `now_ms` or later has that already and stays. A row whose windows end between is removed. The transaction must mark players
+ * as with {@link addToEvaluated}.
  */
 export async function passTime(
   tx: Tx,
@@ -98,12 +98,12 @@ async function change(
 
 /** Whether the row says what is true of the player, by this plan. */
 export function isKnown(row: EvaluatedPlayer, { stamp }: Plan): row is Known {
-  return row.stamp === stamp && row.totals !== undefined;
+  return stamp !== NO_STAMP && row.stamp === stamp && row.totals !== undefined;
 }
 
 /**
- * The players of whom another condition on a field holds now than when they were evaluated, or of whom nothing is known. The
- * transaction must forget them. `line`: the row of the player that is in ClickHouse, as JSON.
+ * The players whose row says something else of a field than `line` does, and those without a row. `line`: the player in
+ * ClickHouse, as JSON. The transaction must remove their rows.
  */
 export async function changedByRows(
   sql: Tx,

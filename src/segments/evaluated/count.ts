@@ -29,7 +29,7 @@ const ID_END = 12;
  * The greatest age of an event that is added. The edge of a window is an hour or more ago, so a sweep never meets an event
  * that is added meanwhile.
  */
-export const LATE_MS = 1_800_000;
+const LATE_MS = 1_800_000;
 
 /**
  * Adds events to the counts of their player. Undefined: it is not certain what they count, so the player has to be evaluated
@@ -53,9 +53,7 @@ export function addEvents(
     if (recent.includes(id)) return undefined;
     recent.push(id);
     for (const planned of plan.by_event.get(event.event) ?? []) {
-      const amount = amountOf(planned.total, event, now_ms);
-      if (amount === 0) continue;
-      if (!add(totals, planned, amount)) return undefined;
+      if (!add(totals, planned, amountOf(planned.total, event, now_ms))) return undefined;
     }
   }
   recent.sort();
@@ -102,7 +100,7 @@ function changedNames(
   return changed;
 }
 
-/** What an event adds to a total, if it is in a moving window; 0: it is not of its set. It may be no safe integer. */
+/** What an event adds to a total; 0: it is not of the set. A window `last` is not checked. It may be no safe integer. */
 export function amountOf({ set, column }: Total, event: PlayerEvent, now_ms: number): number {
   const { window, where } = set;
   const is_within =

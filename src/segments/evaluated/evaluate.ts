@@ -1,6 +1,6 @@
 import type { Session, Tx } from '../../platform/postgres/port.ts';
 import type { ProjectRef } from '../../tenants/project-ref.ts';
-import { EVERYTHING, PROFILE } from '../dependencies.ts';
+import { EVERYTHING } from '../dependencies.ts';
 import type { DirtyEntry, SegmentToEvaluate } from '../dirty-player-queries.ts';
 import type { FoundPlayers, Players } from '../evaluation-queries.ts';
 import type { Membership } from '../membership-queries.ts';
@@ -22,7 +22,7 @@ import {
   updateEvaluated,
   type NextContent,
 } from './evaluated-queries.ts';
-import type { Plan } from './plan.ts';
+import { NO_STAMP, type Plan } from './plan.ts';
 
 /** What is evaluated of some players. */
 export interface ToEvaluate {
@@ -37,23 +37,21 @@ export interface ToEvaluate {
   every: readonly SegmentToEvaluate[];
 }
 
-/** A verdict; `keep` writes down what is known of the players by it, in the last transaction that writes it. */
+/** A verdict; `keep` writes the rows of the players. It belongs in the last transaction that writes the verdict. */
 export interface KeptVerdict extends SegmentVerdict {
   keep: (tx: Tx) => Promise<void>;
 }
 
 /** Whether what the entry says has changed is counted by the plan. */
-export function isCounted({ undecided }: Plan, { reads }: Pick<DirtyEntry, 'reads'>): boolean {
-  return reads.some(
-    (read) =>
-      read === EVERYTHING || ((read === PROFILE || read.startsWith('event:')) && !undecided.has(read)),
-  );
+export function isCounted({ counted }: Plan, { reads }: Pick<DirtyEntry, 'reads'>): boolean {
+  return counted.size > 0 && reads.some((read) => read === EVERYTHING || counted.has(read));
 }
 
 /**
- * Evaluates players whose data have changed. What is known of a player decides whether its membership stays. Where it would
- * change, ClickHouse is asked: what is known may be some seconds older. It is asked about all segments of the plan for the
- * players of whom nothing is known. The session holds the lock of the project. Rejects as {@link evaluateSegments} does.
+ * Evaluates players whose data have changed. The row of a known player decides that its memberships stay; ClickHouse is asked
+ * before one changes, since the row may be some seconds older. The other players are asked about in all segments of the plan
+ * if counted data have changed, otherwise in the segments that are concerned. The session holds the lock of the project.
+ * Rejects as {@link evaluateSegments} does.
  */
 export async function evaluatePlayers(
   deps: EvaluationDeps,
@@ -78,10 +76,13 @@ export async function evaluatePlayers(
   const rows = await selectEvaluated(deps.postgres.service, project, players.player_ids);
   const known = asked.are_themselves ? [...rows.values()].filter((row) => isKnown(row, plan)) : [];
   const of_known = await confirm(deps, project, plan, known, concerned, ask);
+  // A segment that was refused is not asked again: it is evaluated later for all players.
+  const isLeft = ({ segment_id }: SegmentToEvaluate) =>
+    of_known.verdict.matching.has(segment_id) || !concerned.some((one) => one.segment_id === segment_id);
   const known_ids = new Set(known.map(({ player_id }) => player_id));
   const player_ids = players.player_ids.filter((player_id) => !known_ids.has(player_id));
   if (!asked.is_counted || player_ids.length === 0) {
-    const of_others = await ask(player_ids, concerned);
+    const of_others = await ask(player_ids, concerned.filter(isLeft));
     const gone = [...of_known.wrong, ...player_ids.filter((player_id) => rows.has(player_id))];
     return {
       ...joined(of_known.verdict, of_others),
@@ -91,12 +92,13 @@ export async function evaluatePlayers(
   const versions = await session.begin((tx) => beginEvaluation(tx, project, plan.stamp, player_ids));
   // After the rows are there: a sweep that passed them before has begun before.
   const at = new Date(deps.clock.now_ms());
-  const found = await ask(player_ids, asked.every, at);
+  const found = await ask(player_ids, asked.every.filter(isLeft), at);
   const next = nextContents(plan, versions, found, at.getTime());
   return {
     ...joined(of_known.verdict, found),
     keep: async (tx) => {
       const ids = [...player_ids, ...of_known.wrong];
+      // Locks the rows: the sink and the sweep wait.
       await selectEvaluated(tx, project, ids, true);
       const is_new = await isNotSwept(tx, project, at.getTime());
       const written = await updateEvaluated(tx, project, is_new ? next : []);
@@ -128,7 +130,10 @@ async function confirm(
     decided.set(segment_id, new Set(known.filter((row) => isMatch(row)).map(({ player_id }) => player_id)));
   }
   const all = known.map(({ player_id }) => player_id);
-  if (all.length === 0) return { verdict: { matching: decided, entered: [], left: [] }, wrong: [] };
+  if (all.length === 0) {
+    const matching = new Map(concerned.map(({ segment_id }) => [segment_id, new Set<string>()]));
+    return { verdict: { matching, entered: [], left: [] }, wrong: [] };
+  }
   const { entered, left } = await verdictOf(postgres.service, project, all, decided);
   const changed = {
     players: idsOf(entered, left, 'player_id'),
@@ -198,7 +203,8 @@ function nextContents(
   { matching, found }: AskedVerdict,
   edge_ms: number,
 ): NextContent[] {
-  if (![...plan.planned].every((segment_id) => matching.has(segment_id))) return [];
+  const are_all = [...plan.planned].every((segment_id) => matching.has(segment_id));
+  if (!are_all || plan.stamp === NO_STAMP) return [];
   const readers = readersOf(plan, found);
   const [first] = found;
   return [...(first?.rows.keys() ?? [])].flatMap((player_id) => {

@@ -184,20 +184,24 @@ export async function isNotSwept(
   return row?.is_earlier === true;
 }
 
-/** Forgets what is known of these players, which is always right: their next change is evaluated. */
+/** Forgets what is known of these players, which is always right: their next change is evaluated. In a transaction. */
 export async function forgetEvaluated(
   tx: Tx,
-  { tenant_id, project_id }: ProjectRef,
+  project: ProjectRef,
   player_ids: readonly string[],
 ): Promise<void> {
   if (player_ids.length === 0) return;
+  // A statement of its own: after it has waited for another writer, the next one sees what that has written.
+  const rows = await selectEvaluated(tx, project, [...new Set(player_ids)], true);
+  if (rows.size === 0) return;
+  const { tenant_id, project_id } = project;
   await tx`
     delete from evaluated_players where ctid = any(array(
-      select k.place from unnest(${plainArray([...new Set(player_ids)].sort())}::text::uuid[]) as r (player_id)
+      select k.place from unnest(${plainArray([...rows.keys()])}::text::uuid[]) as r (player_id)
       cross join lateral (
         select ctid as place from evaluated_players e
         where e.player_id = r.player_id and e.tenant_id = ${tenant_id} and e.project_id = ${project_id}
-        offset 0 for update) k))`;
+        offset 0) k))`;
 }
 
 /** Nothing is known any more of the players of a project: their rows in ClickHouse were made anew. */

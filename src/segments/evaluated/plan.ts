@@ -1,6 +1,6 @@
 import { exactJson } from '../../platform/exact-json.ts';
 import { groupBy } from '../../platform/group-by.ts';
-import { PROFILE, readOfEvent, type PassingWindow } from '../dependencies.ts';
+import { MESSAGES, PROFILE, readOfEvent, type PassingWindow } from '../dependencies.ts';
 import {
   conditionsOf,
   isGroup,
@@ -53,13 +53,16 @@ export interface Plan {
   /** The totals that events of a name add to. */
   by_event: ReadonlyMap<string, readonly PlannedTotal[]>;
   traits: readonly PlannedTrait[];
-  /** Reads of which each change has to be evaluated: a condition on them is decided by ClickHouse alone. */
-  undecided: ReadonlySet<string>;
+  /** Reads of which the plan has all that segments ask: a change of one is evaluated only if a condition changes. */
+  counted: ReadonlySet<string>;
   /** The segments with a condition on a total or trait, by `segment_id`. */
   planned: ReadonlySet<string>;
   /** The segments that totals and traits alone decide, by `segment_id`. */
   decided: ReadonlyMap<string, (truths: Truths) => boolean>;
 }
+
+/** The stamp of a plan under which nothing is known, because its segments changed while they were read. */
+export const NO_STAMP = '';
 
 /** Totals and traits of a plan: every event of a player writes all of them. */
 const MAX_PLANNED = 2_000;
@@ -82,7 +85,9 @@ export function planOf(
   segments: readonly PlannedSegment[],
   late: readonly PassingWindow[],
 ): Plan {
-  const undecided = new Set(late.map(({ reads }) => reads));
+  const undecided = new Set(
+    late.map(({ reads }) => (reads.startsWith('event:') || reads === MESSAGES ? reads : PROFILE)),
+  );
   for (const segment of segments) for (const read of undecidedOf(segment)) undecided.add(read);
   const totals = new Map<string, PlannedTotal>();
   const traits = new Map<string, PlannedTrait>();
@@ -98,19 +103,18 @@ export function planOf(
     decided.set(segment_id, (truths) => isMatch(parsed, (one) => test_of.get(one)?.(truths) ?? false));
   }
   // Too many to be worth it: every change is evaluated.
-  if (totals.size + traits.size > MAX_PLANNED)
-    return planOf(
-      stamp,
-      segments.map((segment) => ({ ...segment, is_quarantined: true })),
-      late,
-    );
-  const by_event = groupBy([...totals.values()], ({ total }) => total.set.event);
+  const is_empty = totals.size + traits.size > MAX_PLANNED;
+  const by_event = groupBy(is_empty ? [] : [...totals.values()], ({ total }) => total.set.event);
+  const counted = new Set([...by_event.keys()].map(readOfEvent));
+  if (is_empty)
+    return { stamp, totals: [], by_event, traits: [], counted, planned: new Set(), decided: new Map() };
+  if (traits.size > 0) counted.add(PROFILE);
   return {
     stamp,
     totals: [...totals.values()],
     by_event,
     traits: [...traits.values()],
-    undecided,
+    counted,
     planned,
     decided,
   };

@@ -9,7 +9,7 @@ import {
   type RealtimeProject,
   type RealtimeSegment,
 } from './evaluated-queries.ts';
-import { planOf, type Plan } from './plan.ts';
+import { NO_STAMP, planOf, type Plan } from './plan.ts';
 
 /** Plans by their stamp, which no other segments of the project have had or will have. */
 const plans = new BoundedCache<string, Plan>({ max: 200 });
@@ -35,8 +35,7 @@ export async function planWith(sql: Tx, project: RealtimeProject): Promise<Plan>
   );
   const [now] = await selectRealtimeProjects(sql, [project.project_id]);
   if (now?.stamp === project.stamp) plans.set(plan.stamp, plan);
-  // Such a plan knows no row, so that every change is evaluated.
-  return now?.stamp === project.stamp ? plan : { ...plan, stamp: '' };
+  return now?.stamp === project.stamp ? plan : { ...plan, stamp: NO_STAMP };
 }
 
 /** Undefined: another version has stored the definition. */

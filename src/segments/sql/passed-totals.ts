@@ -5,7 +5,7 @@ import { EventScan } from './event-scan.ts';
 import { SCOPE } from './owner-sql.ts';
 import { JOINED_LISTS, TotalLists, type Totals } from './total-lists.ts';
 
-/** An event that is received so short a time before it leaves a window was counted by nobody yet, maybe. */
+/** An event that was received so short a time ago may not be counted yet. */
 const JUST_RECEIVED_MS = 60_000;
 
 /** A statement about what has crossed the edges of windows, and the functions that read its rows: one per player. */
@@ -18,7 +18,7 @@ export interface CompiledPassage extends CompiledQuery {
 
 /**
  * Compiles a statement that finds, for every player, how much of totals over moving windows left them after `since_ms` and up
- * to `now_ms`. `is_unclear`: an event of the future has entered a window, or came when it had nearly left one.
+ * to `now_ms`. `is_unclear`: an event of the future has entered a window, or one at an edge was received just now.
  */
 export function compilePassage(
   totals: readonly Total[],
