@@ -53,8 +53,7 @@ export const insights = {
     changeHint: 'From 0 to 10. A change begins a round with other players.',
     round: 'Round',
     rounds: 'Past rounds',
-    roundsHelp:
-      'Rounds that are over, the newest first. A round opens what everything that was sent in it has added.',
+    roundsHelp: 'Rounds that are over, the newest first, each with what it has added.',
     noRounds: 'No round is over yet. A round ends with its quarter, or when the share is changed.',
     ofRound: (name: string) => `Round ${name}`,
     began: 'Began',
@@ -301,8 +300,7 @@ export const insights = {
     left: {
       title: 'To leave alone',
       protected: (players: number) => `${counted(players, 'player is', 'players are')} protected`,
-      protectedHelp:
-        'Excluded, banned or on a break, or with the address of somebody who is: no message reaches them.',
+      protectedHelp: 'Excluded, banned or on a break, also at a shared address: no message reaches them.',
       atRisk: (players: number) => `${counted(players, 'more is', 'more are')} at risk`,
       atRiskHelp: 'Their rg_risk is low or strong: do not promote to them.',
       ofAll: (players: number) => `Of ${counted(players, 'player', 'players')}`,

@@ -12,6 +12,8 @@ import { ModelState } from './model-state.tsx';
 const all = t.models;
 const m = all.sendTime;
 const DIGITS = { loss: 4, weight: 4 };
+/** The name of the parameter, in every language. */
+const WEIGHT = 'weight';
 const HOURS = 24;
 
 /** The model of the hours of players: its state, its proof next to the hours of all, and these hours. */
@@ -62,9 +64,9 @@ export function SendTimes({ model }: { model: SendTimeModel }) {
             head={[all.name, all.value, all.meaning]}
             rows={[
               {
-                key: 'weight',
+                key: WEIGHT,
                 cells: [
-                  <code key="name">weight</code>,
+                  <code key="name">{WEIGHT}</code>,
                   parameters.weight.toPrecision(DIGITS.weight),
                   m.weight,
                 ],
