@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { evaluateOnce } from '../../../../processors/segment-refresh/index.ts';
 import { waitUntilCaughtUp } from '../../../../src/analytics/caught-up.ts';
+import { mayWriteRevisions } from '../../../../src/analytics/epoch.ts';
 import { ROLES } from '../../../../src/config.ts';
 import { runRefreshJob } from '../../../../src/segments/refresh-job.ts';
 import { startTestService, type TestService } from '../../../engines/service.ts';
@@ -16,6 +17,8 @@ let events: TriggerFixture;
 beforeAll(async () => {
   // The test evaluates by hand.
   service = await startTestService({ roles: new Set(ROLES.filter((role) => role !== 'segment-refresh')) });
+  // A refresh is refused until then.
+  await until('the epoch has begun', async (saw) => saw(await mayWriteRevisions(service.platform)));
   on = runFixture(service);
   events = triggerFixture(service);
 });
