@@ -36,8 +36,8 @@ const MAX_PARTS = 16;
 const MAX_DEFERRED = 100;
 
 /**
- * Evaluates the oldest dirty players of a project in the realtime segments that read what has changed, with one query
- * for up to 100 segments, and in parts when they are too many for one query. A lock lets one evaluation of a project run
+ * Evaluates the oldest dirty players of a project in the realtime segments that read what has changed. ClickHouse is asked
+ * with one query for up to 100 segments, and in parts when the players are too many for one query. A lock lets one evaluation of a project run
  * at a time, so that an earlier result never overwrites a later one. For a segment that is being refreshed, is quarantined
  * or cannot be evaluated, the players are queued again. The last transaction of a part changes memberships, adds their
  * outbox rows and removes its players from their entries. Returns false when another evaluation holds the lock, or when

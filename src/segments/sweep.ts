@@ -69,8 +69,9 @@ export async function sweepWindows(deps: SweepDeps, every_ms: number): Promise<v
 }
 
 /**
- * Finds the players with an event, a message or a date that crossed the edge of a window of a realtime segment since the
- * last sweep, and marks them dirty: time alone can change no other player's membership. The position moves after the
+ * Finds what crossed the edge of a window of a realtime segment since the last sweep. Counted events are subtracted from the
+ * totals of their players, who are marked dirty if a condition changes or if they have no row; the players of all other
+ * events, messages and dates are marked. Time alone can change no other player's membership. The position moves after the
  * players are queued, so a crash repeats the sweep. A window whose statement is refused is swept alone from then on,
  * with pauses, until that succeeds. Projects without moving windows cost nothing.
  *
@@ -102,16 +103,16 @@ export async function sweepOne(deps: SweepDeps, offered: Sweep, every_ms: number
   return false;
 }
 
-/** Windows that are still to be swept; `forgets`: nothing is known any more of the players whose events have crossed their edges. */
+/** Windows that are still to be swept; `forgets`: the rows of the players whose events have crossed their edges are removed. */
 interface LeftWindows {
   windows: readonly PassingWindow[];
   forgets: boolean;
 }
 
 /**
- * Takes what has left the windows of counted events from what is known of players, and marks those players of whom a condition
- * has changed by it, or of whom nothing is known. Returns the windows that are left, which are those of counted events, too,
- * when ClickHouse refuses the statement, or very many players are concerned.
+ * Subtracts what has left the windows of counted events from the totals of their players, and marks the players of whom a
+ * condition has changed by it, or who have no row. Returns the windows that are left: those of all other events, messages and
+ * dates, and those of counted events when ClickHouse refuses the statement, or very many players are concerned.
  */
 async function passCounts(
   { postgres, clickhouse, logger }: SweepDeps,
@@ -169,7 +170,7 @@ async function sweepPart(
       for (const entry of entries) {
         await retryConflicts(() =>
           postgres.service.begin(async (tx) => {
-            // What is known of fields is as it was when the player was evaluated.
+            // A row has the truths of fields at its evaluation: a date that crossed an edge makes them old.
             if (forgets || entry.reads.includes(PROFILE))
               await forgetEvaluated(tx, project, entry.player_ids);
             await insertDirtyPlayers(tx, [entry], now);

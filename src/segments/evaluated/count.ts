@@ -26,8 +26,7 @@ const MAX_RECENT = 6;
 /** Characters of an id that are kept. */
 const ID_END = 12;
 /**
- * The greatest age of an event that is added. The edge of a window is an hour or more ago, so a sweep never meets an event
- * that is added meanwhile.
+ * The greatest age of an event that is added. A window is an hour or longer, so no sweep subtracts an event that is being added.
  */
 const LATE_MS = 1_800_000;
 
@@ -65,7 +64,7 @@ export function addEvents(
   return { totals, since_ms, recent, changed: changedNames(added, counts.totals, totals) };
 }
 
-/** Takes from the counts what has left its window; undefined as with {@link addEvents}. */
+/** Subtracts from the counts what has left its window; undefined as with {@link addEvents}. */
 export function subtract(
   counts: Counts,
   plan: Plan,

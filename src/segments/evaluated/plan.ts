@@ -120,7 +120,7 @@ export function planOf(
   };
 }
 
-/** The reads of conditions that are neither on a total nor on a field; of a quarantined segment all. */
+/** The reads of events in conditions that are not on a total; of a quarantined segment all its reads. */
 function undecidedOf({ parsed, reads, is_quarantined }: PlannedSegment): readonly string[] {
   if (parsed === undefined || is_quarantined) return reads;
   return [...conditionsOf(parsed)].flatMap((one) =>
@@ -130,7 +130,7 @@ function undecidedOf({ parsed, reads, is_quarantined }: PlannedSegment): readonl
   );
 }
 
-/** Whether a clause is decided by the event alone, for ever, as {@link holdsOf} does. */
+/** Whether the event alone satisfies the clause or not, for ever. */
 function isDecided({ property, comparison }: WhereClause, { event }: { event: string }): boolean {
   if (passingMs(comparison) !== undefined) return false;
   return !isMoneyProperty(property, event) || isAlwaysInLedger(event, property);
