@@ -18,22 +18,6 @@ export interface DirtyPlayers extends ProjectRef {
   segment_id?: string;
 }
 
-/**
- * The reads of all realtime segments by project, or of one project. A project without realtime segments is omitted.
- */
-export async function selectRealtimeReads(
-  sql: Tx,
-  of?: ProjectRef,
-): Promise<(ProjectRef & { reads: string[] })[]> {
-  const one =
-    of === undefined ? sql`` : sql`and tenant_id = ${of.tenant_id} and project_id = ${of.project_id}`;
-  return sql<(ProjectRef & { reads: string[] })[]>`
-    select tenant_id, project_id, array_agg(distinct r.reads) as reads
-    from segments, unnest(reads) as r (reads)
-    where refresh_strategy = 'realtime' and deleted_at is null ${one}
-    group by tenant_id, project_id`;
-}
-
 /** Queues entries, and notifies the processors on {@link DIRTY_PLAYERS_CHANNEL}. */
 export async function insertDirtyPlayers(tx: Tx, entries: readonly DirtyPlayers[], now: Date): Promise<void> {
   if (entries.length === 0) return;

@@ -6,7 +6,7 @@ import { retryConflicts } from '../platform/postgres/retry.ts';
 import { EVERYTHING, PROFILE, readOfEvent, readOfSegment } from './dependencies.ts';
 import type { Membership } from './membership-queries.ts';
 import type { ProjectRef } from '../tenants/project-ref.ts';
-import { insertDirtyPlayers, selectRealtimeReads, type DirtyPlayers } from './dirty-player-queries.ts';
+import { insertDirtyPlayers, type DirtyPlayers } from './dirty-player-queries.ts';
 import { addToEvaluated, changedByRows, type Changes } from './evaluated/changes.ts';
 import {
   forgetEvaluated,
@@ -170,7 +170,8 @@ interface ChangedPlayer extends ProjectRef {
 
 /** Marks players whose data in ClickHouse have changed, for the realtime segments that have the read. */
 export async function markDirty(tx: Tx, changed: readonly ChangedPlayer[], now: Date): Promise<void> {
-  await queue(tx, await selectRealtimeReads(tx), changed, now);
+  const project_ids = [...new Set(changed.map(({ project_id }) => project_id))];
+  await queue(tx, await selectRealtimeProjects(tx, project_ids), changed, now);
 }
 
 /** Marks the players that entered or left a segment, for the realtime segments that refer to it. */
@@ -184,7 +185,7 @@ export async function markDependentsDirty(
   const players = changed.map(({ segment_id, player_id }) => {
     return { tenant_id, project_id, player_id, reads: readOfSegment(segment_id) };
   });
-  await queue(tx, await selectRealtimeReads(tx, { tenant_id, project_id }), players, now);
+  await markDirty(tx, players, now);
 }
 
 /** Queues those changes that a realtime segment of the project reads. */
